@@ -1,24 +1,29 @@
 """Makes token shards: `python -m training.prepare --input texts --output corpus`; as a script, in a job too.
 
-Nothing is downloaded: texts are tokenised as bytes, and whoever has a tokenizer brings its token ids. The
-same input gives the same shards. The folder is what a job reads: upload it as it is.
+Nothing is downloaded: texts are tokenised as bytes, or by a tokenizer.json of yours; or you bring token ids.
+The same input gives the same shards. The folder is what a job reads: upload it as it is.
 """
 
 import argparse
 import importlib
 import os
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import accumulate, chain, islice
 from pathlib import Path
 
 if not __package__:  # started as a script: train.py beside it names this folder `training`
     importlib.import_module("train")
 
 from training.config import directory_of
+from training.data.documents import JSON_LINES, ByteTokenizer, DocumentFiles, Tally
 from training.data.index import TokenDtype
 from training.data.inputs import Texts, TokenFiles, TokenSource, files_under
-from training.data.writer import ShardWriter, empty_corpus
+from training.data.packing import Packed
+from training.data.tokenizer import FileTokenizer
+from training.data.writer import Layout, Part, ShardWriter, empty_corpus
 from training.errors import ConfigError, DataError, TrainingError, report_failure
 
 _SHARD_TOKENS = 2**27
@@ -44,65 +49,91 @@ def main(arguments: Sequence[str]) -> int:
 
 def _prepared(asked: argparse.Namespace) -> Iterator[str]:
     """Write the corpora; a line for each."""
-    source = _source(asked)
-    parts = [
-        (
-            ShardWriter(
-                empty_corpus(directory),
-                dtype=source.dtype,
-                vocabulary=source.vocabulary,
-                shard_tokens=asked.shard_tokens,
-            ),
-            tokens,
-        )
-        for directory, tokens in _parts(asked, source)
-    ]
-    _pour(source, parts)
-    for writer, _ in parts:
-        index = writer.publish()
-        tokens = sum(shard.tokens for shard in index.shards)
-        yield (
-            f"{writer.directory}: {tokens} tokens of a vocabulary of {index.vocabulary} "
-            f"in {len(index.shards)} shards"
-        )
-
-
-def _source(asked: argparse.Namespace) -> TokenSource:
     files = files_under([directory_of(one, os.environ, option="input") for one in asked.input])
-    if asked.tokens is None:
-        return Texts(files)
-    if asked.vocabulary is None:
-        raise ConfigError(["--tokens needs --vocabulary: how many tokens their tokenizer has"])
-    return TokenFiles(files, raw_dtype=asked.tokens, vocabulary=asked.vocabulary)
+    if asked.tokens is not None:
+        if asked.vocabulary is None:
+            raise ConfigError(["--tokens needs --vocabulary: how many tokens their tokenizer has"])
+        if asked.tokenizer or asked.pack:
+            raise ConfigError(["--tokens is for token ids; --tokenizer and --pack are for texts"])
+        return _streamed(asked, TokenFiles(files, raw_dtype=asked.tokens, vocabulary=asked.vocabulary))
+    if not (asked.tokenizer or asked.pack or any(path.suffix == JSON_LINES for path in files)):
+        return _streamed(asked, Texts(files))
+    tokenizer = FileTokenizer(asked.tokenizer, end=asked.end_token) if asked.tokenizer else ByteTokenizer()
+    return _by_document(asked, DocumentFiles(files, tokenizer))
 
 
-def _parts(asked: argparse.Namespace, source: TokenSource) -> list[tuple[Path, int | None]]:
-    """Each corpus to write and its tokens; None: all the rest."""
-    if not asked.validation_share:
-        return [(asked.output, None)]
-    tokens = source.tokens()
-    training = round(tokens * (1 - asked.validation_share))
-    if training in {0, tokens}:
-        raise ConfigError(
-            [f"--validation-share {asked.validation_share} of {tokens} tokens leaves one part empty"]
-        )
-    return [(asked.output / "train", training), (asked.output / "validation", None)]
-
-
-def _pour(source: TokenSource, parts: Sequence[tuple[ShardWriter, int | None]]) -> None:
+def _streamed(asked: argparse.Namespace, source: TokenSource) -> Iterator[str]:
     """The stream into the first corpus until it has its tokens, then into the next."""
-    rest = iter(parts)
-    writer, tokens = next(rest)
-    room = None if tokens is None else tokens * source.dtype.bytes
-    for data in source.stream():
-        view = memoryview(data)
-        while room is not None and len(view) > room:
-            writer.write(view[:room])
-            view = view[room:]
-            writer, tokens = next(rest)
-            room = None if tokens is None else tokens * source.dtype.bytes
-        writer.write(view)
-        room = None if room is None else room - len(view)
+    first = _training_share(asked, source.tokens(), "tokens") if asked.validation_share else None
+    layout = _layout(asked, source.vocabulary, documents=source.documents)
+    rest = iter(_writers(asked, layout))
+    writers, left = [next(rest)], first
+    for part in source.stream():
+        while left is not None and len(part.tokens) > left * layout.dtype.bytes:
+            now, part = part.cut(left, layout.dtype.bytes)  # noqa: PLW2901  the rest of it
+            writers[-1].write(now)
+            writers, left = [*writers, next(rest)], None
+        writers[-1].write(part)
+        left = None if left is None else left - len(part.tokens) // layout.dtype.bytes
+    for writer in [*writers, *rest]:
+        yield _told(writer)
+
+
+def _by_document(asked: argparse.Namespace, source: DocumentFiles) -> Iterator[str]:
+    """Each document whole into one corpus or the other: shares are of their bytes."""
+    first = _training_documents(asked, list(source.sizes())) if asked.validation_share else None
+    documents = source.documents()
+    tokenizer = source.tokenizer
+    layout = _layout(asked, tokenizer.vocabulary, documents=True, pad=tokenizer.pad)
+    for writer, count in zip(_writers(asked, layout), (first, None), strict=False):
+        tally = Tally()
+        some = tally.counted(islice(documents, count))
+        packed = Packed(length=asked.pack, pad=tokenizer.pad) if asked.pack else None
+        for one in chain.from_iterable(packed.sequences(some)) if packed else some:
+            writer.write(Part(tokens=one.as_bytes(layout.dtype), begins=True, trained=one.trained))
+        yield "; ".join([_told(writer), tally.told(), *([packed.told()] if packed else [])])
+
+
+def _layout(asked: argparse.Namespace, vocabulary: int, *, documents: bool, pad: int | None = None) -> Layout:
+    return Layout(
+        dtype=TokenDtype.of(vocabulary),
+        vocabulary=vocabulary,
+        shard_tokens=asked.shard_tokens,
+        documents=documents,
+        masked=pad is not None,
+        packed=asked.pack,
+        pad=pad or 0,
+    )
+
+
+def _writers(asked: argparse.Namespace, layout: Layout) -> list[ShardWriter]:
+    shares = ("train", "validation") if asked.validation_share else (".",)
+    return [ShardWriter(empty_corpus(asked.output / name), layout) for name in shares]
+
+
+def _training_share(asked: argparse.Namespace, whole: int, what: str) -> int:
+    training: int = round(whole * (1 - asked.validation_share))
+    if training in {0, whole}:
+        raise ConfigError(
+            [f"--validation-share {asked.validation_share} of {whole} {what} leaves one part empty"]
+        )
+    return training
+
+
+def _training_documents(asked: argparse.Namespace, sizes: Sequence[int]) -> int:
+    share = _training_share(asked, sum(sizes), f"bytes in {len(sizes)} documents")
+    if len(sizes) == 1:
+        raise ConfigError(["--validation-share is of whole documents, and there is only one"])
+    return min(max(1, bisect_left(list(accumulate(sizes)), share)), len(sizes) - 1)
+
+
+def _told(writer: ShardWriter) -> str:
+    index = writer.publish()
+    tokens = sum(shard.tokens for shard in index.shards)
+    return (
+        f"{writer.directory}: {tokens} tokens of a vocabulary of {index.vocabulary} "
+        f"in {len(index.shards)} shards"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,12 +151,22 @@ def _parser() -> argparse.ArgumentParser:
         "--validation_share",
         type=_share,
         default=0.0,
-        help="the last share of all tokens becomes a corpus of its own: OUTPUT/train, OUTPUT/validation",
+        help="the last share of all tokens, or documents, becomes a corpus of its own: OUTPUT/train, "
+        "OUTPUT/validation",
     )
     parser.add_argument(
         "--tokens", type=TokenDtype, choices=list(TokenDtype), help="input is token ids; raw files of this"
     )
     parser.add_argument("--vocabulary", type=_count, help="with --tokens: size of their tokenizer's")
+    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json, or its folder; without: bytes")
+    parser.add_argument(
+        "--end-token",
+        "--end_token",
+        help="with --tokenizer: the token that ends a document; without: eos_token of tokenizer_config.json",
+    )
+    parser.add_argument(
+        "--pack", type=_count, help="pack whole documents into sequences of so many tokens (sequence_length)"
+    )
     return parser
 
 

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import TypeAlias
 from weakref import finalize
 
-from training.data.index import ShardIndex, checksum
+from training.data.index import BlockFile, checksum
 from training.data.places import Place
 from training.errors import DataError
 
@@ -18,14 +18,14 @@ CACHE_BYTES = 192 * 2**20
 of 1 MiB for uint16 and 192 for uint32."""
 _THREADS = 8
 BlockKey: TypeAlias = tuple[int, int]
-"""Number of the shard, number of the block in it."""
+"""Number of the file, number of the block in it."""
 _Orders: TypeAlias = "SimpleQueue[tuple[BlockKey, Future[bytes]] | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    shard: int
-    """Its number in the index."""
+    file: int
+    """Its number among those of the reader."""
     offset: int
     size: int
 
@@ -33,11 +33,17 @@ class Range:
 class BlockReader:
     """Any place, one way of reading. For one thread."""
 
-    def __init__(self, place: Place, index: ShardIndex, *, cache_bytes: int = CACHE_BYTES) -> None:
-        self._index = index
-        self._capacity = max(1, cache_bytes // index.block_bytes)
+    def __init__(
+        self,
+        place: Place,
+        files: Sequence[BlockFile],
+        *,
+        block_bytes: int,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        self._block_bytes, self._capacity = block_bytes, max(1, cache_bytes // block_bytes)
         self._blocks: OrderedDict[BlockKey, Future[bytes]] = OrderedDict()
-        self._fetchers = Fetchers(_Fetch(place=place, index=index), threads=_THREADS)
+        self._fetchers = Fetchers(_Fetch(place=place, files=files, block_bytes=block_bytes), threads=_THREADS)
 
     def expect(self, ranges: Sequence[Range]) -> None:
         """Start to fetch what these need, as far as there is room for it."""
@@ -49,15 +55,15 @@ class BlockReader:
         """Raises DataError when a block cannot be read or is not what was written."""
         parts = []
         for key in self._keys(one):
-            start = key[1] * self._index.block_bytes
+            start = key[1] * self._block_bytes
             block = self._block(key).result()
             parts.append(block[max(0, one.offset - start) : one.offset + one.size - start])
         return b"".join(parts)
 
     def _keys(self, one: Range) -> Iterator[BlockKey]:
-        first = one.offset // self._index.block_bytes
-        last = (one.offset + one.size - 1) // self._index.block_bytes
-        return ((one.shard, block) for block in range(first, last + 1))
+        first = one.offset // self._block_bytes
+        last = (one.offset + one.size - 1) // self._block_bytes
+        return ((one.file, block) for block in range(first, last + 1))
 
     def _block(self, key: BlockKey) -> "Future[bytes]":
         future = self._blocks.get(key)
@@ -74,19 +80,20 @@ class _Fetch:
     """Apart from the reader, so that threads do not keep it alive."""
 
     place: Place
-    index: ShardIndex
+    files: Sequence[BlockFile]
+    block_bytes: int
 
     def __call__(self, key: BlockKey) -> bytes:
-        shard, number = self.index.shards[key[0]], key[1]
-        offset = number * self.index.block_bytes
-        size = min(self.index.block_bytes, shard.bytes - offset)
-        block = self.place.read(shard.name, offset, size)
+        file, number = self.files[key[0]], key[1]
+        offset = number * self.block_bytes
+        size = min(self.block_bytes, file.bytes - offset)
+        block = self.place.read(file.name, offset, size)
         found = f"{checksum(block)} of {len(block)} bytes"
-        wanted = f"{shard.blocks[number]} of {size} bytes"
+        wanted = f"{file.blocks[number]} of {size} bytes"
         if found != wanted:
             raise DataError(
                 place=self.place.told,
-                problem=f"{shard.name} is damaged at byte {offset}: its checksum is {found}, "
+                problem=f"{file.name} is damaged at byte {offset}: its checksum is {found}, "
                 f"the index has {wanted}",
                 remedy="copy this shard again from where it was prepared",
             )

@@ -36,12 +36,26 @@ class Corpus(Protocol):
     def identity(self) -> str:
         """The same wherever it lies, another for other tokens."""
 
+    @property
+    def has_documents(self) -> bool:
+        """It knows where documents begin."""
+
+    @property
+    def is_masked(self) -> bool:
+        """Not every token is trained."""
+
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         """The first ``length`` tokens of these sequences, int64, of shape (numbers, length).
 
         Raises:
             DataError: They cannot be read, or are not what was written.
         """
+
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
+        """Of the same tokens: whether a document begins with it. For a corpus that has documents."""
+
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
+        """Of the same tokens: whether its prediction is trained. For a corpus that is masked."""
 
 
 def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
@@ -73,6 +87,7 @@ class SyntheticLanguage:
 
     vocabulary: int
     seed: int
+    has_documents = is_masked = False
 
     @property
     def sequences(self) -> None:
@@ -85,6 +100,12 @@ class SyntheticLanguage:
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         return torch.stack([self.sequence(number, length) for number in numbers])
+
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
+        raise NotImplementedError("it has no documents")
+
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
+        raise NotImplementedError("every token is trained")
 
     def sequence(self, number: int, length: int) -> Tensor:
         """Sequence ``number`` of the endless corpus."""

@@ -1,4 +1,4 @@
-"""What shards are made from: texts as bytes, or files of token ids that a tokenizer made."""
+"""What shards are made from as a stream: texts as bytes, or files of token ids that a tokenizer made."""
 
 import codecs
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from training.data.index import TokenDtype
+from training.data.writer import Part
 from training.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -24,16 +25,17 @@ class TokenSource(Protocol):
     """Files as one stream of tokens."""
 
     @property
-    def dtype(self) -> TokenDtype: ...
+    def vocabulary(self) -> int: ...
 
     @property
-    def vocabulary(self) -> int: ...
+    def documents(self) -> bool:
+        """It says where they begin."""
 
     def tokens(self) -> int:
         """How many there are."""
 
-    def stream(self) -> Iterator[bytes]:
-        """They themselves, little-endian, in parts of whole tokens.
+    def stream(self) -> Iterator[Part]:
+        """They themselves, in the smallest type that holds them.
 
         Raises:
             DataError: A file cannot be read or is not what it should be.
@@ -62,8 +64,8 @@ def _hidden(path: Path, below: Path) -> bool:
 class Texts:
     """Each byte is a token; each file is a document."""
 
-    dtype = TokenDtype.UINT16
     vocabulary = BYTE_VOCABULARY
+    documents = True
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = files
@@ -71,15 +73,16 @@ class Texts:
     def tokens(self) -> int:
         return sum(path.stat().st_size + 1 for path in self._files)
 
-    def stream(self) -> Iterator[bytes]:
+    def stream(self) -> Iterator[Part]:
         for path in self._files:
-            check = codecs.getincrementaldecoder("utf-8")()
+            check, begins = codecs.getincrementaldecoder("utf-8")(), True
             with path.open("rb") as file:
                 while part := file.read(_READ_BYTES):
                     _check_text(check, part, path)
-                    yield _widened(part)
+                    yield Part(tokens=_widened(part), begins=begins)
+                    begins = False
             _check_text(check, b"", path)
-            yield _widened(bytes([END_OF_DOCUMENT]))
+            yield Part(tokens=_widened(bytes([END_OF_DOCUMENT])), begins=begins)
 
 
 def _check_text(check: codecs.IncrementalDecoder, part: bytes, path: Path) -> None:
@@ -103,22 +106,24 @@ def _widened(part: bytes) -> bytes:
 class TokenFiles:
     """Token ids: `.npy` of one dimension, any other file raw and little-endian."""
 
+    documents = False
+
     def __init__(self, files: Sequence[Path], *, raw_dtype: TokenDtype, vocabulary: int) -> None:
         if find_spec("numpy") is None:
             raise ConfigError(["--tokens needs numpy: pip install numpy"])
         self._files, self._raw_dtype, self.vocabulary = files, raw_dtype, vocabulary
-        self.dtype = TokenDtype.UINT16 if vocabulary <= 2**16 else TokenDtype.UINT32
+        self._width = TokenDtype.of(vocabulary).bytes
 
     def tokens(self) -> int:
         return sum(len(self._opened(path)) for path in self._files)
 
-    def stream(self) -> Iterator[bytes]:
+    def stream(self) -> Iterator[Part]:
         for path in self._files:
             tokens = self._opened(path)
             for start in range(0, len(tokens), _READ_TOKENS):
                 part = tokens[start : start + _READ_TOKENS]
                 self._check(part, start, path)
-                yield part.astype(f"<u{self.dtype.bytes}").tobytes()
+                yield Part(tokens=part.astype(f"<u{self._width}").tobytes())
 
     def _opened(self, path: Path) -> "NDArray[integer]":
         import numpy as np  # noqa: PLC0415  texts do without it

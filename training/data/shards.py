@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 
 from training.config import TrainConfig
-from training.data.blocks import BlockReader, Range
-from training.data.index import INDEX, ShardIndex, TokenDtype, parse_index
+from training.data.blocks import CACHE_BYTES, BlockReader, Range
+from training.data.index import INDEX, BlockFile, ShardIndex, TokenDtype, bits_block_bytes, parse_index
 from training.data.places import DirectoryPlace, Place
 from training.errors import DataError
 
 _SHOWN = 3
 """Names in a message; a failure file has room for 1,024 characters."""
+_BITS_SHARE = 16
+"""Tokens take at least so many times the memory of their bits; blocks of both hold about as many tokens."""
 _DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 
 
@@ -37,7 +39,7 @@ def open_shards(place: Place, config: TrainConfig) -> "TokenShards":
 
 
 def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> None:
-    wanted = {shard.name: shard.bytes for shard in index.shards}
+    wanted = {one.name: one.bytes for shard in index.shards for one in shard.files}
     if missing := sorted(wanted.keys() - sizes.keys()):
         raise DataError(
             place=place.told,
@@ -100,11 +102,28 @@ class TokenShards:
         self._place, self._index, self._length = place, index, sequence_length
         counts = (max(0, shard.tokens - 1) // sequence_length for shard in index.shards)
         self._ends = list(accumulate(counts))
-        self._blocks = BlockReader(place, index)
+        self._blocks = BlockReader(place, index.shards, block_bytes=index.block_bytes)
+        self._begins = self._bits("documents")
+        self._trained = self._bits("trained")
+
+    def _bits(self, name: str) -> "_Bits | None":
+        """Of these files, where any shard has one."""
+        files = [getattr(shard, name) for shard in self._index.shards]
+        if not any(files):
+            return None
+        return _Bits(self._place, files, block_bytes=bits_block_bytes(self._index.block_bytes))
 
     @property
     def vocabulary(self) -> int:
         return self._index.vocabulary
+
+    @property
+    def has_documents(self) -> bool:
+        return self._index.has_documents
+
+    @property
+    def is_masked(self) -> bool:
+        return self._index.is_masked
 
     @property
     def sequences(self) -> int:
@@ -120,18 +139,30 @@ class TokenShards:
         self._blocks.expect(ranges)
         return torch.stack([self._tokens(one) for one in ranges])
 
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
+        assert self._begins is not None
+        return self._begins.rows([self._place_of(number) for number in numbers], length)
+
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
+        assert self._trained is not None
+        return self._trained.rows([self._place_of(number) for number in numbers], length)
+
     def _range(self, number: int, length: int) -> Range:
-        shard = bisect_right(self._ends, number)
-        first = (number - (self._ends[shard - 1] if shard else 0)) * self._length
+        shard, first = self._place_of(number)
         size = self._index.dtype.bytes
-        return Range(shard=shard, offset=first * size, size=length * size)
+        return Range(file=shard, offset=first * size, size=length * size)
+
+    def _place_of(self, number: int) -> tuple[int, int]:
+        """The shard of a sequence, and its first token there."""
+        shard = bisect_right(self._ends, number)
+        return shard, (number - (self._ends[shard - 1] if shard else 0)) * self._length
 
     def _tokens(self, one: Range) -> Tensor:
         data = bytearray(self._blocks.read(one))
         tokens = torch.frombuffer(data, dtype=_DTYPES[self._index.dtype]).to(torch.int64)
         largest = int(tokens.max())
         if largest >= self._index.vocabulary:
-            name = self._index.shards[one.shard].name
+            name = self._index.shards[one.file].name
             raise DataError(
                 place=self._place.told,
                 problem=f"{name} has token {largest} behind byte {one.offset}, "
@@ -139,3 +170,34 @@ class TokenShards:
                 remedy="prepare the shards again with the --vocabulary of their tokenizer",
             )
         return tokens
+
+
+class _Bits:
+    """A file with a bit for each token beside each shard; without a file every bit is set."""
+
+    def __init__(self, place: Place, files: Sequence[BlockFile | None], *, block_bytes: int) -> None:
+        there = [one for one in files if one is not None]
+        self._numbers = {shard: there.index(one) for shard, one in enumerate(files) if one is not None}
+        self._blocks = BlockReader(
+            place, there, block_bytes=block_bytes, cache_bytes=2 * CACHE_BYTES // _BITS_SHARE
+        )
+
+    def rows(self, places: Sequence[tuple[int, int]], length: int) -> Tensor:
+        """Of shape (places, length), bool."""
+        ranges = [self._range(shard, first, length) for shard, first in places]
+        self._blocks.expect([one for one in ranges if one is not None])
+        rows = [self._row(one, first % 8, length) for one, (_, first) in zip(ranges, places, strict=True)]
+        return torch.stack(rows)
+
+    def _range(self, shard: int, first: int, length: int) -> Range | None:
+        if shard not in self._numbers:
+            return None
+        begins = first // 8
+        return Range(file=self._numbers[shard], offset=begins, size=-(-(first + length) // 8) - begins)
+
+    def _row(self, one: Range | None, skipped: int, length: int) -> Tensor:
+        if one is None:
+            return torch.ones(length, dtype=torch.bool)
+        data = torch.frombuffer(bytearray(self._blocks.read(one)), dtype=torch.uint8)
+        bits = data.unsqueeze(1) >> torch.arange(8, dtype=torch.uint8) & 1
+        return bits.flatten()[skipped : skipped + length].bool()

@@ -3,16 +3,64 @@
 A crash leaves shards without an index, which nobody reads and the next run removes.
 """
 
+import hashlib
 import os
-from hashlib import sha256
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from training.data.index import BLOCK_BYTES, INDEX, Shard, ShardIndex, TokenDtype, checksum
+from training.data.index import (
+    BLOCK_BYTES,
+    INDEX,
+    BlockFile,
+    Shard,
+    ShardIndex,
+    TokenDtype,
+    bits_block_bytes,
+    checksum,
+)
 from training.errors import DataError
 
-_NAME = "shard-{:05d}.bin"
-_OURS = "shard-*.bin"
+_NAME = "shard-{:05d}"
+_OURS = "shard-*"
 _DRAFT = f".{INDEX}"
+_DIGITS = bytes.maketrans(b"\0\1", b"01")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some tokens of one document."""
+
+    tokens: bytes | memoryview
+    """Whole ones, little-endian."""
+    begins: bool = False
+    """A document begins with the first of them."""
+    trained: bytes | None = None
+    """For each token 1, where its prediction is trained, or 0; None: 1 everywhere."""
+
+    def cut(self, tokens: int, width: int) -> "tuple[Part, Part]":
+        """The first so many tokens of so many bytes each, and the rest."""
+        view = memoryview(self.tokens)
+        flags = (None, None) if self.trained is None else (self.trained[:tokens], self.trained[tokens:])
+        first = Part(tokens=view[: tokens * width], begins=self.begins, trained=flags[0])
+        return first, Part(tokens=view[tokens * width :], trained=flags[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What all shards of a corpus have in common."""
+
+    dtype: TokenDtype
+    vocabulary: int
+    shard_tokens: int
+    documents: bool = False
+    """Where documents begin is written."""
+    masked: bool = False
+    """Which tokens are trained is written."""
+    packed: int | None = None
+    """Documents are packed into sequences of so many tokens; shards are whole numbers of them."""
+    pad: int = 0
+    """What follows the last sequence of a packed shard: a sequence needs the token after its last."""
+    block_bytes: int = BLOCK_BYTES
 
 
 def empty_corpus(directory: Path) -> Path:
@@ -37,33 +85,23 @@ def empty_corpus(directory: Path) -> Path:
 
 
 class ShardWriter:
-    """Cuts a stream of tokens into shards of ``shard_tokens``; the last one may be shorter."""
+    """Cuts a stream of tokens into shards; the last one may be shorter."""
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        dtype: TokenDtype,
-        vocabulary: int,
-        shard_tokens: int,
-        block_bytes: int = BLOCK_BYTES,
-    ) -> None:
-        self.directory, self._dtype, self._vocabulary = directory, dtype, vocabulary
-        self._shard_bytes, self._block_bytes = shard_tokens * dtype.bytes, block_bytes
+    def __init__(self, directory: Path, layout: Layout) -> None:
+        self.directory, self._layout = directory, layout
+        packed = layout.packed or 1
+        self._shard_tokens = max(1, layout.shard_tokens // packed) * packed
         self._done: list[Shard] = []
         self._open: _OpenShard | None = None
 
-    def write(self, data: bytes | memoryview) -> None:
-        """Append whole tokens, little-endian."""
-        rest = memoryview(data)
-        while rest:
+    def write(self, part: Part) -> None:
+        width = self._layout.dtype.bytes
+        while part.tokens:
             if self._open is None:
-                path = self.directory / _NAME.format(len(self._done))
-                self._open = _OpenShard(path, self._block_bytes)
-            part = rest[: self._shard_bytes - self._open.bytes]
-            self._open.append(part)
-            rest = rest[len(part) :]
-            if self._open.bytes == self._shard_bytes:
+                self._open = _OpenShard(self.directory / _NAME.format(len(self._done)), self._layout)
+            now, part = part.cut(self._shard_tokens - self._open.tokens, width)
+            self._open.append(now)
+            if self._open.tokens == self._shard_tokens:
                 self._close_shard()
 
     def publish(self) -> ShardIndex:
@@ -81,10 +119,11 @@ class ShardWriter:
                 remedy="give more --input, or a larger --validation-share",
             )
         index = ShardIndex(
-            dtype=self._dtype,
-            vocabulary=self._vocabulary,
-            block_bytes=self._block_bytes,
+            dtype=self._layout.dtype,
+            vocabulary=self._layout.vocabulary,
+            block_bytes=self._layout.block_bytes,
             shards=tuple(self._done),
+            packed=self._layout.packed,
         )
         with (self.directory / _DRAFT).open("w") as file:
             file.write(index.to_json())
@@ -95,35 +134,102 @@ class ShardWriter:
 
     def _close_shard(self) -> None:
         assert self._open is not None
-        self._done.append(self._open.closed(self._dtype))
+        if self._layout.packed:
+            pad = self._layout.pad.to_bytes(self._layout.dtype.bytes, "little")
+            self._open.append(Part(tokens=pad, begins=True, trained=b"\0"))
+        self._done.append(self._open.closed())
         self._open = None
 
 
 class _OpenShard:
-    def __init__(self, path: Path, block_bytes: int) -> None:
-        self._path = path
-        path.write_bytes(b"")
-        self._block_bytes, self._pending = block_bytes, bytearray()
-        self._hash, self._blocks = sha256(), list[str]()
-        self.bytes = 0
+    def __init__(self, stem: Path, layout: Layout) -> None:
+        bits = bits_block_bytes(layout.block_bytes)
+        self.tokens, self._width = 0, layout.dtype.bytes
+        self._file = _OpenFile(path=stem.with_suffix(".bin"), block_bytes=layout.block_bytes)
+        self._documents = _OpenBits(stem.with_suffix(".documents"), bits) if layout.documents else None
+        self._trained = _OpenBits(stem.with_suffix(".trained"), bits) if layout.masked else None
 
-    def append(self, data: memoryview) -> None:
-        self.bytes += len(data)
-        self._pending += data
-        whole = len(self._pending) // self._block_bytes * self._block_bytes
-        for start in range(0, whole, self._block_bytes):
-            self._write_block(bytes(self._pending[start : start + self._block_bytes]))
+    def append(self, part: Part) -> None:
+        tokens = len(part.tokens) // self._width
+        self.tokens += tokens
+        self._file.append(part.tokens)
+        if self._documents is not None:
+            self._documents.append(bytes([part.begins]) + bytes(tokens - 1))
+        if self._trained is not None:
+            self._trained.append(b"\1" * tokens if part.trained is None else part.trained)
+
+    def closed(self) -> Shard:
+        written = self._file.closed()
+        return Shard(
+            tokens=self.tokens,
+            name=written.name,
+            bytes=written.bytes,
+            sha256=written.sha256,
+            blocks=written.blocks,
+            documents=self._documents.closed() if self._documents else None,
+            trained=self._trained.closed_unless_all_set() if self._trained else None,
+        )
+
+
+class _OpenBits:
+    """A file of bits, given as bytes of 0 and 1."""
+
+    def __init__(self, path: Path, block_bytes: int) -> None:
+        self._file, self._pending = _OpenFile(path=path, block_bytes=block_bytes), bytearray()
+        self._all_set = True
+
+    def append(self, flags: bytes) -> None:
+        self._all_set &= 0 not in flags
+        self._pending += flags
+        whole = len(self._pending) // 8 * 8
+        self._file.append(_bits(self._pending[:whole]))
         del self._pending[:whole]
 
-    def closed(self, dtype: TokenDtype) -> Shard:
+    def closed(self) -> BlockFile:
+        self._file.append(_bits(self._pending))
+        return self._file.closed()
+
+    def closed_unless_all_set(self) -> BlockFile | None:
+        """None, and no file: it would say what is so without it."""
+        if not self._all_set:
+            return self.closed()
+        self._file.path.unlink()
+        return None
+
+
+def _bits(flags: bytes | bytearray) -> bytes:
+    """Eight to a byte, the first in the lowest bit: read as one binary number, whose last digit is that."""
+    return int(flags[::-1].translate(_DIGITS) or b"0", 2).to_bytes(-(-len(flags) // 8), "little")
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenFile:
+    path: Path
+    block_bytes: int
+    _pending: bytearray = field(default_factory=bytearray)
+    _hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    _blocks: list[str] = field(default_factory=list)
+    _bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.path.write_bytes(b"")
+
+    def append(self, data: bytes | memoryview) -> None:
+        self._bytes += len(data)
+        self._pending += data
+        whole = len(self._pending) // self.block_bytes * self.block_bytes
+        for start in range(0, whole, self.block_bytes):
+            self._write_block(bytes(self._pending[start : start + self.block_bytes]))
+        del self._pending[:whole]
+
+    def closed(self) -> BlockFile:
         if self._pending:
             self._write_block(bytes(self._pending))
-        with self._path.open("ab") as file:
+        with self.path.open("ab") as file:
             os.fsync(file.fileno())
-        return Shard(
-            name=self._path.name,
-            tokens=self.bytes // dtype.bytes,
-            bytes=self.bytes,
+        return BlockFile(
+            name=self.path.name,
+            bytes=self._bytes,
             sha256=self._hash.hexdigest(),
             blocks=tuple(self._blocks),
         )
@@ -132,5 +238,5 @@ class _OpenShard:
         self._hash.update(block)
         self._blocks.append(checksum(block))
         # Opened for each block, so that no file stays open when the input turns out to be unusable.
-        with self._path.open("ab") as file:
+        with self.path.open("ab") as file:
             file.write(block)

@@ -54,7 +54,8 @@ def test_the_same_input_gives_the_same_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         command = ("--input", tmp_path / "a.txt", "--output", tmp_path / name, "--shard-tokens", "4000")
         assert _prepared(*command) == 0
-    names = ["index.json", "shard-00000.bin", "shard-00001.bin", "shard-00002.bin"]
+    shards = [f"shard-0000{number}.{kind}" for number in range(3) for kind in ("bin", "documents")]
+    names = ["index.json", *shards]
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
@@ -155,11 +156,15 @@ def test_files_of_somebody_else_are_never_removed(tmp_path: Path, capsys: pytest
 
 def test_what_a_run_that_died_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    for name in ("shard-00000.bin", "shard-00007.bin"):
+    for name in ("shard-00000.bin", "shard-00007.bin", "shard-00007.trained"):
         (tmp_path / "out" / name).write_text("half")
     (tmp_path / "a.txt").write_text("ab")
     assert _prepared("--input", tmp_path / "a.txt", "--output", tmp_path / "out") == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["index.json", "shard-00000.bin"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "index.json",
+        "shard-00000.bin",
+        "shard-00000.documents",
+    ]
 
 
 def test_as_a_script_in_a_job_it_finds_the_rest_of_the_program_and_needs_no_torch(tmp_path: Path) -> None:

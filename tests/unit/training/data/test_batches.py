@@ -16,9 +16,18 @@ class Numbered:
     sequences: int | None
     vocabulary: int = 1_000_000
     identity: str = "numbered"
+    has_documents: bool = False
+    is_masked: bool = False
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         return torch.tensor(numbers).unsqueeze(1).repeat(1, length)
+
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
+        """A document with every token whose number is even."""
+        return self.rows(numbers, length) % 2 == 0
+
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
+        return self.rows(numbers, length) % 3 == 0
 
 
 def _batches(*, sequences: int | None, size: int, rank: int = 0, ranks: int = 1) -> Batches:

@@ -62,7 +62,7 @@ def test_a_folder_without_an_index_is_no_corpus(tmp_path: Path) -> None:
     [
         pytest.param("{", "Expecting property name", id="not JSON"),
         pytest.param("[]", "list indices", id="not an object"),
-        pytest.param('{"version": 2}', "version 2, this program reads 1", id="of another version"),
+        pytest.param('{"version": 3}', "version 3, this program reads 1 and 2", id="of another version"),
         pytest.param('{"version": 1, "dtype": "uint8"}', "'uint8' is not a valid TokenDtype", id="dtype"),
         pytest.param('{"version": 1, "dtype": "uint16"}', "it has no 'vocabulary'", id="a field is missing"),
     ],

@@ -123,12 +123,12 @@ def test_the_identity_is_that_of_the_tokens_wherever_they_lie(tmp_path: Path) ->
 def _reader(directory: Path, *, cache_bytes: int) -> tuple[BlockReader, Counting]:
     index = written(directory, range(200), shard_tokens=200)  # 400 bytes: 7 blocks
     place = Counting(_place(directory))
-    return BlockReader(place, index, cache_bytes=cache_bytes), place
+    return BlockReader(place, index.shards, block_bytes=index.block_bytes, cache_bytes=cache_bytes), place
 
 
 def test_a_block_is_fetched_once_while_it_is_kept(tmp_path: Path) -> None:
     reader, place = _reader(tmp_path, cache_bytes=7 * 64)
-    ranges = [Range(shard=0, offset=offset, size=20) for offset in range(0, 380, 10)]
+    ranges = [Range(file=0, offset=offset, size=20) for offset in range(0, 380, 10)]
     reader.expect(ranges)
     data = [reader.read(one) for one in ranges]
     written_bytes = (tmp_path / "shard-00000.bin").read_bytes()
@@ -139,7 +139,7 @@ def test_a_block_is_fetched_once_while_it_is_kept(tmp_path: Path) -> None:
 
 def test_memory_is_bounded_and_what_was_dropped_is_fetched_again(tmp_path: Path) -> None:
     reader, place = _reader(tmp_path, cache_bytes=2 * 64)
-    ranges = [Range(shard=0, offset=64 * block, size=64) for block in range(6)]
+    ranges = [Range(file=0, offset=64 * block, size=64) for block in range(6)]
     for _ in range(2):
         reader.expect(ranges)
         assert [len(reader.read(one)) for one in ranges] == [64] * 6
@@ -150,7 +150,7 @@ def test_memory_is_bounded_and_what_was_dropped_is_fetched_again(tmp_path: Path)
 def test_the_threads_end_with_their_reader(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     reader, _ = _reader(tmp_path, cache_bytes=64)
-    reader.read(Range(shard=0, offset=0, size=4))
+    reader.read(Range(file=0, offset=0, size=4))
     started = set(threading.enumerate()) - before
     assert len(started) == 8
     del reader
@@ -163,5 +163,5 @@ def test_the_threads_end_with_their_reader(tmp_path: Path) -> None:
 def test_a_range_may_be_longer_than_the_cache(tmp_path: Path) -> None:
     reader, _ = _reader(tmp_path, cache_bytes=64)
     assert (
-        reader.read(Range(shard=0, offset=3, size=390)) == (tmp_path / "shard-00000.bin").read_bytes()[3:393]
+        reader.read(Range(file=0, offset=3, size=390)) == (tmp_path / "shard-00000.bin").read_bytes()[3:393]
     )

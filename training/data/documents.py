@@ -1,0 +1,184 @@
+"""Whole documents as tokens, with the part of each that is trained: texts and JSON lines, by a tokenizer.
+
+A line of JSON is one of
+
+    {"text": "..."}
+    {"prompt": "...", "response": "..."}
+    {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
+
+Of the first all is trained, of the second the response ("completion" is accepted too), of the third what the
+assistant says.
+"""
+
+import array
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from training.data.chat import ASSISTANT, END, Segment, Template, Text, simple_template
+from training.data.index import TokenDtype
+from training.data.inputs import BYTE_VOCABULARY, END_OF_DOCUMENT
+from training.errors import DataError
+
+JSON_LINES = ".jsonl"
+_BATCH = 256
+"""Documents that are tokenised at once: a tokenizer works on several cores."""
+_PROMPTED = ("response", "completion")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    tokens: Sequence[int]
+    trained: bytes
+    """For each token 1, where its prediction is trained, or 0."""
+
+    def as_bytes(self, dtype: TokenDtype) -> bytes:
+        wide = array.array("H" if dtype is TokenDtype.UINT16 else "I", self.tokens)
+        return wide.tobytes()
+
+
+@dataclass(slots=True)
+class Tally:
+    """What went by."""
+
+    documents: int = 0
+    tokens: int = 0
+    trained: int = 0
+
+    def counted(self, documents: Iterable[Document]) -> Iterator[Document]:
+        for one in documents:
+            self.documents += 1
+            self.tokens += len(one.tokens)
+            self.trained += one.trained.count(1)
+            yield one
+
+    def told(self) -> str:
+        return f"{self.documents} documents, {self.trained} of their {self.tokens} tokens trained"
+
+
+class Tokenizer(Protocol):
+    @property
+    def vocabulary(self) -> int:
+        """Its tokens are below this."""
+
+    @property
+    def end(self) -> int:
+        """The token that ends a document."""
+
+    @property
+    def pad(self) -> int:
+        """The token that fills a sequence; never trained."""
+
+    @property
+    def template(self) -> Template | None:
+        """How it writes messages; None: it does not say."""
+
+    def encoded(self, texts: Sequence[Text]) -> list[Document]: ...
+
+
+class ByteTokenizer:
+    """Each byte of UTF-8 is a token, as in corpora of plain texts."""
+
+    vocabulary = BYTE_VOCABULARY
+    end = pad = END_OF_DOCUMENT
+    template = None
+
+    def encoded(self, texts: Sequence[Text]) -> list[Document]:
+        return [self._encoded(one.segments) for one in texts]
+
+    def _encoded(self, segments: Sequence[Segment]) -> Document:
+        parts = [(_bytes_of(one), one.trained) for one in segments]
+        return Document(
+            tokens=b"".join(part for part, _ in parts),
+            trained=b"".join(bytes([trained]) * len(part) for part, trained in parts),
+        )
+
+
+def _bytes_of(segment: Segment) -> bytes:
+    return bytes([END_OF_DOCUMENT]) if segment.text is None else segment.text.encode()
+
+
+class DocumentFiles:
+    """JSON lines, and any other file as one text."""
+
+    def __init__(self, files: Sequence[Path], tokenizer: Tokenizer) -> None:
+        self._files, self.tokenizer = files, tokenizer
+
+    def sizes(self) -> Iterator[int]:
+        """Of each document, in order."""
+        for path in self._files:
+            if path.suffix == JSON_LINES:
+                with path.open("rb") as file:
+                    yield from (len(line) for line in file if line.strip())
+            else:
+                yield path.stat().st_size
+
+    def documents(self) -> Iterator[Document]:
+        """Raises DataError when a file is not what it should be, with its line."""
+        texts = self._texts()
+        while some := list(islice(texts, _BATCH)):
+            yield from self.tokenizer.encoded(some)
+
+    def _texts(self) -> Iterator[Text]:
+        template = self.tokenizer.template or simple_template
+        for path in self._files:
+            if path.suffix != JSON_LINES:
+                yield Text(segments=[Segment(text=_text_in(path)), Segment(text=END)])
+                continue
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        try:
+                            yield _text_of(json.loads(line), template)
+                        except ValueError as error:
+                            raise _unusable(f"{path} line {number}", str(error)) from error
+
+
+def _text_in(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise _unusable(str(path), f"it is not text in UTF-8 ({error.reason})") from error
+
+
+def _text_of(line: Any, template: Template) -> Text:  # noqa: ANN401  what JSON is
+    """Raises ValueError."""
+    if not isinstance(line, dict):
+        raise ValueError(f"it is {type(line).__name__}, not an object")  # noqa: TRY004  one kind of error
+    if "messages" in line:
+        return template(_messages(line["messages"]))
+    if "prompt" in line:
+        response = next((name for name in _PROMPTED if name in line), "response")
+        prompt = Segment(text=_string(line, "prompt"), trained=False)
+        return Text(segments=[prompt, Segment(text=_string(line, response)), Segment(text=END)])
+    if "text" in line:
+        return Text(segments=[Segment(text=_string(line, "text")), Segment(text=END)])
+    raise ValueError(f"it has {', '.join(line) or 'nothing'}, not text, prompt and response, or messages")
+
+
+def _string(line: dict[str, Any], name: str) -> str:
+    if not isinstance(line.get(name), str):
+        raise ValueError(f"{name} is {'missing' if name not in line else 'not a text'}")  # noqa: TRY004
+    text: str = line[name]
+    return text
+
+
+def _messages(found: Any) -> list[dict[str, str]]:  # noqa: ANN401
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError("messages is not a list of objects")
+    messages = [{"role": _string(one, "role"), "content": _string(one, "content")} for one in found]
+    if not any(one["role"] == ASSISTANT for one in messages):
+        raise ValueError('messages has none of role "assistant": there is nothing to train')
+    return messages
+
+
+def _unusable(place: str, problem: str) -> DataError:
+    return DataError(
+        place=place,
+        problem=problem,
+        remedy='give UTF-8 text, or a .jsonl file whose lines are {"text": ...}, '
+        '{"prompt": ..., "response": ...} or {"messages": [...]}',
+    )
