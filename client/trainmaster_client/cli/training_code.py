@@ -14,6 +14,9 @@ _COPY = _PACKAGE / "_checkout"
 
 _LAUNCHER = Path("launch.py")
 
+_ADAPTER_PARTS = frozenset({"__init__", "adapters", "preempt"})
+"""Rooms and files that scripts of other libraries need beside the launcher."""
+
 _NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench.py"})
 """Tools of the checkout."""
 
@@ -33,18 +36,31 @@ def training_code(
     launcher_only: Annotated[
         bool, typer.Option("--launcher-only", help="Only launch.py, to put beside a script of your own.")
     ] = False,
+    adapters: Annotated[
+        bool,
+        typer.Option(
+            "--adapters", help="launch.py, and the folder training with the adapters for scripts of your own."
+        ),
+    ] = False,
 ) -> None:
     """Copy the training program into a source directory. No file that is there is changed."""
     source = checkout() / "training"
-    files = [_LAUNCHER] if launcher_only else sorted(_program(source))
-    if taken := [file for file in files if _is_another(folder / file, source / file)]:
+    files = {file: file for file in ([_LAUNCHER] if launcher_only or adapters else sorted(_program(source)))}
+    if adapters:
+        files |= {file: Path("training") / file for file in adapter_files(source)}
+    if taken := [file for file, name in files.items() if _is_another(folder / name, source / file)]:
         raise InvalidArgumentError(
-            f"{folder / taken[0]} already exists and differs.",
+            f"{folder / files[taken[0]]} already exists and differs.",
             hint="Remove it, or name another folder.",
         )
-    for file in files:
-        _copy(source / file, folder / file)
+    for file, name in files.items():
+        _copy(source / file, folder / name)
     print(f"{folder}: {len(files)} {'file' if len(files) == 1 else 'files'}")
+
+
+def adapter_files(source: Path) -> list[Path]:
+    """Below ``training``, which keeps its name: the adapters import each other by it."""
+    return [file for file in sorted(_program(source)) if Path(file.parts[0]).stem in _ADAPTER_PARTS]
 
 
 def _program(source: Path) -> Iterator[Path]:

@@ -1,0 +1,150 @@
+"""One attempt of a script of any library: it hears of a stop, marks what was saved, reports, and leaves.
+
+The order at a save, and what a crash after each leaves behind: the library writes (torn: no mark); all ranks
+have written; the first marks the checkpoint (whole); the first replaces status.json (it tells of the one
+before until then).
+"""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch.distributed as dist
+
+from training.adapters.marks import (
+    Found,
+    found_in,
+    newest_of,
+    remove_all_but,
+    remove_mark,
+    step_in,
+    write_mark,
+)
+from training.preempt import EXIT_PREEMPTED, StopRequest
+from training.preempt.agreement import Agreement
+
+_STATUS = "status.json"
+
+
+def newest_whole(folder: str | os.PathLike[str]) -> str | None:
+    """The checkpoint to resume from; None: there is none yet. Each torn one that is newer gets a line."""
+    found, passed_over = _newest(Path(folder))
+    for line in passed_over:
+        print(line, flush=True)
+    return None if found is None else str(Path(folder) / found.name)
+
+
+def step_of(checkpoint: str | None) -> int:
+    """As its name says; 0: from scratch."""
+    return 0 if checkpoint is None else step_in(Path(checkpoint).name) or 0
+
+
+def _newest(folder: Path) -> tuple[Found | None, list[str]]:
+    return newest_of(found_in(folder), are_marked=_status(folder).get("marked") is True)
+
+
+def _status(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / _STATUS).read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return {}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Attempt:
+    """From its making on SIGTERM is remembered; every rank makes one, and calls the same in one order."""
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, step: int, steps: int, now: Callable[[], datetime] = _now
+    ) -> None:
+        """``step``: that are done; ``steps``: that there will be."""
+        self._folder, self._steps, self._clock = Path(folder), steps, now
+        self._is_first = not dist.is_initialized() or dist.get_rank() == 0
+        self._stop = StopRequest().__enter__()
+        self._agreement = Agreement(self._stop)
+        if self._is_first:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._mark_earlier_ones()
+        newest, _ = _newest(self._folder)
+        self._newest = (
+            None if newest is None else (newest.name, newest.step, newest.mark and newest.mark.saved_at)
+        )
+        self.is_leaving = False
+        self._report("running", step)
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether any rank was; all get the same answer, and leave after the same step."""
+        self.is_leaving = self._agreement.now().stop
+        return self.is_leaving
+
+    def begin_save(self, name: str) -> Path:
+        """Where it goes, below the folder of all."""
+        if self._is_first:
+            remove_mark(self._folder / name)
+        return self._folder / name
+
+    def saved(self, name: str, *, step: int, keep: int = 0) -> None:
+        """Call it when this rank has written its part; leaves if that was asked for.
+
+        ``keep``: how many of the newest stay; 0: the library removes them.
+        """
+        self._agreement.now()  # the others have written theirs
+        if self._is_first:
+            mark = write_mark(self._folder / name, step=step, now=self._clock())
+            self._newest = (name, step, mark.saved_at)
+            if keep:
+                remove_all_but(self._folder, keep)
+        self._report("running", step)
+        if self.is_leaving:
+            self.leave(step)
+
+    def leave(self, step: int) -> NoReturn:
+        """With the exit code of a job that is not finished.
+
+        Raises:
+            SystemExit: Always; whatever the script does after its training is for finished ones.
+        """
+        self._report("preempted", step, reason="SIGTERM")
+        if self._is_first:
+            print(f"stopped on SIGTERM after step={step}; its checkpoint is saved", flush=True)
+        if dist.is_initialized():
+            dist.destroy_process_group()  # else gloo's threads may abort the interpreter at its end
+        raise SystemExit(EXIT_PREEMPTED)
+
+    def completed(self, step: int) -> None:
+        """From here on SIGTERM does what it did before."""
+        self._report("completed", step)
+        self._stop.__exit__()
+
+    def _mark_earlier_ones(self) -> None:
+        """Those from before the adapter came: taken as they are, so that no work is lost by its coming."""
+        if _status(self._folder).get("marked") is not True:
+            for one in found_in(self._folder):
+                if one.mark is None:
+                    write_mark(self._folder / one.name, step=one.step, now=self._clock())
+
+    def _report(self, state: str, step: int, *, reason: str = "") -> None:
+        """The first rank alone writes; what the fields mean says docs/training/checkpoints.md."""
+        if not self._is_first:
+            return
+        name, saved, saved_at = self._newest or (None, 0, None)
+        document = {
+            "state": state,
+            "step": step,
+            "steps": self._steps,
+            "checkpoint": name,
+            "checkpoint_at": saved_at,
+            "updated_at": self._clock().isoformat(timespec="milliseconds"),
+            "lost_steps": max(0, step - saved),
+            "reason": reason,
+            "marked": True,
+        }
+        draft = self._folder / f".{_STATUS}"
+        draft.write_text(json.dumps(document, indent=1))
+        draft.rename(self._folder / _STATUS)
