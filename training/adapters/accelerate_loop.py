@@ -46,7 +46,7 @@ class PreemptibleLoop:
                 self._after(done, attempt)
         attempt.completed(done)
 
-    def _batches_from(self, loader: Any, done: int) -> Iterator[Any]:  # noqa: ANN401  as Accelerate prepared it
+    def _batches_from(self, loader: Any, done: int) -> Iterator[Any]:
         a_step = self._accelerator.gradient_accumulation_steps
         steps_an_epoch = ceil(len(loader) / a_step)  # the last one may have fewer batches
         first, skipped = done // steps_an_epoch, done % steps_an_epoch * a_step

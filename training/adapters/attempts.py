@@ -23,8 +23,8 @@ from training.adapters.marks import (
     step_in,
     write_mark,
 )
+from training.agreement import Agreement
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.preempt.agreement import Agreement
 
 _STATUS = "status.json"
 

@@ -4,8 +4,9 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.integration.training.launches import PROGRAM, Ended, Host
 from trainmaster_client.cli.training_code import adapter_files
+
+from tests.integration.training.launches import PROGRAM, Ended, Host
 
 SCRIPTS = ("hf_trainer", "lightning_trainer", "accelerate_loop")
 _EXAMPLES = PROGRAM.parent / "docs/examples/training"

@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.integration.training.foreign_scripts import SCRIPTS, host_of, losses
-from tests.integration.training.launches import ended
 from tests.markdown import blocks, text_of
 
 pytestmark = pytest.mark.thorough
@@ -26,8 +24,16 @@ def test_M10_a_script_that_is_stopped_in_a_step_saves_it_and_the_next_attempt_go
     last = max(losses(first))
     status = host.status
     assert last in {13, 14}
-    assert (status["state"], status["step"], status["steps"], status["lost_steps"]) == ("preempted", last, 20, 0)
-    assert json.loads((host.base / "checkpoints" / status["checkpoint"] / "whole.json").read_bytes())["step"] == last
+    assert (status["state"], status["step"], status["steps"], status["lost_steps"]) == (
+        "preempted",
+        last,
+        20,
+        0,
+    )
+    assert (
+        json.loads((host.base / "checkpoints" / status["checkpoint"] / "whole.json").read_bytes())["step"]
+        == last
+    )
     host.env["READ_SECONDS"] = "0"
     second = host.run()
     assert second.code == 0, second.errors
@@ -53,7 +59,9 @@ def test_a_torn_checkpoint_is_passed_over(tmp_path: Path) -> None:
     for name in ("step-00000041/whole.json", "step-00000040/model.safetensors"):
         (host.base / "checkpoints" / name).unlink()
     shutil.copytree(host.base / "checkpoints/step-00000040", host.base / "checkpoints/step-00000020")
-    (host.base / "checkpoints/step-00000020/whole.json").write_text('{"step": 20, "files": {}, "saved_at": ""}')
+    (host.base / "checkpoints/step-00000020/whole.json").write_text(
+        '{"step": 20, "files": {}, "saved_at": ""}'
+    )
     second = host.run()
     assert "skipping torn checkpoint step-00000041: it was never finished" in second.lines
     assert "skipping torn checkpoint step-00000040: model.safetensors is missing" in second.lines

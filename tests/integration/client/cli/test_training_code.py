@@ -1,11 +1,30 @@
 """``trainmaster training-code``: a source directory out of what is installed."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.integration.client.command import Ran, Trainmaster
 from tests.markdown import ROOT
 
 TRAINING = ROOT / "training"
+
+
+def test_the_adapters_import_each_other_from_where_they_are_put(
+    trainmaster: Trainmaster, tmp_path: Path
+) -> None:
+    ran = trainmaster("training-code", str(tmp_path), "--adapters")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "launch.py").is_file()
+    assert (tmp_path / "training/adapters/hf_trainer.py").is_file()
+    assert not (tmp_path / "training/train.py").exists()
+    program = "import training.adapters.attempts as here; print(here.__file__)"
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert told.stdout == f"{tmp_path}/training/adapters/attempts.py\n", told.stderr
 
 
 def test_the_whole_program_is_copied_without_the_tools_of_the_checkout(

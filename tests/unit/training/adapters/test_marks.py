@@ -61,7 +61,13 @@ def test_what_was_saved_before_the_adapter_came_is_taken_as_the_library_would() 
 
 @pytest.mark.parametrize(
     ("name", "step"),
-    [("checkpoint-20", 20), ("step-00000020", 20), ("runs", None), ("runs-3", None), ("checkpoint-20-old", None)],
+    [
+        ("checkpoint-20", 20),
+        ("step-00000020", 20),
+        ("runs", None),
+        ("runs-3", None),
+        ("checkpoint-20-old", None),
+    ],
 )
 def test_the_step_is_in_the_name(name: str, step: int | None) -> None:
     assert step_in(name) == step
