@@ -13,7 +13,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-training first-ten-minutes release test test-long test-thorough test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training first-ten-minutes release test test-long test-thorough test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ demo-doors: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready $(JAVAS
 
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
 	$(BIN)/python -m demos.governance
+
+demo-scripts: setup ## Hugging Face Trainer, Lightning and Accelerate, each preempted once and resumed; two minutes
+	$(BIN)/python -m demos.scripts --json build/scripts.json
 
 SEED ?= 7
 KILL_AT ?= 7:TERM,13:KILL,19:TERM

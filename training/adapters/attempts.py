@@ -32,8 +32,8 @@ _STATUS = "status.json"
 def newest_whole(folder: str | os.PathLike[str]) -> str | None:
     """The checkpoint to resume from; None: there is none yet. Each torn one that is newer gets a line."""
     found, passed_over = _newest(Path(folder))
-    for line in passed_over:
-        print(line, flush=True)
+    for name, why in passed_over.items():
+        print(f"skipping torn checkpoint {name}: {why}", flush=True)
     return None if found is None else str(Path(folder) / found.name)
 
 
@@ -42,7 +42,7 @@ def step_of(checkpoint: str | None) -> int:
     return 0 if checkpoint is None else step_in(Path(checkpoint).name) or 0
 
 
-def _newest(folder: Path) -> tuple[Found | None, list[str]]:
+def _newest(folder: Path) -> tuple[Found | None, dict[str, str]]:
     return newest_of(found_in(folder), are_marked=_status(folder).get("marked") is True)
 
 
@@ -71,7 +71,7 @@ class Attempt:
         if self._is_first:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._mark_earlier_ones()
-        newest, _ = _newest(self._folder)
+        newest, self._skipped = _newest(self._folder)
         self._newest = (
             None if newest is None else (newest.name, newest.step, newest.mark and newest.mark.saved_at)
         )
@@ -143,6 +143,7 @@ class Attempt:
             "updated_at": self._clock().isoformat(timespec="milliseconds"),
             "lost_steps": max(0, step - saved),
             "reason": reason,
+            "skipped": [{"checkpoint": name, "reason": why} for name, why in self._skipped.items()],
             "marked": True,
         }
         draft = self._folder / f".{_STATUS}"

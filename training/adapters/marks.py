@@ -35,20 +35,20 @@ class Found:
     files: Mapping[str, int]
 
 
-def newest_of(found: list[Found], *, are_marked: bool) -> tuple[Found | None, list[str]]:
-    """The newest that is whole, and a line about each newer one.
+def newest_of(found: list[Found], *, are_marked: bool) -> tuple[Found | None, dict[str, str]]:
+    """The newest that is whole, and what is wrong with each newer one, by its name.
 
     Args:
         found: In any order.
         are_marked: The adapter was here before, so what has no mark was never finished. Else checkpoints
             may have been written before it came, and are taken as the library would take them.
     """
-    passed_over: list[str] = []
+    passed_over: dict[str, str] = {}
     for one in sorted(found, key=lambda one: -one.step):
         why = _tear(one, are_marked=are_marked)
         if why is None:
             return one, passed_over
-        passed_over.append(f"skipping torn checkpoint {one.name}: {why}")
+        passed_over[one.name] = why
     return None, passed_over
 
 

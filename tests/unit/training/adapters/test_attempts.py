@@ -54,6 +54,7 @@ def test_a_stop_leaves_after_the_save_with_the_exit_code_of_an_unfinished_job(tm
         "updated_at": NOW,
         "lost_steps": 0,
         "reason": "SIGTERM",
+        "skipped": [],
         "marked": True,
     }
     assert newest_whole(tmp_path) == str(tmp_path / "step-13")
@@ -85,6 +86,10 @@ def test_what_is_not_marked_counts_only_before_the_first_attempt_with_the_adapte
     _attempt(tmp_path, step=500)
     (tmp_path / "checkpoint-600").mkdir()
     assert newest_whole(tmp_path) == str(tmp_path / "checkpoint-500")
+    _attempt(tmp_path, step=500)
+    assert _status(tmp_path)["skipped"] == [
+        {"checkpoint": "checkpoint-600", "reason": "it was never finished"}
+    ]
     assert capsys.readouterr().out == "skipping torn checkpoint checkpoint-600: it was never finished\n"
 
 

@@ -24,39 +24,39 @@ def _found(step: int, files: dict[str, int] = FILES, *, marked: bool = True) -> 
 
 
 @pytest.mark.parametrize(
-    ("found", "newest", "lines"),
+    ("found", "newest", "torn"),
     [
-        pytest.param([], None, [], id="none yet"),
-        pytest.param([_found(9), _found(20), _found(10)], 20, [], id="by the number, not the text"),
+        pytest.param([], None, {}, id="none yet"),
+        pytest.param([_found(9), _found(20), _found(10)], 20, {}, id="by the number, not the text"),
         pytest.param(
             [_found(10), _found(20, {"model.bin": 100})],
             10,
-            ["skipping torn checkpoint step-20: optimizer.bin is missing"],
+            {"step-20": "optimizer.bin is missing"},
             id="a file is missing",
         ),
         pytest.param(
             [_found(10), _found(20, FILES | {"model.bin": 64})],
             10,
-            ["skipping torn checkpoint step-20: model.bin has 64 bytes of 100"],
+            {"step-20": "model.bin has 64 bytes of 100"},
             id="a file is cut",
         ),
         pytest.param(
             [_found(20, marked=False), _found(10)],
             10,
-            ["skipping torn checkpoint step-20: it was never finished"],
+            {"step-20": "it was never finished"},
             id="no mark",
         ),
-        pytest.param([_found(20, FILES | {"more": 1})], 20, [], id="what came later does not hurt"),
+        pytest.param([_found(20, FILES | {"more": 1})], 20, {}, id="what came later does not hurt"),
     ],
 )
-def test_the_newest_whole_one_counts(found: list[Found], newest: int | None, lines: list[str]) -> None:
+def test_the_newest_whole_one_counts(found: list[Found], newest: int | None, torn: dict[str, str]) -> None:
     one, passed_over = newest_of(found, are_marked=True)
-    assert (one and one.step, passed_over) == (newest, lines)
+    assert (one and one.step, passed_over) == (newest, torn)
 
 
 def test_what_was_saved_before_the_adapter_came_is_taken_as_the_library_would() -> None:
     one, passed_over = newest_of([_found(500, marked=False)], are_marked=False)
-    assert (one and one.step, passed_over) == (500, [])
+    assert (one and one.step, passed_over) == (500, {})
 
 
 @pytest.mark.parametrize(

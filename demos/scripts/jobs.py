@@ -1,0 +1,102 @@
+"""The three scripts, as docs/training/scripts.md has them, and the job that each becomes."""
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+from trainmaster_client.cli.training_code import adapter_files
+from trainmaster_client.launcher import LAUNCHER
+
+from demos.evidence import Document
+from local.twin_process import TwinProcess
+
+ROOT = Path(__file__).parents[2]
+TRAINING = ROOT / "training"
+INSTANCE_TYPE = "ml.m5.xlarge"
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
+STEPS = 100
+PACE = {"READ_SECONDS": "0.25"}
+"""Of a step: it makes the order of the scene the same on any laptop."""
+_SETTINGS = {"STEPS": str(STEPS), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    name: str
+    title: str
+
+    @property
+    def job(self) -> str:
+        return f"script-{self.name}"
+
+    @property
+    def path(self) -> Path:
+        modules = {"hf": "hf_trainer", "lightning": "lightning_trainer", "accelerate": "accelerate_loop"}
+        return ROOT / f"docs/examples/training/{modules[self.name]}.py"
+
+
+SCRIPTS = (
+    Script(name="hf", title="Hugging Face Trainer"),
+    Script(name="lightning", title="Lightning"),
+    Script(name="accelerate", title="Accelerate"),
+)
+
+
+def undisturbed(script: Script, folder: Path) -> "subprocess.Popen[bytes]":
+    """The same script outside of everything, without a pause; prints to ``folder``'s log."""
+    place = folder / f"{script.name}-undisturbed"
+    place.mkdir()
+    paths = {"SM_CHECKPOINT_DIR": str(place / "checkpoints"), "SM_MODEL_DIR": str(place / "model")}
+    env = os.environ | _SETTINGS | paths | {"PYTHONPATH": str(ROOT)}
+    with (folder / f"{script.name}.log").open("wb") as log:
+        command = ["nice", sys.executable, str(script.path)]
+        return subprocess.Popen(command, cwd=place, env=env, stdout=log, stderr=subprocess.STDOUT)
+
+
+def request(script: Script, twin: TwinProcess) -> Document:
+    """One instance, the script under the launcher; its source directory goes to S3 first."""
+    key = f"code/{script.job}.tar.gz"
+    boto3.client("s3").put_object(Bucket=twin.ready["bucket"], Key=key, Body=_archive(script))
+    source = f"s3://{twin.ready['bucket']}/{key}"
+    return _request(script.job, twin, LAUNCHER, instances=1) | {
+        "HyperParameters": {"sagemaker_program": script.path.name, "sagemaker_submit_directory": source},
+        "CheckpointConfig": {"S3Uri": f"s3://{twin.ready['bucket']}/checkpoints/{script.job}"},
+        "Environment": _SETTINGS | PACE,
+    }
+
+
+def urgent(twin: TwinProcess) -> Document:
+    """All instances, until somebody cancels it."""
+    found = _request("urgent", twin, ["sleep", "600"], instances=len(SCRIPTS))
+    return found | {"Tags": [{"Key": "priority", "Value": "9"}]}
+
+
+def _archive(script: Script) -> bytes:
+    """What ``trainmaster training-code DIR --adapters`` puts beside the script."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        tar.add(script.path, script.path.name)
+        tar.add(TRAINING / "launch.py", "launch.py")
+        for file in adapter_files(TRAINING):
+            tar.add(TRAINING / file, f"training/{file}")
+    return packed.getvalue()
+
+
+def _request(name: str, twin: TwinProcess, command: list[str], *, instances: int) -> Document:
+    return {
+        "TrainingJobName": name,
+        "RoleArn": twin.ready["role_arn"],
+        "AlgorithmSpecification": {
+            "TrainingImage": IMAGE,
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": command,
+        },
+        "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},
+        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": instances, "VolumeSizeInGB": 30},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+    }
