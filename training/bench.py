@@ -121,7 +121,7 @@ def _read(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
     if problems + unread:
         raise ConfigError(problems + unread)
     options = BenchOptions(**own)
-    on_gpu = {"preset": "llama-1b"} if torch.cuda.is_available() else {}
+    on_gpu = {"preset": "llama-1b"} if torch.cuda.is_available() and "model_config" not in texts else {}
     rest = on_gpu | {"lr": "3e-4"} | {name: text for name, text in texts.items() if name not in names}
     rest["steps"] = str(options.warm_up + options.lap * options.laps)
     return TrainConfig.from_arguments([f"--{name}={text}" for name, text in rest.items()], {}), options
@@ -197,7 +197,7 @@ def facts(config: TrainConfig, world: World, found: Sequence[Measured]) -> dict[
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "peak": None if gauge.peak is None else asdict(gauge.peak),
-        "preset": config.preset,
+        "preset": config.model_name,
         "sequence_length": config.shape.sequence_length,
         "batch_size": config.batch_size,
         "precision": config.precision,

@@ -11,8 +11,9 @@ from typing import Self
 from training import fsdp1
 from training.choices import ActivationCheckpointing, Compile, DebugLevel, Precision, ReduceDtype, Strategy
 from training.errors import ConfigError
+from training.interop.config_json import read_shape
+from training.model_config import PRESETS, ModelShape
 from training.options import described, option, paired, read, shown
-from training.presets import PRESETS, ModelShape
 
 SYNTHETIC = "synthetic"
 CHANNEL = "channel:"
@@ -26,7 +27,12 @@ _DEFAULT_OUTPUT_DATA_DIR = "/opt/ml/output/data"
 class TrainConfig:
     # What is trained.
     preset: str = option("tiny", f"model shape: {', '.join(PRESETS)}")
-    sequence_length: int = option(0, "tokens of a sequence; 0: the preset's", at_least=0)
+    model_config: str = option(
+        "", "instead of a preset: a config.json of Hugging Face, its directory or channel:NAME"
+    )
+    sequence_length: int = option(
+        0, "tokens of a sequence; 0: the preset's, or what model_config allows up to 4096", at_least=0
+    )
     init_from: str = option("", "directory or channel:NAME with safetensors weights to start from")
     steps: int = option(60, "steps of the whole job, over all attempts", at_least=1)
     seed: int = option(0, "weights and the order of the data follow from it", at_least=0)
@@ -94,10 +100,17 @@ class TrainConfig:
 
     said: tuple[str, ...] = field(default=())
     """What became of options of FSDP1; for the log."""
+    described: ModelShape | None = field(default=None)
+    """What ``model_config`` says; None: the preset counts."""
+
+    @property
+    def model_name(self) -> str:
+        """One model, one name, whatever length it is trained with."""
+        return f"{self.described.family} {self.described.fingerprint}" if self.described else self.preset
 
     @property
     def shape(self) -> ModelShape:
-        shape = PRESETS[self.preset]
+        shape = self.described or PRESETS[self.preset]
         return replace(shape, sequence_length=self.sequence_length) if self.sequence_length else shape
 
     @property
@@ -118,12 +131,25 @@ class TrainConfig:
         problems += unread
         if values.get("preset", "tiny") not in PRESETS:
             problems.append(f"preset must be one of {', '.join(PRESETS)}, not {shown(values['preset'])}")
+        shape = None
+        if values.get("model_config"):
+            problems += ["model_config and preset are two models: give one"] if "preset" in values else []
+            shape = _read_shape(values["model_config"], env, problems)
         if problems:
             raise ConfigError(problems)
-        config = cls(**values, said=tuple(said))
+        config = cls(**values, said=tuple(said), described=shape)
         if contradictions := _contradictions(config):
             raise ConfigError(contradictions)
         return config
+
+
+def _read_shape(source: str, env: Mapping[str, str], problems: list[str]) -> ModelShape | None:
+    """Before any weights are fetched; what is wrong with it joins the problems."""
+    try:
+        return read_shape(directory_of(source, env, option="model_config"), option="model_config")
+    except ConfigError as error:
+        problems += error.problems
+        return None
 
 
 def _as_now(texts: Mapping[str, str]) -> dict[str, str]:

@@ -19,16 +19,16 @@ from training.data.corpus import Corpus, open_corpus
 from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
 from training.goodput import Meter
+from training.interop.weights import export_weights, load_weights
 from training.loop import Trainer
 from training.memory import refuse_unless_it_fits
 from training.metrics import Event
+from training.model import Transformer
 from training.models.init import initialise
-from training.models.llama import Transformer
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.report import Reporter, Trace, tell
-from training.weights import export_weights, load_weights
 from training.world import World, joined_world, together
 
 
@@ -139,7 +139,7 @@ def _complete(trainer: Trainer) -> None:
         export_weights(trainer.model, config.model_dir, config.shape)
     if trainer.world.is_first:
         told = {
-            "preset": config.preset,
+            "preset": config.model_name,
             "seed": config.seed,
             "steps": config.steps,
             "loss": trainer.reported_loss,
@@ -175,7 +175,7 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
     size, learning rate and the number of ranks may change.
     """
     return {
-        "preset": config.preset,
+        "preset": config.model_name,
         "sequence_length": str(config.shape.sequence_length),
         "seed": str(config.seed),
         "weight_decay": str(config.weight_decay),
@@ -187,7 +187,8 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
 def _tell_what_runs(config: TrainConfig, world: World, model: Transformer) -> None:
     if not world.is_first:
         return
-    options = {name: value for name, value in asdict(config).items() if name != "said"}
+    options = {name: value for name, value in asdict(config).items() if name not in {"said", "described"}}
+    options["shape"] = asdict(config.shape)
     print("config " + json.dumps(options, default=_as_text), flush=True)
     for line in config.said:
         print(f"fsdp1: {line}", flush=True)

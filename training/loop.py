@@ -19,7 +19,7 @@ from training.data.prefetch import BatchSource
 from training.errors import NotFiniteError
 from training.goodput import Meter
 from training.metrics import Event
-from training.models.llama import Transformer
+from training.model import Transformer
 from training.optim import clip, learning_rate, step_if_finite
 from training.parallel import begin_part
 from training.report import Reporter, Trace, tell

@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.models.llama import Transformer
+from training.model import Transformer
 from training.world import World
 
 Forward = Callable[..., Any]
@@ -51,7 +51,7 @@ def shard(model: Transformer, *, world: World, config: TrainConfig) -> None:
     """Make every parameter a DTensor, in place; of a model on the meta device nothing is allocated.
 
     The embedding, each block, and the last norm with the head are gathered and reduced each by itself, so
-    that one computes while the next is on its way.
+    that one computes while the next is on its way. A head that is the embedding stays gathered with it.
 
     Raises:
         ConfigError: The ranks cannot be divided as asked.
@@ -61,10 +61,12 @@ def shard(model: Transformer, *, world: World, config: TrainConfig) -> None:
         model.to(torch.bfloat16)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
     sharding = Sharding.of(config, mesh)
-    blocks: list[nn.Module] = list(model.blocks.values())
-    units = [sharding.apply(unit) for unit in (model.embedding, *blocks)]
+    blocks = [sharding.apply(block) for block in model.blocks.values()]
     # The backward pass begins with the last unit: to give it up in between would gather it twice.
-    units.append(sharding.apply_kept(model.norm, model.head))
+    if model.shape.tied_head:  # one parameter can be in one unit only
+        units = [sharding.apply_kept(model.embedding, model.norm, model.head), *blocks]
+    else:
+        units = [sharding.apply(model.embedding), *blocks, sharding.apply_kept(model.norm, model.head)]
     sharding.apply(model)
     if sharding.gathers:
         gather_ahead(units, count=config.prefetch_blocks)

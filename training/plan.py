@@ -6,18 +6,19 @@ Not part of a job: the arithmetic is the control plane's (trainmaster.memory), w
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields
 from enum import IntEnum
 
 from trainmaster.core.memory import memory_plan, training_runs
 
 from training.config import TrainConfig
 from training.errors import ConfigError
+from training.model_config import ModelShape
 
 _USAGE = """usage: python -m training.plan --preset NAME --instances TYPE=COUNT[,TYPE=COUNT] [OPTION VALUE]...
 
 What a run of the training program needs of the memory of its GPUs, whether that fits, and what would.
-Every option of the program is taken; these matter: --preset --sequence_length --batch_size
+Every option of the program is taken; these matter: --preset --model_config --sequence_length --batch_size
 --gradient_accumulation_steps --precision --reduce_dtype --strategy --shard_group_size
 --activation_checkpointing --prefetch_blocks --cpu_offload. With --json: the numbers, in bytes.
 Exit codes: 0 it fits, 1 it does not, 2 wrong usage."""
@@ -48,7 +49,7 @@ def _planned(arguments: Sequence[str]) -> memory_plan.Plan:
     """Raises ConfigError or ValueError."""
     instances, options = _without_instances(arguments)
     config = TrainConfig.from_arguments(options, {})
-    return memory_plan.plan(config.preset, run_of(config), memory_plan.read_instances(instances))
+    return memory_plan.plan(config.model_name, run_of(config), memory_plan.read_instances(instances))
 
 
 def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
@@ -66,9 +67,8 @@ def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 def run_of(config: TrainConfig) -> training_runs.Run:
     """The run that these options describe, as the control plane sees it."""
-    shape = training_runs.PRESETS[config.preset]
     return training_runs.Run(
-        shape=replace(shape, sequence_length=config.shape.sequence_length),
+        shape=as_planned(config.shape),
         batch_size=config.batch_size,
         accumulation=config.gradient_accumulation_steps,
         precision=training_runs.Precision(config.precision),
@@ -79,6 +79,12 @@ def run_of(config: TrainConfig) -> training_runs.Run:
         prefetch_blocks=config.prefetch_blocks,
         cpu_offload=config.cpu_offload,
     )
+
+
+def as_planned(shape: ModelShape) -> training_runs.ModelShape:
+    """What the memory depends on."""
+    names = [one.name for one in fields(training_runs.ModelShape)]
+    return training_runs.ModelShape(**{name: getattr(shape, name) for name in names})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from training.checkpoint import Checkpointer
 from training.config import TrainConfig, output_data_dir
 from training.goodput import Meter
 from training.metrics import Event, MetricsFile, StepMetrics, Yardstick, event_line, peak_of
-from training.models.llama import flops_per_token
+from training.model import flops_per_token
 from training.world import World
 
 _GIB = 2**30

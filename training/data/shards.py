@@ -63,8 +63,8 @@ def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
         raise DataError(
             place=place.told,
             problem=f"its vocabulary of {index.vocabulary} tokens is larger than the {shape.vocabulary} "
-            f"of preset {config.preset}",
-            remedy="choose a preset with that vocabulary, or prepare the data with the model's tokenizer",
+            f"of the model ({config.model_name})",
+            remedy="choose a model with that vocabulary, or prepare the data with the model's tokenizer",
         )
     longest = max(shard.tokens for shard in index.shards)
     if longest <= shape.sequence_length:

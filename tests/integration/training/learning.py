@@ -10,11 +10,11 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from training.config import TrainConfig
+from training.model import Transformer
+from training.model_config import ModelShape
 from training.models.init import initialise
-from training.models.llama import Transformer
 from training.optim import clip, learning_rate, make_optimizer, step_if_finite
 from training.parallel import begin_part, shard, weights_device
-from training.presets import ModelShape
 from training.world import World
 
 SHAPE = ModelShape(layers=2, width=64, heads=4, kv_heads=2, hidden=176, vocabulary=128, sequence_length=32)

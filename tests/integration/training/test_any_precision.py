@@ -15,7 +15,7 @@ from tests.integration.training.learning import sha256, sharded, trained
 from tests.integration.training.worlds import in_world
 from training.choices import Precision
 from training.config import TrainConfig
-from training.models.llama import Transformer
+from training.model import Transformer
 from training.optim import make_optimizer
 from training.world import World
 

@@ -13,7 +13,7 @@ from tests.markdown import blocks, codes, table, text_of
 from training import fsdp1
 from training.choices import Strategy
 from training.config import TrainConfig
-from training.models.llama import Transformer
+from training.model import Transformer
 from training.world import World
 
 pytestmark = pytest.mark.thorough

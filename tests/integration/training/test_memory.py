@@ -9,7 +9,7 @@ from training.choices import Precision
 from training.config import TrainConfig
 from training.errors import DoesNotFitError
 from training.memory import Memory, State, refuse_unless_it_fits
-from training.models.llama import Transformer
+from training.model import Transformer
 from training.parallel import shard
 from training.world import World
 

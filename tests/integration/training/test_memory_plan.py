@@ -22,11 +22,11 @@ from trainmaster.core.memory import footprint
 from training.choices import ActivationCheckpointing, Precision, Strategy
 from training.config import TrainConfig
 from training.memory import held_bytes
-from training.models.llama import Transformer
+from training.model import Transformer
+from training.model_config import PRESETS
 from training.optim import make_optimizer
 from training.parallel import shard
 from training.plan import run_of
-from training.presets import PRESETS
 from training.world import World
 
 pytestmark = pytest.mark.thorough

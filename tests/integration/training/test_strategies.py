@@ -15,11 +15,11 @@ from tests.integration.training.learning import SHAPE, loss_of, sha256, sharded,
 from tests.integration.training.worlds import in_world
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
+from training.model import Transformer
+from training.model_config import ModelShape
 from training.models.init import initialise
-from training.models.llama import Transformer
 from training.optim import learning_rate
 from training.parallel import begin_part
-from training.presets import ModelShape
 from training.world import World
 
 Losses = dict[str, list[float]]
@@ -64,6 +64,34 @@ def four_ranks() -> Losses:
     first, *others = in_world(4, _losses, configs)
     assert all(other == first for other in others)
     return first
+
+
+_FAMILY = {
+    "tied, windows": replace(
+        SHAPE, head_width=24, head_norms=True, tied_head=True, window=5, windowed_layers=(1,)
+    ),
+    "biases": replace(SHAPE, qkv_bias=True, output_bias=True, feed_forward_bias=True),
+}
+
+
+def _family_losses(world: World) -> Losses:
+    here = replace(world, ranks_per_host=2)
+    return {
+        f"{name} {strategy}": trained(config, here, steps=5, model=sharded(config, here, shape))[2]
+        for name, shape in _FAMILY.items()
+        for strategy in Strategy
+        for config in [replace(_FP32, strategy=strategy, lr=1e-3)]
+    }
+
+
+@pytest.mark.thorough
+def test_T01_every_strategy_learns_the_same_of_the_other_families() -> None:
+    alone, four = in_world(1, _family_losses)[0], in_world(4, _family_losses)[0]
+    for name in _FAMILY:
+        losses = [*_of(alone, name), *_of(four, name)]
+        assert len(losses) == 2 * len(Strategy)
+        assert _furthest(*losses) < 1e-6
+        assert losses[0][-1] < losses[0][0]
 
 
 def _of(runs: Losses, kind: str) -> list[list[float]]:

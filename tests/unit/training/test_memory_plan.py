@@ -14,17 +14,31 @@ from trainmaster.core.memory import footprint, training_runs
 
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
-from training.models.llama import Transformer, rotary_angles
+from training.model import Transformer, rotary_angles
+from training.model_config import PRESETS, ModelShape
 from training.parallel import prepare
-from training.presets import PRESETS, ModelShape
+from training.plan import as_planned
+
+_QWEN = ModelShape(
+    layers=4, width=256, heads=8, kv_heads=2, hidden=704, vocabulary=64, sequence_length=128, head_width=48,
+    head_norms=True, tied_head=True,
+)  # fmt: skip
+_BIASED = dataclasses.replace(
+    _QWEN, qkv_bias=True, output_bias=True, feed_forward_bias=True, head_norms=False
+)
+_OTHERS = (_QWEN, _BIASED)
 
 
 def test_every_preset_of_the_training_program_is_known_and_the_same() -> None:
     for name, shape in PRESETS.items():
-        assert dataclasses.asdict(training_runs.PRESETS[name]) == dataclasses.asdict(shape)
+        assert as_planned(shape).block == training_runs.PRESETS[name].block
         with torch.device("meta"):
             built = Transformer(shape)
         assert training_runs.PRESETS[name].params == sum(one.numel() for one in built.parameters())
+    for shape in _OTHERS:
+        with torch.device("meta"):
+            built = Transformer(shape)
+        assert as_planned(shape).params == sum(one.numel() for one in built.parameters())
     assert TrainConfig().batch_size == training_runs.DEFAULT_BATCH_SIZE
 
 
@@ -53,44 +67,46 @@ class Living(TorchDispatchMode):
         return sum(size for storage, size in made if not storage.expired() and storage not in self._weights)
 
 
-LAYERS, SEQUENCES, LENGTH, WIDTH = 4, 3, 128, 256
+SEQUENCES, LENGTH, WIDTH = 3, 128, 256
+_PLAIN = dataclasses.replace(_QWEN, head_width=32, head_norms=False, tied_head=False)
 
 
-def kept(kind: torch.dtype, kv_heads: int, mode: ActivationCheckpointing) -> tuple[int, training_runs.Run]:
+def kept(
+    kind: torch.dtype, shape: ModelShape, mode: ActivationCheckpointing
+) -> tuple[int, training_runs.Run]:
     """Bytes that four blocks keep for the backward pass, as they are and as the plane sees them."""
-    shape = ModelShape(
-        layers=LAYERS,
-        width=WIDTH,
-        heads=8,
-        kv_heads=kv_heads,
-        hidden=704,
-        vocabulary=64,
-        sequence_length=LENGTH,
-    )
     model = Transformer(shape).to(kind)
     prepare(model.blocks.values(), recomputed=mode, compiled=Compile.NONE)
     with torch.no_grad():
         x = model.embedding(torch.zeros(SEQUENCES, LENGTH, dtype=torch.long))
-        angles = rotary_angles(LENGTH, shape.head_width, x.device)
+        angles = rotary_angles(shape, LENGTH, x.device)
     living = Living(model.parameters())
     with living:
         x = x.requires_grad_() * 1  # the first block's input counts too
         for block in model.blocks.values():
             x = block(x, *angles)
     run = training_runs.Run(
-        shape=training_runs.ModelShape(**dataclasses.asdict(shape)),
+        shape=as_planned(shape),
         activation_checkpointing=training_runs.ActivationCheckpointing(mode),
     )
     return living.bytes(), run
 
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
-@pytest.mark.parametrize("kv_heads", [2, 8])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(_PLAIN, id="grouped queries"),
+        pytest.param(dataclasses.replace(_PLAIN, kv_heads=8), id="each query has its key"),
+        pytest.param(_QWEN, id="wider heads with norms"),
+        pytest.param(_BIASED, id="biases"),
+    ],
+)
 @pytest.mark.parametrize("mode", ActivationCheckpointing)
 def test_blocks_keep_for_the_backward_pass_what_is_counted(
-    kind: torch.dtype, kv_heads: int, mode: ActivationCheckpointing
+    kind: torch.dtype, shape: ModelShape, mode: ActivationCheckpointing
 ) -> None:
-    found, run = kept(kind, kv_heads, mode)
+    found, run = kept(kind, shape, mode)
     tokens = SEQUENCES * LENGTH
     counted = tokens * footprint.kept_per_token(run, kind.itemsize)
     output = tokens * WIDTH * kind.itemsize  # of the last block: the next one's input

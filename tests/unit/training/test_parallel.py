@@ -10,10 +10,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from training.choices import ActivationCheckpointing, Compile, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError
+from training.model import Transformer
+from training.model_config import ModelShape
 from training.models.init import initialise
-from training.models.llama import Transformer
 from training.parallel import gather_ahead, prepare, ranks_of_a_copy
-from training.presets import ModelShape
 from training.world import World
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=4, hidden=64, vocabulary=50, sequence_length=16)

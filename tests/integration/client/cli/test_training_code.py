@@ -34,7 +34,7 @@ def test_the_whole_program_is_copied_without_the_tools_of_the_checkout(
     ran = trainmaster("training-code", str(folder))
     copied = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert ran == Ran(0, f"{folder}: {len(copied)} files\n", "")
-    assert {"launch.py", "train.py", "checkpoint/saver.py", "models/llama.py"} <= copied
+    assert {"launch.py", "train.py", "checkpoint/saver.py", "model.py"} <= copied
     assert not [name for name in copied if name.startswith(("proof", "bench")) or not name.endswith(".py")]
     assert (folder / "train.py").read_bytes() == (TRAINING / "train.py").read_bytes()
 

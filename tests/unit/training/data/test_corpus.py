@@ -103,7 +103,7 @@ def test_a_truncated_shard_is_named_with_both_sizes(tmp_path: Path) -> None:
 
 def test_a_larger_vocabulary_than_the_models_is_refused(tmp_path: Path) -> None:
     written(tmp_path, range(100), vocabulary=32_000)
-    assert "its vocabulary of 32000 tokens is larger than the 256 of preset tiny" in _refused(tmp_path)
+    assert "its vocabulary of 32000 tokens is larger than the 256 of the model (tiny)" in _refused(tmp_path)
 
 
 def test_a_sequence_must_fit_into_a_shard(tmp_path: Path) -> None:

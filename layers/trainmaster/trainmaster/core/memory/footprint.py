@@ -159,15 +159,20 @@ def _whole_block(shape: ModelShape, width: int) -> int:
 
     Fused kernels of a GPU may keep less. Attention keeps a sum per head.
     """
-    inputs = 5 * shape.width + 2 * shape.kv_width + 4 * shape.hidden
-    norms = 2 * (2 * shape.width + 1)
+    inputs = 2 * shape.width + 3 * shape.query_width + 2 * shape.kv_width + 4 * shape.hidden
+    norms = 2 * (2 * shape.width + 1) + shape.head_norms * _head_norms(shape)
     return inputs * width + (norms + shape.heads) * 4
+
+
+def _head_norms(shape: ModelShape) -> int:
+    """Numbers in fp32: of queries and keys two vectors, and one for each head."""
+    return 2 * (shape.query_width + shape.kv_width) + shape.heads + shape.kv_heads
 
 
 def _costly_part(shape: ModelShape, width: int) -> int:
     """Of one block: its input, what its seven matrices give, attention and its sum per head."""
-    matrices = 3 * shape.width + 2 * shape.kv_width + 2 * shape.hidden
-    return (2 * shape.width + matrices) * width + shape.heads * 4
+    matrices = 2 * shape.width + shape.query_width + 2 * shape.kv_width + 2 * shape.hidden
+    return (shape.width + shape.query_width + matrices) * width + shape.heads * 4
 
 
 def _gathered_bytes(run: Run, width: int) -> int:

@@ -67,26 +67,57 @@ class ModelShape:
     hidden: int
     vocabulary: int
     sequence_length: int
+    head_width: int = 0
+    """0: width / heads."""
+    qkv_bias: bool = False
+    output_bias: bool = False
+    feed_forward_bias: bool = False
+    head_norms: bool = False
+    """Queries and keys are normed, head by head."""
+    tied_head: bool = False
+    """The head is the embedding."""
+
+    def __post_init__(self) -> None:
+        if not self.head_width:
+            object.__setattr__(self, "head_width", self.width // self.heads)
+
+    @property
+    def query_width(self) -> int:
+        return self.head_width * self.heads
 
     @property
     def kv_width(self) -> int:
-        return self.width // self.heads * self.kv_heads
+        return self.head_width * self.kv_heads
 
     @property
     def block(self) -> tuple[Parameters, ...]:
-        """Query, key, value and output; gate, up and output of the feed-forward layer; two norms."""
+        """Query, key, value and output; gate, up and output of the feed-forward layer; norms and biases."""
         return (
-            Parameters(2, self.width, self.width),
+            Parameters(1, self.query_width, self.width),
+            Parameters(1, self.width, self.query_width),
             Parameters(2, self.kv_width, self.width),
             Parameters(2, self.hidden, self.width),
             Parameters(1, self.width, self.hidden),
             Parameters(2, self.width, 1),
+            *self._vectors,
+        )
+
+    @property
+    def _vectors(self) -> tuple[Parameters, ...]:
+        qkv, output, feed_forward = self.qkv_bias, self.output_bias, self.feed_forward_bias
+        return (
+            Parameters(qkv, self.query_width, 1),
+            Parameters(2 * qkv, self.kv_width, 1),
+            Parameters(2 * feed_forward, self.hidden, 1),
+            Parameters(output + feed_forward, self.width, 1),
+            Parameters(2 * self.head_norms, self.head_width, 1),
         )
 
     @property
     def root(self) -> tuple[Parameters, ...]:
         """Embedding, head and the last norm."""
-        return (Parameters(2, self.vocabulary, self.width), Parameters(1, self.width, 1))
+        matrices = 1 if self.tied_head else 2
+        return (Parameters(matrices, self.vocabulary, self.width), Parameters(1, self.width, 1))
 
     @property
     def block_params(self) -> int:
@@ -99,7 +130,7 @@ class ModelShape:
     @property
     def head_params(self) -> int:
         """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
-        return self.root_params - self.vocabulary * self.width
+        return self.vocabulary * self.width + self.width
 
     @property
     def params(self) -> int:

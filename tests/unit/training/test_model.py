@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from training.model import Transformer, flops_per_token, rotary_angles, rotate
+from training.model_config import PRESETS, ModelShape
 from training.models.init import initialise
-from training.models.llama import Transformer, flops_per_token, rotary_angles, rotate
-from training.presets import PRESETS, ModelShape
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
 
@@ -59,6 +61,51 @@ def test_operations_of_a_token_are_those_that_torch_counts() -> None:
     assert counter.get_total_flops() == 3 * 16 * flops_per_token(_SHAPE)
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(replace(_SHAPE, tied_head=True), id="a head that is the embedding"),
+        pytest.param(replace(_SHAPE, head_width=12, head_norms=True), id="wider heads with norms"),
+        pytest.param(replace(_SHAPE, qkv_bias=True, output_bias=True, feed_forward_bias=True), id="biases"),
+    ],
+)
+def test_operations_of_the_other_families_are_those_that_torch_counts(shape: ModelShape) -> None:
+    counter = FlopCounterMode(display=False)
+    with counter, sdpa_kernel(SDPBackend.MATH):
+        Transformer(shape)(torch.zeros(3, 16, dtype=torch.long)).sum().backward()
+    assert counter.get_total_flops() == 3 * 16 * flops_per_token(shape)
+
+
+def test_a_window_saves_operations_of_the_layers_that_have_it() -> None:
+    windowed = replace(_SHAPE, window=4, windowed_layers=(1,))
+    saved = 12 * 4 * 8 * (16 - 4)  # of one layer: heads, their width, tokens out of sight
+    assert flops_per_token(_SHAPE) - flops_per_token(windowed) == saved
+    assert flops_per_token(replace(windowed, window=99)) == flops_per_token(_SHAPE)
+
+
+def test_a_token_of_a_windowed_layer_sees_itself_and_those_just_before_it() -> None:
+    shape = replace(_SHAPE, layers=1, window=3, windowed_layers=(0,))
+    model = Transformer(shape)
+    initialise(model, seed=1, layers=1)
+    tokens = torch.arange(16)[None]
+    changed = tokens.clone()
+    changed[0, 5] = 40
+    differs = (model(tokens) != model(changed)).any(dim=-1)[0]
+    assert differs.nonzero().flatten().tolist() == [5, 6, 7]
+
+
+def test_a_window_stays_inside_a_document() -> None:
+    shape = replace(_SHAPE, layers=1, window=3, windowed_layers=(0,))
+    model = Transformer(shape)
+    initialise(model, seed=1, layers=1)
+    tokens = torch.arange(16)[None]
+    changed = tokens.clone()
+    changed[0, 5] = 40
+    documents = torch.tensor([[0] * 7 + [1] * 9])
+    differs = (model(tokens, documents) != model(changed, documents)).any(dim=-1)[0]
+    assert differs.nonzero().flatten().tolist() == [5, 6]
+
+
 def test_a_token_does_not_see_those_after_it() -> None:
     tokens = torch.randint(50, (1, 16), generator=torch.Generator().manual_seed(0))
     changed = tokens.clone()
@@ -75,7 +122,7 @@ def test_a_token_sees_the_order_of_those_before_it() -> None:
 
 
 def test_rotation_keeps_lengths_and_depends_on_the_distance_alone() -> None:
-    cosines, sines = rotary_angles(8, 4, torch.device("cpu"))
+    cosines, sines = rotary_angles(replace(_SHAPE, head_width=4), 8, torch.device("cpu"))
     query, key = (torch.randn(4, generator=torch.Generator().manual_seed(n)).expand(8, 4) for n in (1, 2))
     turned_query, turned_key = rotate(query, cosines, sines), rotate(key, cosines, sines)
     assert torch.allclose(turned_query.norm(dim=-1), query.norm(dim=-1))

@@ -1,0 +1,191 @@
+"""Reads the config.json of Hugging Face's decoders; all that cannot be trained here is refused at once.
+
+What a file does not say is as transformers has it for the family. A field that is not known here may change
+what the model computes, so it is refused, unless it is switched off.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from training.errors import ConfigError
+from training.interop.fields import Fields, told
+from training.interop.layout import CLASSES, CONFIG, LONGEST
+from training.interop.rope_json import read_rope
+from training.model_config import Family, ModelShape
+
+_TRAINED_LENGTH = 4096
+"""Tokens of a sequence unless the options say otherwise; models may be for far longer ones."""
+_POSITIONS = {Family.LLAMA: 2048, Family.MISTRAL: 131_072, Family.QWEN2: 32_768, Family.QWEN3: 32_768}
+_KV_HEADS = {Family.LLAMA: None, Family.MISTRAL: 8, Family.QWEN2: 32, Family.QWEN3: 32}
+_HEAD_WIDTH = {Family.QWEN3: 128}
+_WINDOW, _FIRST_WINDOWED = 4096, 28
+"""Defaults of transformers' configurations."""
+_MOST_LAYERS = 10_000
+_LAYER_TYPES = ("full_attention", "sliding_attention")
+_NOT_COMPUTED = frozenset(
+    [
+        "_name_or_path",
+        "_commit_hash",
+        "torch_dtype",
+        "dtype",
+        "transformers_version",
+        "use_cache",
+        "initializer_range",
+        "pretraining_tp",
+        "max_sequence_length",
+        "max_length",
+        "bos_token_id",
+        "eos_token_id",
+        "pad_token_id",
+        "unk_token_id",
+        "id2label",
+        "label2id",
+        "return_dict",
+        "output_attentions",
+        "output_hidden_states",
+        "tokenizer_class",
+        "chunk_size_feed_forward",
+        "_attn_implementation",
+        "attn_implementation",
+        "is_decoder",
+        "unsloth_version",
+        "unsloth_fixed",
+    ]
+)
+"""Fields that change nothing of what is computed of tokens."""
+
+
+def read_shape(path: Path, *, option: str) -> ModelShape:
+    """Of a config.json, or of the directory that it is in.
+
+    Raises:
+        ConfigError: With all that is missing, wrong or not trained here; ``option`` is the one that named it.
+    """
+    path = path / CONFIG if path.is_dir() else path
+    try:
+        config = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError([f"{option} {path} cannot be read: {error.strerror}"]) from error
+    except ValueError as error:
+        raise ConfigError([f"{option} {path} is not JSON: {error}"]) from error
+    if not isinstance(config, dict):
+        raise ConfigError([f"{option} {path} is not the config.json of a model"])
+    try:
+        return shape_of(config)
+    except ConfigError as error:
+        raise ConfigError([f"{CONFIG}: {one}" for one in error.problems]) from error
+
+
+def shape_of(config: Mapping[str, object]) -> ModelShape:
+    """Raises ConfigError, with every mistake."""
+    fields = Fields(config)
+    family = _family(fields)
+    width, heads = fields.whole("hidden_size"), fields.whole("num_attention_heads")
+    layers = fields.whole("num_hidden_layers", at_most=_MOST_LAYERS)
+    positions = fields.whole(LONGEST, _POSITIONS[family])
+    head_width = _head_width(fields, family, width, heads)
+    has_bias = family in {Family.LLAMA, Family.QWEN3} and fields.truth("attention_bias")
+    window, windowed = _windows(fields, family, layers)
+    shape = ModelShape(
+        family=family,
+        layers=layers,
+        width=width,
+        heads=heads,
+        kv_heads=_kv_heads(fields, family, heads),
+        hidden=fields.whole("intermediate_size"),
+        vocabulary=fields.whole("vocab_size"),
+        sequence_length=min(positions, _TRAINED_LENGTH),
+        head_width=head_width,
+        positions=positions,
+        norm_epsilon=fields.number("rms_norm_eps", 1e-6),
+        rope=read_rope(fields, positions=positions, head_width=head_width),
+        qkv_bias=has_bias or family is Family.QWEN2,
+        output_bias=has_bias,
+        feed_forward_bias=family is Family.LLAMA and fields.truth("mlp_bias"),
+        head_norms=family is Family.QWEN3,
+        tied_head=fields.truth("tie_word_embeddings"),
+        window=window,
+        windowed_layers=windowed,
+    )
+    _refuse_others(fields)
+    if fields.problems:
+        raise ConfigError(fields.problems)
+    return shape
+
+
+def _family(fields: Fields) -> Family:
+    """Llama's where it is none that is known: the other fields are judged all the same."""
+    name, classes = fields.get("model_type"), fields.get("architectures", [])
+    if name not in list(Family):
+        problem = "is missing" if name is None else f"{told(name)} is not trained here"
+        fields.wrong("model_type", f"{problem}; one of {', '.join(Family)} is")
+        return Family.LLAMA
+    family = Family(name)
+    if classes and classes != [CLASSES[family]]:
+        fields.wrong("architectures", f"must be {told([CLASSES[family]])}, not {told(classes)}")
+    return family
+
+
+def _head_width(fields: Fields, family: Family, width: int, heads: int) -> int:
+    default = _HEAD_WIDTH.get(family)
+    if fields.get("head_dim", default) is not None:
+        found = fields.whole("head_dim", default)
+    elif width % heads:
+        fields.wrong("hidden_size", f"{width} does not divide by num_attention_heads {heads}")
+        return 2
+    else:
+        found = width // heads
+    if found % 2:
+        fields.wrong("head_dim", f"must be even, as numbers are turned in pairs, not {found}")
+    return found
+
+
+def _kv_heads(fields: Fields, family: Family, heads: int) -> int:
+    name = "num_key_value_heads"
+    found = fields.whole(name, heads if fields.is_null(name) else _KV_HEADS[family] or heads)
+    if heads % found:
+        fields.wrong("num_attention_heads", f"{heads} does not divide by {name} {found}")
+    return found
+
+
+def _windows(fields: Fields, family: Family, layers: int) -> tuple[int, tuple[int, ...]]:
+    """How far a windowed layer sees, and which layers are; 0 and none where all see everything."""
+    name = "sliding_window"
+    if family is Family.LLAMA:
+        return 0, ()
+    if family is Family.MISTRAL:
+        return (0, ()) if fields.is_null(name) else (fields.whole(name, _WINDOW), tuple(range(layers)))
+    is_used = fields.truth(f"use_{name}") and not fields.is_null(name)
+    windowed = _windowed_layers(fields, layers, is_used=is_used)
+    if is_used and windowed:
+        return fields.whole(name, _WINDOW), windowed
+    fields.get(name)
+    return 0, ()
+
+
+def _windowed_layers(fields: Fields, layers: int, *, is_used: bool) -> tuple[int, ...]:
+    """Those that ``layer_types`` names, or all from ``max_window_layers`` on."""
+    first = fields.whole("max_window_layers", _FIRST_WINDOWED, at_least=0)
+    kinds = fields.get("layer_types")
+    if kinds is None:
+        return tuple(range(first, layers)) if is_used else ()
+    if not isinstance(kinds, list) or any(one not in _LAYER_TYPES for one in kinds) or len(kinds) != layers:
+        fields.wrong("layer_types", f"must name each of {layers} layers as {' or '.join(_LAYER_TYPES)}")
+        return ()
+    windowed = tuple(layer for layer, kind in enumerate(kinds) if kind == _LAYER_TYPES[1])
+    if windowed and not is_used:
+        fields.wrong("layer_types", "has sliding_attention, but use_sliding_window or sliding_window is off")
+    return windowed
+
+
+def _refuse_others(fields: Fields) -> None:
+    """After all that is known was read."""
+    fields.fixed("hidden_act", "silu", "swish")
+    fields.fixed("attention_dropout", 0)
+    fields.fixed("partial_rotary_factor", 1)
+    if fields.get("quantization_config"):
+        fields.wrong(
+            "quantization_config", "is of quantised weights, which cannot be trained; take those in bf16"
+        )
+    fields.refuse_unknown(_NOT_COMPUTED)
