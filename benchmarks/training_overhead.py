@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,10 +53,10 @@ class SometimesAgreed(Agreement):
         super().__init__(stop)
         self.on, self.seconds = True, 0.0
 
-    def begin(self, *, save: bool = False) -> None:
+    def begin(self, *, save: bool = False, seconds_needed: Callable[[], float] | None = None) -> None:
         if self.on:
             began = time.perf_counter()
-            super().begin(save=save)
+            super().begin(save=save, seconds_needed=seconds_needed)
             self.seconds += time.perf_counter() - began
 
     def settled(self) -> Decision:

@@ -4,11 +4,15 @@ What an attempt adds travels in its checkpoints. So time whose steps were lost i
 steps that are trained again count once.
 """
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+_RECENT = 5
+"""Steps by which the next one is judged: one that compiles, or waits for a slow host, is soon forgotten."""
 _STARTED, _PRODUCTIVE = "goodput_started_at", "goodput_productive_seconds"
 
 
@@ -86,6 +90,7 @@ class Meter:
         self._marked_at = clock()
         self._held = self._seconds = self._data_seconds = 0.0
         self._steps = 0
+        self._recent: deque[float] = deque(maxlen=_RECENT)
         self.checkpoint_stall = 0.0
 
     def data_arrived(self) -> None:
@@ -101,13 +106,21 @@ class Meter:
         seconds = self._since_mark()
         self._steps += 1
         self._seconds += seconds
+        self._recent.append(seconds)
         self._goodput = self._goodput.after_step(seconds)
+
+    @property
+    def longest_step(self) -> float:
+        """Seconds, of the last few; infinite before there is one."""
+        return max(self._recent, default=math.inf)
 
     def lap(self) -> Lap:
         """Of the steps since the last call; to be called when the device has done them."""
         waited = self._since_mark()
         self._goodput = self._goodput.longer(waited)
         steps = max(1, self._steps)
+        if self._recent:
+            self._recent[-1] += waited
         lap = Lap(step_seconds=(self._seconds + waited) / steps, data_seconds=self._data_seconds / steps)
         self._steps, self._seconds, self._data_seconds = 0, 0.0, 0.0
         return lap

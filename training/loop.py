@@ -6,13 +6,14 @@ What is hard has its own module: sharding (parallel.py), the vote of the ranks (
 import time
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional as F
 
-from training.agreement import Agreement, Decision
+from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, SaveTimer
 from training.config import TrainConfig
 from training.data.prefetch import BatchSource
@@ -25,6 +26,9 @@ from training.parallel import begin_part
 from training.report import Reporter, Trace, tell
 from training.seeds import seed_of
 from training.world import World, expect_steady_steps
+
+_BACKWARD_SHARE = 2 / 3
+"""Of the time of a forward and a backward pass: the latter has twice the matrix products."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class Part:
     inputs: Tensor
     targets: Tensor
     is_last: bool
+    share_left: float
+    """Of the step's time, after the forward pass of this part."""
 
 
 @dataclass(eq=False, repr=False)
@@ -77,13 +83,14 @@ class Trainer:
     def run(self, steps: range) -> LoopEnd:  # noqa: C901  a reader sees a whole step here
         """Train these steps, or until all ranks agree to stop.
 
-        Nothing in a step waits for the device but a report and a save. The ranks' votes travel while a part
-        is computed. A stop that is agreed on before the last part drops the step, which the next attempt
-        repeats.
+        Nothing in a step waits for the device but a report and a save. The ranks vote beside each loss,
+        before its backward pass, and beside the update; a vote travels while the device computes. A stop
+        that they agree on before a backward pass drops the step if it cannot end and be saved in the time
+        that is left: the next attempt repeats it.
         """
         config, self.reached = self.config, steps.start - 1
-        if (decision := self.agreement.now()).stop:
-            return self._leave(decision, is_saved=True)
+        if self.agreement.now().stop:
+            return self._leave(is_saved=True)
         for step in steps:
             ends_at = time.monotonic() + config.min_step_seconds
             self.trace.begin(step)
@@ -91,16 +98,18 @@ class Trainer:
             torch.manual_seed(seed_of(config.seed, "step", step, self.world.rank))
             losses = []
             for part in self._parts(step):
-                self.agreement.begin(save=self._save_is_due())
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
-                loss = self._local_loss(part)
+                logits = self.model(part.inputs)
+                self.agreement.begin(seconds_needed=partial(self._seconds_to_end, part))
+                loss = self._local_loss(logits, part)
+                if self.agreement.settled().must_drop:
+                    self.optimizer.zero_grad()
+                    return self._leave(is_saved=step == steps.start)
                 loss.backward()  # type: ignore[no-untyped-call]
                 losses.append(loss.detach())
-                decision = self.agreement.settled()
-                if decision.stop and not part.is_last:
-                    self.optimizer.zero_grad()
-                    return self._leave(decision, is_saved=step == steps.start)
+            self.agreement.begin(save=self._save_is_due())
             self._update(step, losses)
+            decision = self.agreement.settled()
             self.trace.end(step)
             time.sleep(max(0.0, ends_at - time.monotonic()))
             self.meter.step_done()
@@ -110,7 +119,7 @@ class Trainer:
             if self.reporter and (decision.stop or self._reports_at(step)):
                 self.report(step, self.reporter)
             if decision.stop:
-                return self._leave(decision)
+                return self._leave()
             if decision.save or self._saves_at(step):
                 self._save(step)
         return LoopEnd(step=self.reached, stopped=False)
@@ -137,12 +146,16 @@ class Trainer:
         self.meter.data_arrived()
         inputs, targets = (one.to(self.world.device, non_blocking=True).chunk(parts) for one in batch)
         for number, (some_inputs, some_targets) in enumerate(zip(inputs, targets, strict=True), 1):
-            yield Part(inputs=some_inputs, targets=some_targets, is_last=number == parts)
+            yield Part(
+                inputs=some_inputs,
+                targets=some_targets,
+                is_last=number == parts,
+                share_left=(parts - number + _BACKWARD_SHARE) / parts,
+            )
 
-    def _local_loss(self, part: Part) -> Tensor:
+    def _local_loss(self, logits: Tensor, part: Part) -> Tensor:
         """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
-        logits = self.model(part.inputs).float().flatten(0, 1)
-        losses = F.cross_entropy(logits, part.targets.flatten(), reduction="none")
+        losses = F.cross_entropy(logits.float().flatten(0, 1), part.targets.flatten(), reduction="none")
         # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
         return losses.sum(dtype=torch.float64) / self.config.tokens_per_step
 
@@ -184,7 +197,17 @@ class Trainer:
         if self._timer is not None:
             self._timer.saved(time.monotonic(), stall_seconds=stall)
 
-    def _leave(self, decision: Decision, *, is_saved: bool = False) -> LoopEnd:
+    def _seconds_to_end(self, part: Part) -> float:
+        """From here, between the passes of this part, to the end of the step and of the save after it."""
+        if self.checkpointer is None:
+            return 0.0
+        if self.world.device.type == "cuda":
+            torch.cuda.synchronize(
+                self.world.device
+            )  # the host has run ahead: the time that is left is the device's
+        return part.share_left * self.meter.longest_step + self.checkpointer.seconds_to_save()
+
+    def _leave(self, *, is_saved: bool = False) -> LoopEnd:
         """Save the last whole step if there is time for it, and say what is saved and what is lost.
 
         ``is_saved``: this attempt has trained no step yet.
@@ -193,12 +216,14 @@ class Trainer:
         if checkpointer is None:
             return LoopEnd(step=step, stopped=True)
         if not is_saved:
-            self.check()
-            checkpointer.save_within(step, decision.seconds_left, carried=self.meter.carried())
+            self.check()  # waits for the device, so the time that is left is asked for after it
+        seconds_left = self.agreement.now().seconds_left
+        if not is_saved:
+            checkpointer.save_within(step, seconds_left, carried=self.meter.carried())
         newest = checkpointer.newest_step
         lost = step - newest
         saved = (
-            f"saving would take longer than the {decision.seconds_left:.0f} s that are left: "
+            f"saving would take longer than the {seconds_left:.0f} s that are left: "
             f"the {lost} steps after the checkpoint of step {newest} will be trained again"
             if lost
             else "its checkpoint is saved"

@@ -143,6 +143,14 @@ class Checkpointer:
             saver.save(step, self._state(), carried or {})
         return True
 
+    def seconds_to_save(self) -> float:
+        """What ``save_within`` would take from now on, a save in flight included.
+
+        An estimate of this rank alone, which calls no other and leaves the model as it is: it may be asked
+        for between a forward and a backward pass.
+        """
+        return self._seconds_needed() * (2 if self._background.is_busy else 1)
+
     def wait(self, seconds: float | None = None) -> bool:
         """Until the save in flight is published, at most so long; whether it is.
 
@@ -177,9 +185,14 @@ class Checkpointer:
 
     def _seconds_needed(self) -> float:
         newest = self._newest()
-        size = newest.size if newest else shards.bytes_of(shards.state_of(self.model, self.optimizer))
+        size = newest.size if newest else self._bytes()
         share = self._places.ranks_beside(self._ranks.rank) / self._ranks.size
         return seconds_needed(size * share, bytes_per_second=newest.bytes_per_second if newest else None)
+
+    def _bytes(self) -> int:
+        """Of all ranks; without asking FSDP for the state, which would change what it has gathered."""
+        weights = [*self.model.parameters(), *self.model.buffers()]
+        return shards.bytes_of({"weights": weights, "moments": dict(self.optimizer.state)})
 
     def _newest(self) -> Manifest | None:
         return self._saver.whole[self.newest_step] if self._saver and self._saver.whole else None

@@ -116,6 +116,10 @@ class Background:
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def start(self, work: Callable[[], None]) -> None:
         """The one before must have been waited for."""
         assert self._thread is None

@@ -96,22 +96,22 @@ def test_T07_a_stop_without_time_to_save_leaves_at_once_and_says_what_is_lost(tm
     assert in_world(2, _attempt, tmp_path, first + 1, 100.0, checkpoint_every=100) == [143, 143]
     status = _status(tmp_path)
     lost = status["step"] - first
-    assert lost in {2, 3}
+    assert lost in {1, 2}  # the step in flight is dropped: it could not be saved either
     assert (status["state"], status["lost_steps"]) == ("preempted", lost)
     assert status["checkpoint"] == f"step-{first:08d}"
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == before
     assert f"the {lost} steps after the checkpoint of step {first} will be trained again" in status["reason"]
 
 
-def test_T07_a_stop_between_the_parts_of_a_step_drops_that_step_alone(tmp_path: Path) -> None:
+def test_T07_a_stop_between_the_parts_of_a_step_lets_it_end_where_there_is_time(tmp_path: Path) -> None:
     in_world(2, _stop_between_parts, tmp_path)
-    assert (_status(tmp_path)["step"], _status(tmp_path)["lost_steps"]) == (3, 0)
+    assert (_status(tmp_path)["step"], _status(tmp_path)["lost_steps"]) == (4, 0)
 
 
 def _stop_between_parts(world: World, place: Path) -> int:
-    """Each step of two parts votes twice; before the first step there are two votes more."""
+    """A step of two parts votes in each, and beside its update; before the first step there are two votes."""
     votes = iter(range(1000))
-    stop = StopWhen(lambda: next(votes) >= 2 + 2 * 3)  # the first vote of the fourth step
+    stop = StopWhen(lambda: next(votes) >= 2 + 3 * 3)  # the first vote of the fourth step
     return run_in(world, _config(place, gradient_accumulation_steps=2), {}, stop)
 
 
@@ -125,7 +125,7 @@ def test_T09_a_stop_while_a_checkpoint_is_written_waits_for_it_and_saves_its_own
 
 def _stop_right_after_a_save(world: World, place: Path) -> int:
     votes = iter(range(1000))
-    stop = StopWhen(lambda: next(votes) >= 2 + 3)
+    stop = StopWhen(lambda: next(votes) >= 2 + 3 * 2)
     return run_in(world, _config(place), {}, stop)
 
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from training.goodput import Goodput, Lap, Meter
@@ -104,3 +106,18 @@ def test_the_next_attempt_goes_on_with_what_was_carried() -> None:
     _step(later, clock, 10.0)
     _step(later, clock, 10.0)
     assert later.goodput() == 28 / 40
+
+
+def test_the_next_step_is_judged_by_the_longest_of_the_last_few() -> None:
+    clock = Clock()
+    meter = _meter(clock)
+    assert meter.longest_step == math.inf
+    _step(meter, clock, 90.0)  # compiles
+    _step(meter, clock, 2.0)
+    assert meter.longest_step == 90.0
+    for seconds in (3.0, 2.0, 4.0, 2.0):
+        _step(meter, clock, seconds)
+    assert meter.longest_step == 4.0
+    clock.now += 3.0  # the device was still at work
+    meter.lap()
+    assert meter.longest_step == 5.0

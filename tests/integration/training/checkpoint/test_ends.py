@@ -133,6 +133,7 @@ def test_the_time_of_a_last_save_follows_from_the_speed_of_the_newest(tmp_path: 
     learner = Learner(tmp_path)
     learner.load()
     learner.learn(1)
+    assert learner.checkpointer.seconds_to_save() == pytest.approx(65.0, abs=0.05)
     assert not learner.checkpointer.save_within(6, 64.9)
     assert learner.checkpointer.save_within(6, 70.0)  # 40 s, half as much again, and 5
 
@@ -141,7 +142,9 @@ def test_the_last_save_waits_for_the_one_in_flight_while_there_is_time(tmp_path:
     held = HeldStore(tmp_path)
     learner = Learner(held)
     learner.load()
+    alone = learner.checkpointer.seconds_to_save()
     learner.checkpointer.save(1)
+    assert learner.checkpointer.seconds_to_save() == pytest.approx(2 * alone, rel=0.01)
     assert not learner.checkpointer.save_within(2, 0.01)
     held.go_on(saves=2)
     assert learner.checkpointer.save_within(2, 60.0)
