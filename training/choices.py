@@ -11,6 +11,14 @@ class Precision(StrEnum):
     """Everything is bf16; Kahan's sum keeps what small updates would lose (AnyPrecisionAdamW)."""
 
 
+class OptimizerName(StrEnum):
+    ADAMW = "adamw"
+    ADAMW_8BIT = "adamw_8bit"
+    """The moments of matrices take a byte each instead of four."""
+    MUON = "muon"
+    """Matrices of the blocks are updated by orthogonal matrices, all else by AdamW."""
+
+
 class ReduceDtype(StrEnum):
     """What gradients are summed in over the ranks, where the weights are computed in bf16."""
 

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Self
 
 from training import fsdp1
-from training.choices import ActivationCheckpointing, Compile, DebugLevel, Precision, ReduceDtype, Strategy
+from training.choices import (
+    ActivationCheckpointing,
+    Compile,
+    DebugLevel,
+    OptimizerName,
+    Precision,
+    ReduceDtype,
+    Strategy,
+)
 from training.errors import ConfigError
 from training.interop.config_json import read_shape
 from training.model_config import PRESETS, ModelShape
@@ -41,6 +49,7 @@ class TrainConfig:
     data: str = option(
         SYNTHETIC, "synthetic, channel:NAME, a directory or s3://BUCKET/PREFIX of token shards"
     )
+    document_mask: bool = option(False, "attention stays inside documents, and positions begin anew in each")
     batch_size: int = option(8, "sequences per step, over all ranks", at_least=1)
     gradient_accumulation_steps: int = option(
         1, "parts that a rank's share of a step is cut into", at_least=1
@@ -48,10 +57,24 @@ class TrainConfig:
     prefetch_batches: int = option(2, "batches read ahead of use; 0: none", at_least=0)
 
     # Optimizer.
+    optimizer: OptimizerName = option(
+        OptimizerName.ADAMW,
+        "adamw; adamw_8bit: less memory for its moments; muon: for matrices of the blocks",
+    )
     lr: float = option(3e-3, "peak learning rate", at_least=0)
     warmup_steps: int = option(10, "steps up to the peak", at_least=0)
     weight_decay: float = option(0.1, "of matrices; norms have none", at_least=0)
     grad_clip: float = option(1.0, "largest norm of all gradients", at_least=1e-3)
+    z_loss: float = option(0.0, "weight of the squared log of the softmax's sum, e.g. 1e-4", at_least=0)
+
+    # Evaluation.
+    eval_every: int = option(
+        0, "steps between evaluations on eval_data, and one at the end; 0: none", at_least=0
+    )
+    eval_data: str = option("", "as data, of the validation share; for synthetic data: other sequences of it")
+    eval_batches: int = option(
+        32, "batches of batch_size that an evaluation takes; 0: all of eval_data", at_least=0
+    )
 
     # Precision, memory and parallelism.
     precision: Precision = option(
@@ -166,8 +189,28 @@ def _contradictions(config: TrainConfig) -> list[str]:
         found.append("reduce_dtype bf16 needs precision bf16 or bf16_pure")
     if config.shard_group_size and config.strategy not in _HYBRID:
         found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
+    if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
+        found.append(f"optimizer {config.optimizer} needs precision bf16 or fp32: its weights are fp32")
+    if config.cpu_offload and config.optimizer is OptimizerName.MUON:
+        found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
+    found += _contradictions_of_evaluation(config)
     if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
         found.append("cpu_offload needs a strategy that shards")
+    return found
+
+
+def _contradictions_of_evaluation(config: TrainConfig) -> list[str]:
+    found = []
+    if config.eval_data and not config.eval_every:
+        found.append("eval_data needs eval_every: the steps between evaluations")
+    if config.eval_every and not config.eval_data and config.data != SYNTHETIC:
+        found.append(
+            "eval_every needs eval_data, e.g. the folder validation that prepare --validation-share writes"
+        )
+    if config.eval_every and not config.eval_batches and (config.eval_data or config.data) == SYNTHETIC:
+        found.append("eval_batches 0 needs eval_data of shards: synthetic data has no end")
+    if config.document_mask and config.data == SYNTHETIC:
+        found.append("document_mask needs data of shards: synthetic data has no documents")
     return found
 
 

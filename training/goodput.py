@@ -102,6 +102,10 @@ class Meter:
         self._held += seconds
         self.checkpoint_stall = seconds
 
+    def paused(self, seconds: float) -> None:
+        """For something else than steps and saves: it counts as no step's time."""
+        self._held += seconds
+
     def step_done(self) -> None:
         seconds = self._since_mark()
         self._steps += 1

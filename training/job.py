@@ -12,17 +12,18 @@ from torch.optim import Optimizer
 
 from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
-from training.choices import Precision
+from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
 from training.data.batches import Batches
-from training.data.corpus import Corpus, open_corpus
+from training.data.corpus import Corpus, open_corpus, open_validation
 from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
+from training.evaluation import Evaluation
 from training.goodput import Meter
 from training.interop.weights import export_weights, load_weights
 from training.loop import Trainer
 from training.memory import refuse_unless_it_fits
-from training.metrics import Event
+from training.metrics import Event, Validation
 from training.model import Transformer
 from training.models.init import initialise
 from training.optim import make_optimizer
@@ -48,6 +49,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         return EXIT_PREEMPTED
     together(partial(_make_directories, config))
     corpus = together(partial(open_corpus, config, env=env))
+    held_out = together(partial(open_validation, config, env=env))
     model = make_model(config, world)
     _tell_what_runs(config, world, model)
     optimizer = make_optimizer(model, config)
@@ -71,6 +73,9 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             checkpointer=checkpointer,
             reporter=Reporter(config, world=world, meter=meter, checkpointer=checkpointer),
             trace=Trace(at=config.profile_step, world=world, env=env),
+            is_masked=corpus.is_masked or config.document_mask,
+            evaluation=(Evaluation(config, world=world, model=model, corpus=held_out) if held_out else None),
+            validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
 
@@ -127,6 +132,7 @@ def _batches(
         rank=world.rank,
         ranks=world.size,
         seed=config.seed,
+        by_document=config.document_mask,
     )
     pin = world.device if world.device.type == "cuda" else None
     return prefetched(batches, depth=config.prefetch_batches, steps=steps, pin=pin)
@@ -144,6 +150,8 @@ def _complete(trainer: Trainer) -> None:
             "steps": config.steps,
             "loss": trainer.reported_loss,
         }
+        if trainer.validation is not None:
+            told |= {"val_loss": trainer.validation.loss, "val_perplexity": trainer.validation.perplexity}
         (config.model_dir / "metrics.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
@@ -174,7 +182,7 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
     The weight decay comes back with the optimizer's state, so a new value would be ignored. Steps, batch
     size, learning rate and the number of ranks may change.
     """
-    return {
+    guarded = {
         "preset": config.model_name,
         "sequence_length": str(config.shape.sequence_length),
         "seed": str(config.seed),
@@ -182,6 +190,12 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
         "data": corpus.identity,
         "weights": "bf16" if config.precision is Precision.BF16_PURE else "fp32",
     }
+    # Only where they are not what they always were: a checkpoint of before does not name them.
+    if config.document_mask:
+        guarded["document_mask"] = "true"
+    if config.optimizer is not OptimizerName.ADAMW:
+        guarded["optimizer"] = config.optimizer
+    return guarded
 
 
 def _tell_what_runs(config: TrainConfig, world: World, model: Transformer) -> None:

@@ -13,13 +13,15 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional as F
 
-from training.agreement import Agreement
+from training.agreement import Agreement, Decision
 from training.checkpoint import Checkpointer, JobState, SaveTimer
 from training.config import TrainConfig
+from training.data.batches import IGNORED
 from training.data.prefetch import BatchSource
 from training.errors import NotFiniteError
+from training.evaluation import Evaluation
 from training.goodput import Meter
-from training.metrics import Event
+from training.metrics import Event, Validation
 from training.model import Transformer
 from training.optim import clip, learning_rate, step_if_finite
 from training.parallel import begin_part
@@ -45,6 +47,10 @@ class Part:
 
     inputs: Tensor
     targets: Tensor
+    documents: Tensor | None
+    """The number of the document of each input; None: attention does not mind documents."""
+    tokens: Tensor | int
+    """Trained in this step over all parts and ranks: the loss is the mean over them."""
     is_last: bool
     share_left: float
     """Of the step's time, after the forward pass of this part."""
@@ -67,6 +73,12 @@ class Trainer:
     reporter: Reporter | None = None
     """None: nothing is printed."""
     trace: Trace
+    is_masked: bool = False
+    """Not every target is trained, so those of a step are counted over the ranks."""
+    evaluation: Evaluation | None = None
+    """None: there is none."""
+    validation: Validation | None = None
+    """The newest, of this attempt or one before."""
 
     def __post_init__(self) -> None:
         self.reached = 0
@@ -80,7 +92,7 @@ class Trainer:
         watches = self.world.is_first and not self.config.checkpoint_every
         self._timer = SaveTimer(time.monotonic()) if watches else None
 
-    def run(self, steps: range) -> LoopEnd:  # noqa: C901  a reader sees a whole step here
+    def run(self, steps: range) -> LoopEnd:  # noqa: C901, PLR0915  a reader sees a whole step here
         """Train these steps, or until all ranks agree to stop.
 
         Nothing in a step waits for the device but a report and a save. The ranks vote beside each loss,
@@ -91,6 +103,8 @@ class Trainer:
         config, self.reached = self.config, steps.start - 1
         if self.agreement.now().stop:
             return self._leave(is_saved=True)
+        if self._was_dropped(self.reached):
+            self._evaluate(self.reached)
         for step in steps:
             ends_at = time.monotonic() + config.min_step_seconds
             self.trace.begin(step)
@@ -99,13 +113,13 @@ class Trainer:
             losses = []
             for part in self._parts(step):
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
-                logits = self.model(part.inputs)
+                logits = self.model(part.inputs, part.documents)
                 self.agreement.begin(seconds_needed=partial(self._seconds_to_end, part))
-                loss = self._local_loss(logits, part)
+                loss, objective = self._local_loss(logits, part)
                 if self.agreement.settled().must_drop:
                     self.optimizer.zero_grad()
                     return self._leave(is_saved=step == steps.start)
-                loss.backward()  # type: ignore[no-untyped-call]
+                objective.backward()  # type: ignore[no-untyped-call]
                 losses.append(loss.detach())
             self.agreement.begin(save=self._save_is_due())
             self._update(step, losses)
@@ -118,6 +132,8 @@ class Trainer:
                 expect_steady_steps()
             if self.reporter and (decision.stop or self._reports_at(step)):
                 self.report(step, self.reporter)
+            if not decision.stop and self._evaluates_at(step):
+                decision = self._evaluate(step)
             if decision.stop:
                 return self._leave()
             if decision.save or self._saves_at(step):
@@ -144,20 +160,40 @@ class Trainer:
         parts = self.config.gradient_accumulation_steps
         batch = self.batches.at(step)
         self.meter.data_arrived()
-        inputs, targets = (one.to(self.world.device, non_blocking=True).chunk(parts) for one in batch)
-        for number, (some_inputs, some_targets) in enumerate(zip(inputs, targets, strict=True), 1):
+        tokens = self._trained_tokens(batch[1])
+        rows = [one.to(self.world.device, non_blocking=True).chunk(parts) for one in batch]
+        for number, (inputs, targets, *documents) in enumerate(zip(*rows, strict=True), 1):
             yield Part(
-                inputs=some_inputs,
-                targets=some_targets,
+                inputs=inputs,
+                targets=targets,
+                documents=documents[0] if documents else None,
+                tokens=tokens,
                 is_last=number == parts,
                 share_left=(parts - number + _BACKWARD_SHARE) / parts,
             )
 
-    def _local_loss(self, logits: Tensor, part: Part) -> Tensor:
-        """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
-        losses = F.cross_entropy(logits.float().flatten(0, 1), part.targets.flatten(), reduction="none")
+    def _trained_tokens(self, targets: Tensor) -> Tensor | int:
+        """Of a step, over all ranks."""
+        if not self.is_masked:
+            return self.config.tokens_per_step
+        count = (targets != IGNORED).sum(dtype=torch.float64).to(self.world.device)
+        dist.all_reduce(count)
+        return count.clamp(min=1)
+
+    def _local_loss(self, logits: Tensor, part: Part) -> tuple[Tensor, Tensor]:
+        """This rank's part of the mean over what is trained on all ranks, so parts and gradients just add up.
+
+        The loss as it is reported, and what is minimised: with ``z_loss`` the logits are kept from drifting
+        away (PaLM, arXiv 2204.02311, section 5).
+        """
+        logits, targets = logits.float().flatten(0, 1), part.targets.flatten()
+        losses = F.cross_entropy(logits, targets, reduction="none", ignore_index=IGNORED)
         # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
-        return losses.sum(dtype=torch.float64) / self.config.tokens_per_step
+        loss = losses.sum(dtype=torch.float64) / part.tokens
+        if not self.config.z_loss:
+            return loss, loss
+        squares = logits.logsumexp(-1).square() * (targets != IGNORED)
+        return loss, loss + self.config.z_loss * squares.sum(dtype=torch.float64) / part.tokens
 
     def _update(self, step: int, losses: list[Tensor]) -> None:
         """A step whose gradients are not finite is not made, and noted; the host hears of it in ``check``."""
@@ -183,6 +219,30 @@ class Trainer:
         every = self.config.checkpoint_every
         return step == self.config.steps or (every > 0 and step % every == 0)
 
+    def _evaluates_at(self, step: int) -> bool:
+        every = self.config.eval_every
+        return self.evaluation is not None and (step == self.config.steps or step % every == 0)
+
+    def _was_dropped(self, step: int) -> bool:
+        """The attempt before was stopped in the evaluation after its last step."""
+        known = self.validation is not None and self.validation.step == step
+        return step > 0 and self._evaluates_at(step) and not known
+
+    def _evaluate(self, step: int) -> Decision:
+        """The ranks vote before each batch: a stop drops what is left of the evaluation."""
+        assert self.evaluation is not None
+        began = time.perf_counter()
+        decision = self.agreement.now(save=self._save_is_due())
+        for _ in self.evaluation.batches():
+            if decision.stop:
+                return decision
+            decision = self.agreement.now(save=self._save_is_due())
+        self.validation = self.evaluation.result(step)
+        if self.reporter:
+            self.reporter.evaluated(self.validation, seconds=time.perf_counter() - began)
+        self.meter.paused(time.perf_counter() - began)
+        return decision
+
     def _save_is_due(self) -> bool:
         """By time."""
         return self._timer is not None and self._timer.due(time.monotonic())
@@ -191,7 +251,7 @@ class Trainer:
         if self.checkpointer is None:
             return
         self.check()
-        stall = self.checkpointer.save(step, carried=self.meter.carried())
+        stall = self.checkpointer.save(step, carried=self._carried())
         self.meter.held_up(stall)
         tell(self.world, Event.CHECKPOINT, step=step, stall_ms=round(1000 * stall, 1))
         if self._timer is not None:
@@ -202,10 +262,13 @@ class Trainer:
         if self.checkpointer is None:
             return 0.0
         if self.world.device.type == "cuda":
-            torch.cuda.synchronize(
-                self.world.device
-            )  # the host has run ahead: the time that is left is the device's
+            # The host has run ahead: the time that is left is the device's.
+            torch.cuda.synchronize(self.world.device)
         return part.share_left * self.meter.longest_step + self.checkpointer.seconds_to_save()
+
+    def _carried(self) -> dict[str, float]:
+        """What the next attempt must go on counting from."""
+        return self.meter.carried() | (self.validation.carried() if self.validation else {})
 
     def _leave(self, *, is_saved: bool = False) -> LoopEnd:
         """Save the last whole step if there is time for it, and say what is saved and what is lost.
@@ -219,7 +282,7 @@ class Trainer:
             self.check()  # waits for the device, so the time that is left is asked for after it
         seconds_left = self.agreement.now().seconds_left
         if not is_saved:
-            checkpointer.save_within(step, seconds_left, carried=self.meter.carried())
+            checkpointer.save_within(step, seconds_left, carried=self._carried())
         newest = checkpointer.newest_step
         lost = step - newest
         saved = (

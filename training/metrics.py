@@ -1,13 +1,14 @@
 """The lines of the log that machines read, and how they read them. No torch here: clients import this.
 
 A metric line is `metric step=120 loss=2.345670000 lr=...`: plain ASCII, from the first rank alone. An event
-line is `event {"kind":"resume","step":100}`.
+line is `event {"kind":"resume","step":100}`, that of an evaluation `eval step=100 val_loss=2.456700000 ...`.
 """
 
 import json
+import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +16,10 @@ from types import MappingProxyType
 
 from training.errors import ConfigError
 
-_METRIC, _EVENT = "metric ", "event "
+_METRIC, _EVENT, _EVAL = "metric ", "event ", "eval "
+_EVAL_STEP, _EVAL_LOSS, _EVAL_TOKENS = "eval_step", "eval_loss", "eval_tokens"
+_LARGEST_EXPONENT = 700.0
+"""A double ends at exp(709)."""
 _TERA = 1e12
 
 
@@ -85,10 +89,47 @@ _FORMATS = MappingProxyType(
     }
 )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What an evaluation found: `eval step=100 val_loss=... val_perplexity=... val_tokens=... val_ms=...`."""
+
+    step: int
+    """After which it was made."""
+    loss: float
+    """Nats per token that counts, over all ranks."""
+    tokens: int
+    """That count."""
+
+    @classmethod
+    def carried_by(cls, carried: Mapping[str, float]) -> "Validation | None":
+        """What a checkpoint remembers of the newest one before it."""
+        if _EVAL_STEP not in carried:
+            return None
+        step, loss, tokens = (carried[name] for name in (_EVAL_STEP, _EVAL_LOSS, _EVAL_TOKENS))
+        return cls(step=int(step), loss=loss, tokens=int(tokens))
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(min(self.loss, _LARGEST_EXPONENT))
+
+    def line(self, *, seconds: float) -> str:
+        return (
+            f"{_EVAL}step={self.step} val_loss={self.loss:.9f} val_perplexity={self.perplexity:.6g} "
+            f"val_tokens={self.tokens} val_ms={1000 * seconds:.1f}"
+        )
+
+    def carried(self) -> dict[str, float]:
+        return {_EVAL_STEP: self.step, _EVAL_LOSS: self.loss, _EVAL_TOKENS: self.tokens}
+
+
 METRIC_DEFINITIONS: list[dict[str, str]] = [
     # The leading space keeps e.g. val_loss= from matching; other lines have a step= too.
     {"Name": f"train:{name}", "Regex": rf"{'metric' if name == 'step' else ''} {name}=([0-9.eE+-]+)"}
     for name in _FORMATS
+] + [
+    {"Name": f"validation:{name}", "Regex": rf"eval step=.* val_{name}=([0-9.eE+-]+)"}
+    for name in ("loss", "perplexity")
 ]
 """For ``metric_definitions=`` of an estimator. SageMaker makes a CloudWatch metric of each."""
 
@@ -98,6 +139,13 @@ def metrics_in(line: str) -> dict[str, str] | None:
     if not line.startswith(_METRIC):
         return None
     return dict(word.split("=", 1) for word in line.removeprefix(_METRIC).split())
+
+
+def validation_in(line: str) -> dict[str, str] | None:
+    """Likewise of the line of an evaluation."""
+    if not line.startswith(_EVAL):
+        return None
+    return dict(word.split("=", 1) for word in line.removeprefix(_EVAL).split())
 
 
 class Event(StrEnum):

@@ -14,13 +14,15 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.optim import AdamW, Optimizer
 
-from training.choices import Precision
+from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
-from training.optimizers import AnyPrecisionAdamW, local_part
+from training.muon import Muon
+from training.optimizers import AdamW8bit, AnyPrecisionAdamW, local_part
 
 __all__ = ["AnyPrecisionAdamW", "clip", "learning_rate", "make_optimizer", "step_if_finite"]
 
 _BETAS = (0.9, 0.95)
+_BLOCKS = "blocks."
 _EPSILON = 1e-6
 """As in torch.nn.utils.clip_grad_norm_."""
 _FLOOR = 0.1
@@ -28,18 +30,27 @@ _FLOOR = 0.1
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    """AdamW with decay on matrices only, fused into one kernel for all parameters.
+    """With decay on matrices only.
 
-    Where even the weights are bf16, one that keeps what bf16 would lose.
+    AdamW is fused into one kernel for all parameters. Where even the weights are bf16, it is one that keeps
+    what bf16 would lose.
     """
-    parameters = list(model.parameters())
-    groups = [
-        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": config.weight_decay},
-        {"params": [one for one in parameters if one.ndim == 1], "weight_decay": 0.0},
-    ]
+    names = list(model.named_parameters())
+    in_blocks = [one for name, one in names if one.ndim > 1 and name.startswith(_BLOCKS)]
+    outside = [one for name, one in names if one.ndim > 1 and not name.startswith(_BLOCKS)]
+    vectors = {"params": [one for _, one in names if one.ndim == 1], "weight_decay": 0.0}
+    decay = {"weight_decay": config.weight_decay}
+    matrices = {"params": [one for _, one in names if one.ndim > 1], **decay}
+    if config.optimizer is OptimizerName.MUON:
+        groups = [{"params": in_blocks, "orthogonal": True, **decay}, {"params": outside, **decay}, vectors]
+        optimizer = Muon(groups, lr=config.lr, betas=_BETAS)
+        optimizer.iterated_in = torch.float32 if config.precision is Precision.FP32 else torch.bfloat16
+        return optimizer
+    if config.optimizer is OptimizerName.ADAMW_8BIT:
+        return AdamW8bit([matrices, vectors], lr=config.lr, betas=_BETAS)
     if config.precision is Precision.BF16_PURE:
-        return AnyPrecisionAdamW(groups, lr=config.lr, betas=_BETAS)
-    return AdamW(groups, lr=config.lr, betas=_BETAS, fused=True)
+        return AnyPrecisionAdamW([matrices, vectors], lr=config.lr, betas=_BETAS)
+    return AdamW([matrices, vectors], lr=config.lr, betas=_BETAS, fused=True)
 
 
 def learning_rate(step: int, *, peak: float, warmup_steps: int, steps: int) -> float:

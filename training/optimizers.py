@@ -1,11 +1,15 @@
 """Optimizers that torch does not have."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
+from torch.nn import functional as F
 from torch.optim import Optimizer
 from torch.optim.adamw import adamw
 from torch.optim.optimizer import ParamsT
@@ -20,21 +24,38 @@ def local_part(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-class AnyPrecisionAdamW(Optimizer):
-    """AdamW for weights that are bf16 themselves, without an fp32 copy of them.
+@dataclass(slots=True, kw_only=True)
+class Moments:
+    """Of some parameters, as lists: what one fused kernel steps at once, computing in fp32."""
 
-    A bf16 number has 8 bits: an update below a 256th of a weight would be rounded away, and most are. Kahan's
-    compensated sum keeps, beside each weight, what the last addition lost, and adds it next time; the pair
-    has about 16 bits. (W. Kahan, Further remarks on reducing truncation errors, 1965. For AdamW: AnyPrecision
-    of pytorch/torchdistx; Zamirai et al., Revisiting BFloat16 Training, arXiv 2010.06192.)
+    weights: list[Tensor]
+    gradients: list[Tensor]
+    averages: list[Tensor]
+    squares: list[Tensor]
+    steps: list[Tensor]
 
-    A parameter takes 10 bytes: weight, gradient, two moments and the rest of the sum. AdamW in mixed
-    precision takes 16.
+    def step(self, group: dict[str, Any], *, weight_decay: float, found_inf: Tensor | None) -> None:
+        adamw(
+            params=self.weights,
+            grads=self.gradients,
+            exp_avgs=self.averages,
+            exp_avg_sqs=self.squares,
+            max_exp_avg_sqs=[],
+            state_steps=self.steps,
+            fused=True,
+            found_inf=found_inf,
+            amsgrad=False,
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=weight_decay,
+            eps=group["eps"],
+            maximize=False,
+        )
 
-    State as AdamW's, plus ``compensation``, all in the precision of the weight.
 
-    The attribute ``found_inf``, where set to a tensor of 1, makes a step change nothing.
-    """
+class GuardedOptimizer(Optimizer):
+    """The attribute ``found_inf``, where set to a tensor of 1, makes a step change nothing."""
 
     def __init__(
         self,
@@ -53,47 +74,61 @@ class AnyPrecisionAdamW(Optimizer):
         """One update of every parameter that has a gradient."""
         assert closure is None, "the gradients are there already"
         for group in self.param_groups:
-            parameters = [one for one in group["params"] if one.grad is not None]
-            for one in parameters:
-                if not self.state[one]:
-                    self.state[one] = _first_state(one)
-            for chunk in _chunks(parameters):
-                self._update(chunk, group)
+            self._step_group([one for one in group["params"] if one.grad is not None], group)
 
-    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        weights = [local_part(one) for one in parameters]
-        rests = self._of(parameters, "compensation")
-        # The fused kernel computes in fp32. It steps the rests, not the weights: the update joins what
-        # earlier additions lost, before anything is rounded to the weights' precision.
-        adamw(
-            params=rests,
-            grads=[local_part(one.grad) for one in parameters if one.grad is not None],
-            exp_avgs=self._of(parameters, "exp_avg"),
-            exp_avg_sqs=self._of(parameters, "exp_avg_sq"),
-            max_exp_avg_sqs=[],
-            state_steps=[self.state[one]["step"] for one in parameters],
-            fused=True,
-            found_inf=self.found_inf,
-            amsgrad=False,
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            lr=group["lr"],
-            weight_decay=0.0,
-            eps=group["eps"],
-            maximize=False,
+    def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _moments(self, parameters: list[Tensor]) -> Moments:
+        return Moments(
+            weights=[local_part(one) for one in parameters],
+            gradients=[local_part(one.grad) for one in parameters if one.grad is not None],
+            averages=self._of(parameters, "exp_avg"),
+            squares=self._of(parameters, "exp_avg_sq"),
+            steps=[self.state[one]["step"] for one in parameters],
         )
-        # Of the weights' own type: else torch launches one kernel for each of them.
-        share = 1.0 if self.found_inf is None else (1 - self.found_inf).to(weights[0])
-        _decay(weights, rests, rate=share * (group["lr"] * group["weight_decay"]))
-        _add_compensated(weights, rests, share=share)
 
     def _of(self, parameters: list[Tensor], name: str) -> list[Tensor]:
         return [local_part(self.state[one][name]) for one in parameters]
 
 
-def _first_state(parameter: Tensor) -> dict[str, Tensor]:
+class AnyPrecisionAdamW(GuardedOptimizer):
+    """AdamW for weights that are bf16 themselves, without an fp32 copy of them.
+
+    A bf16 number has 8 bits: an update below a 256th of a weight would be rounded away, and most are. Kahan's
+    compensated sum keeps, beside each weight, what the last addition lost, and adds it next time; the pair
+    has about 16 bits. (W. Kahan, Further remarks on reducing truncation errors, 1965. For AdamW: AnyPrecision
+    of pytorch/torchdistx; Zamirai et al., Revisiting BFloat16 Training, arXiv 2010.06192.)
+
+    A parameter takes 10 bytes: weight, gradient, two moments and the rest of the sum. AdamW in mixed
+    precision takes 16.
+
+    State as AdamW's, plus ``compensation``, all in the precision of the weight.
+    """
+
+    def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for one in parameters:
+            if not self.state[one]:
+                self.state[one] = first_state(one, _STATE)
+        for chunk in _chunks(parameters):
+            self._update(chunk, group)
+
+    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        rests = self._of(parameters, "compensation")
+        # The rests are stepped, not the weights: the update joins what earlier additions lost, before
+        # anything is rounded to the weights' precision.
+        moments = self._moments(parameters)
+        weights, moments.weights = moments.weights, rests
+        moments.step(group, weight_decay=0.0, found_inf=self.found_inf)
+        # Of the weights' own type: else torch launches one kernel for each of them.
+        share = 1.0 if self.found_inf is None else (1 - self.found_inf).to(weights[0])
+        _decay(weights, rests, rate=share * (group["lr"] * group["weight_decay"]))
+        _add_compensated(weights, rests, share=share)
+
+
+def first_state(parameter: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
     step = torch.zeros((), dtype=torch.float32, device=local_part(parameter).device)
-    return {"step": step, **{name: torch.zeros_like(parameter) for name in _STATE}}
+    return {"step": step, **{name: torch.zeros_like(parameter) for name in names}}
 
 
 def _chunks(parameters: list[Tensor]) -> Iterator[list[Tensor]]:
@@ -128,3 +163,108 @@ def _add_compensated(weights: list[Tensor], rests: list[Tensor], *, share: Tenso
     torch._foreach_sub_(weights, sums)
     torch._foreach_add_(rests, weights)
     torch._foreach_copy_(weights, sums)
+
+
+class AdamW8bit(GuardedOptimizer):
+    """AdamW whose moments of matrices take a byte each.
+
+    A byte is one of 256 levels, finer near zero, of the largest value in its block: 256 neighbours in a row.
+    (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, arXiv 2110.02861.) Blocks do not cross
+    rows, and sharding does not cut rows: how many ranks there are, now or when a checkpoint is loaded, does
+    not show. Vectors keep fp32. A parameter of a matrix takes 10 bytes: weight, gradient, moments, scales.
+    """
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As torch's, which would turn the bytes into numbers of the weights' type."""
+        states = state_dict["state"]
+        super().load_state_dict({**state_dict, "state": {}})
+        saved = chain.from_iterable(group["params"] for group in state_dict["param_groups"])
+        own = chain.from_iterable(group["params"] for group in self.param_groups)
+        for number, parameter in zip(saved, own, strict=True):
+            if number in states:
+                self.state[parameter] = dict(states[number])
+
+    def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for one in parameters:
+            if not self.state[one]:
+                self.state[one] = first_state(one, () if one.ndim > 1 else ("exp_avg", "exp_avg_sq"))
+                if one.ndim > 1:
+                    for name in _LEVELS:
+                        self.state[one][name] = torch.zeros_like(one, dtype=torch.uint8)
+                        self.state[one][f"{name}_scale"] = _beside(one, -(-one.shape[1] // _BLOCK))
+            if one.ndim > 1:
+                self._step_matrix(one, group)
+        if vectors := [one for one in parameters if one.ndim == 1]:
+            self._moments(vectors).step(group, weight_decay=group["weight_decay"], found_inf=self.found_inf)
+
+    def _step_matrix(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        assert parameter.grad is not None
+        state = self.state[parameter]
+        kept = {name: (local_part(state[name]), local_part(state[f"{name}_scale"])) for name in _LEVELS}
+        values = {name: _dequantised(*kept[name], _levels(name, state["step"].device)) for name in kept}
+        Moments(
+            weights=[local_part(parameter)],
+            gradients=[local_part(parameter.grad)],
+            averages=[values["exp_avg"]],
+            squares=[values["exp_avg_sq"]],
+            steps=[state["step"]],
+        ).step(group, weight_decay=group["weight_decay"], found_inf=self.found_inf)
+        for name, (codes, scales) in kept.items():
+            found, largest = _quantised(values[name], _levels(name, codes.device))
+            if self.found_inf is not None:
+                found = torch.where(self.found_inf.bool(), codes, found)
+                largest = torch.where(self.found_inf.bool(), scales, largest)
+            codes.copy_(found)
+            scales.copy_(largest)
+
+
+_BLOCK = 256
+_LEVELS = {"exp_avg": True, "exp_avg_sq": False}
+"""The moments of a matrix, and whether they have a sign."""
+_DECADES = 7
+
+
+@cache
+def _levels(name: str, device: torch.device) -> Tensor:
+    """256, rising: in each of seven decades twice as many as in the one below, and 0 and 1."""
+    signed = _LEVELS[name]
+    found = [0.0, 1.0]
+    for decade in range(_DECADES):
+        ends = torch.linspace(0.1, 1, 2**decade * (1 if signed else 2) + 1, dtype=torch.float64)
+        middles = ((ends[1:] + ends[:-1]) / 2 * 10.0 ** (decade - _DECADES + 1)).tolist()
+        found += middles + ([-one for one in middles] if signed else [])
+    return torch.tensor(sorted(found), dtype=torch.float32, device=device)
+
+
+def _beside(parameter: Tensor, columns: int) -> Tensor:
+    """Zeros of so many columns, whose rows lie where those of the parameter do."""
+    local = torch.zeros(len(local_part(parameter)), columns, device=local_part(parameter).device)
+    if not isinstance(parameter, DTensor):
+        return local
+    shape = torch.Size((parameter.shape[0], columns))
+    return DTensor.from_local(
+        local, parameter.device_mesh, parameter.placements, run_check=False, shape=shape, stride=(columns, 1)
+    )
+
+
+def _blocks(values: Tensor) -> Tensor:
+    """Of shape (rows, blocks, elements of a block), filled up with zeros."""
+    return F.pad(values, (0, -values.shape[1] % _BLOCK)).view(
+        len(values), -(-values.shape[1] // _BLOCK), _BLOCK
+    )
+
+
+def _dequantised(codes: Tensor, scales: Tensor, levels: Tensor) -> Tensor:
+    values = _blocks(levels[codes.int()]) * scales.unsqueeze(2)
+    return values.flatten(1)[:, : codes.shape[1]].contiguous()
+
+
+def _quantised(values: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
+    """Codes of the nearest levels, and the largest value of each block."""
+    blocks = _blocks(values)
+    scales = blocks.abs().amax(dim=2)
+    share = blocks / scales.clamp(min=torch.finfo(torch.float32).tiny).unsqueeze(2)
+    codes = torch.bucketize(share, (levels[1:] + levels[:-1]) / 2)
+    if levels[0] == 0:
+        codes.clamp_(min=1)  # a square that became 0 would make the next update as large as 1 / eps
+    return codes.flatten(1)[:, : values.shape[1]].to(torch.uint8), scales

@@ -10,7 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig, output_data_dir
 from training.goodput import Meter
-from training.metrics import Event, MetricsFile, StepMetrics, Yardstick, event_line, peak_of
+from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, event_line, peak_of
 from training.model import flops_per_token
 from training.world import World
 
@@ -43,6 +43,10 @@ class Reporter:
             self._file.add(metrics)  # first: who kills the program for its line finds the record
         if self._world.is_first:
             print(metrics.line(), flush=True)
+
+    def evaluated(self, validation: Validation, *, seconds: float) -> None:
+        if self._world.is_first:
+            print(validation.line(seconds=seconds), flush=True)
 
     def _metrics(self, step: int, loss: float, grad_norm: float, lr: float) -> StepMetrics:
         lap = self._meter.lap()

@@ -44,6 +44,7 @@ class Status:
             "updated_at": instant(now),
             "lost_steps": self.lost_steps,
             "reason": self.reason,
+            "carried": dict(newest.carried) if newest else {},
             "skipped": [{"checkpoint": name, "reason": told} for name, told in self.skipped.items()],
         }
         return json.dumps(document, indent=1).encode()

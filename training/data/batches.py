@@ -11,13 +11,20 @@ blocks. Neighbouring sequences form chunks; the chunks are permuted, and then th
 all over the corpus. A corpus of fewer chunks than a window is simply permuted.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from torch import Tensor
 
 from training.data.corpus import Corpus
 from training.seeds import seed_of
 
+Batch: TypeAlias = tuple[Tensor, ...]
+"""Inputs and targets, of shape (sequences, sequence_length), and with document masks the number of the
+document in which each input is."""
+IGNORED = -100
+"""The target whose prediction is not trained; torch's cross_entropy leaves it out."""
 CHUNK_TOKENS = 2**19
 """1 MiB of uint16: about one block of a shard."""
 WINDOW_CHUNKS = 64
@@ -39,19 +46,22 @@ class Batches:
     rank: int
     ranks: int
     seed: int
+    by_document: bool = False
+    """Attention is to stay inside documents: their numbers are part of a batch."""
 
-    def at(self, step: int) -> tuple[Tensor, Tensor]:
-        """The inputs and the tokens that follow them, both of shape (sequences, sequence_length).
+    @property
+    def is_masked(self) -> bool:
+        """Not every target is trained."""
+        return self.by_document or self.corpus.is_masked
+
+    def at(self, step: int) -> Batch:
+        """Of this rank.
 
         Steps count from 1, so that n steps of an n-th of the corpus are one epoch.
         """
         share = self.size // self.ranks
-        tokens = self.corpus.rows(
-            [self._number(step, self.rank * share + row) for row in range(share)],
-            self.sequence_length + 1,
-        )
-        # Copies, not views of the rows: a view of other strides cannot be pinned as it is.
-        return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+        numbers = [self._number(step, self.rank * share + row) for row in range(share)]
+        return batch_of(self.corpus, numbers, self.sequence_length, by_document=self.by_document)
 
     def _number(self, step: int, row: int) -> int:
         if self.corpus.sequences is None:
@@ -62,6 +72,23 @@ class Batches:
             seed=self.seed,
         )
         return order.number((step - 1) * self.size + row)
+
+
+def batch_of(corpus: Corpus, numbers: Sequence[int], length: int, *, by_document: bool) -> Batch:
+    """The inputs and the tokens that follow them.
+
+    No token is trained to follow the document before it, where attention cannot see that.
+    """
+    tokens = corpus.rows(numbers, length + 1)
+    # A view of other strides could not be pinned as it is.
+    inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+    if corpus.is_masked:
+        targets = targets.masked_fill(~corpus.trained(numbers, length + 1)[:, 1:], IGNORED)
+    if not by_document:
+        return inputs, targets
+    begins = corpus.begins(numbers, length + 1)
+    targets = targets.masked_fill(begins[:, 1:], IGNORED)
+    return inputs, targets, begins[:, :-1].cumsum(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,23 +59,35 @@ class Corpus(Protocol):
 
 
 def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
-    """Open what ``data`` names and check all that can be checked without reading the tokens.
+    """Open what ``data`` names; of its sequences a step must not need more than there are. As ``opened``."""
+    return opened(config.data, config, env, option="data", at_least=config.batch_size)
+
+
+def open_validation(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus | None:
+    """What ``eval_data`` names; None: nothing is evaluated. As ``opened``."""
+    if not config.eval_every:
+        return None
+    return opened(config.eval_data or config.data, config, env, option="eval_data", at_least=1)
+
+
+def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: str, at_least: int) -> Corpus:
+    """Open and check all that can be checked without reading the tokens.
 
     Raises:
         ConfigError: The option names what this job does not have.
         DataError: The shards are missing, cut short, out of reach or do not fit the model.
     """
-    if config.data == SYNTHETIC:
+    if data == SYNTHETIC:
         return SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
-    return open_shards(_place(config.data, env), config)
+    return open_shards(_place(data, env, option=option), config, at_least=at_least)
 
 
-def _place(data: str, env: Mapping[str, str]) -> Place:
+def _place(data: str, env: Mapping[str, str], *, option: str) -> Place:
     if not data.startswith(_S3):
         told = data.replace(CHANNEL, "channel ", 1) if data.startswith(CHANNEL) else data
-        return DirectoryPlace(directory_of(data, env, option="data"), told=told)
+        return DirectoryPlace(directory_of(data, env, option=option), told=told)
     if find_spec("boto3") is None:
-        raise ConfigError([f"data {data} needs boto3: add it to requirements.txt beside train.py"])
+        raise ConfigError([f"{option} {data} needs boto3: add it to requirements.txt beside train.py"])
     from training.data.s3 import s3_place  # noqa: PLC0415  only here is boto3 needed
 
     return s3_place(data)

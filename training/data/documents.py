@@ -36,7 +36,7 @@ class Document:
     """For each token 1, where its prediction is trained, or 0."""
 
     def as_bytes(self, dtype: TokenDtype) -> bytes:
-        wide = array.array("H" if dtype is TokenDtype.UINT16 else "I", self.tokens)
+        wide = array.array("H" if dtype is TokenDtype.UINT16 else "I", list(self.tokens))
         return wide.tobytes()
 
 

@@ -7,14 +7,15 @@ from queue import SimpleQueue
 from typing import Protocol
 
 import torch
-from torch import Tensor
+
+from training.data.batches import Batch
 
 _JOIN_SECONDS = 2.0
 """A read that hangs must not keep the attempt from ending: the thread is a daemon."""
 
 
 class BatchSource(Protocol):
-    def at(self, step: int) -> tuple[Tensor, Tensor]: ...
+    def at(self, step: int) -> Batch: ...
 
 
 @contextmanager
@@ -40,12 +41,12 @@ class _Ahead:
     def __init__(self, batches: BatchSource, *, depth: int, steps: range, pin: torch.device | None) -> None:
         self._batches, self._steps, self._pin = batches, steps, pin
         self._room = threading.Semaphore(depth)
-        self._ready: SimpleQueue[tuple[int, tuple[Tensor, Tensor] | BaseException]] = SimpleQueue()
+        self._ready: SimpleQueue[tuple[int, Batch | BaseException]] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._read, name="prefetch", daemon=True)
         self._thread.start()
 
-    def at(self, step: int) -> tuple[Tensor, Tensor]:
+    def at(self, step: int) -> Batch:
         number, batch = self._ready.get()
         if isinstance(batch, BaseException):
             self._ready.put((number, batch))  # whoever asks again gets the same answer
@@ -72,8 +73,6 @@ class _Ahead:
         except BaseException as error:  # noqa: BLE001  raised where the batch is asked for
             self._ready.put((step, error))
 
-    def _batch(self, step: int) -> tuple[Tensor, Tensor]:
-        inputs, targets = self._batches.at(step)
-        if self._pin is None:
-            return inputs, targets
-        return inputs.pin_memory(), targets.pin_memory()
+    def _batch(self, step: int) -> Batch:
+        batch = self._batches.at(step)
+        return batch if self._pin is None else tuple(one.pin_memory() for one in batch)

@@ -20,7 +20,7 @@ _BITS_SHARE = 16
 _DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 
 
-def open_shards(place: Place, config: TrainConfig) -> "TokenShards":
+def open_shards(place: Place, config: TrainConfig, *, at_least: int) -> "TokenShards":
     sizes = place.sizes()
     if INDEX not in sizes:
         raise DataError(place=place.told, problem=f"there is no {INDEX}", remedy=_remedy(place))
@@ -28,11 +28,11 @@ def open_shards(place: Place, config: TrainConfig) -> "TokenShards":
     _check_files(place, index, sizes)
     _check_fit(place, index, config)
     corpus = TokenShards(place, index, sequence_length=config.shape.sequence_length)
-    if corpus.sequences < config.batch_size:
+    if corpus.sequences < at_least:
         raise DataError(
             place=place.told,
             problem=f"it has {corpus.sequences} sequences of {config.shape.sequence_length} tokens, "
-            f"a step needs batch_size {config.batch_size}",
+            f"a step needs batch_size {at_least}",
             remedy="lower batch_size or sequence_length, or prepare more data",
         )
     return corpus
@@ -65,6 +65,19 @@ def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
             problem=f"its vocabulary of {index.vocabulary} tokens is larger than the {shape.vocabulary} "
             f"of the model ({config.model_name})",
             remedy="choose a model with that vocabulary, or prepare the data with the model's tokenizer",
+        )
+    if index.packed is not None and index.packed != shape.sequence_length:
+        raise DataError(
+            place=place.told,
+            problem=f"it is packed into sequences of {index.packed} tokens, sequence_length is "
+            f"{shape.sequence_length}",
+            remedy=f"set sequence_length {index.packed}, or prepare it again with --pack",
+        )
+    if config.document_mask and not index.has_documents:
+        raise DataError(
+            place=place.told,
+            problem="it does not say where documents begin, which document_mask needs",
+            remedy="prepare it again from texts or JSON lines, or leave document_mask out",
         )
     longest = max(shard.tokens for shard in index.shards)
     if longest <= shape.sequence_length:

@@ -54,7 +54,7 @@ def _refused_at_once(bucket: str) -> str:
     """What opening it says, without retries that wait."""
     place = S3Place(s3_client(attempts=1), bucket=bucket, prefix=PREFIX)
     with pytest.raises(DataError) as caught:
-        open_shards(place, _config(f"s3://{bucket}/{PREFIX}"))
+        open_shards(place, _config(f"s3://{bucket}/{PREFIX}"), at_least=1)
     assert len(str(caught.value)) <= 1024
     return str(caught.value)
 
@@ -78,7 +78,7 @@ def test_T15_a_5xx_in_the_middle_of_training_is_retried_and_changes_nothing(
 ) -> None:
     local = _batches(open_corpus(_config(tmp_path), env={}))
     place = S3Place(s3_client(attempts=3), bucket=bucket, prefix=PREFIX)
-    remote = _batches(open_shards(place, _config(f"s3://{bucket}/{PREFIX}")))
+    remote = _batches(open_shards(place, _config(f"s3://{bucket}/{PREFIX}"), at_least=1))
     fault = Fault(method="GET", key_has="shard-", code="SlowDown", status=503, times=2)
     server.faults.append(fault)
     for step in (1, 2, 3):
@@ -88,7 +88,7 @@ def test_T15_a_5xx_in_the_middle_of_training_is_retried_and_changes_nothing(
 
 def test_T15_a_5xx_that_stays_is_told_by_the_step_that_needs_the_block(server: S3Server, bucket: str) -> None:
     place = S3Place(s3_client(attempts=1), bucket=bucket, prefix=PREFIX)
-    remote = _batches(open_shards(place, _config(f"s3://{bucket}/{PREFIX}")))
+    remote = _batches(open_shards(place, _config(f"s3://{bucket}/{PREFIX}"), at_least=1))
     server.faults.append(Fault(method="GET", key_has="shard-", code="InternalError", status=500))
     with (
         prefetched(remote, depth=2, steps=range(1, 24), pin=None) as ahead,

@@ -13,7 +13,7 @@ at = Batches.at
 is_resumed = (Path(os.environ["SM_CHECKPOINT_DIR"]) / "status.json").exists()
 
 
-def shifted(self: Batches, step: int) -> tuple[Tensor, Tensor]:
+def shifted(self: Batches, step: int) -> tuple[Tensor, ...]:
     return at(self, step + 1 if is_resumed and os.environ["RANK"] == "1" else step)
 
 

@@ -62,5 +62,6 @@ def test_a_save_that_comes_through_after_the_end_counts_and_the_end_stays() -> N
         "updated_at": "2026-11-21T12:00:00.000+00:00",
         "lost_steps": 2,
         "reason": "no time",
+        "carried": {},
         "skipped": [],
     }

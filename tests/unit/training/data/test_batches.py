@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from training.data.batches import Batches
+from training.data.batches import IGNORED, Batches, batch_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,3 +100,29 @@ def test_inputs_and_targets_are_whole_tensors_that_can_be_pinned() -> None:
     assert inputs.is_contiguous()
     assert targets.is_contiguous()
     assert inputs.shape == targets.shape == (2, 4)
+
+
+def test_what_is_not_trained_is_no_target_and_neither_is_the_first_token_of_another_document() -> None:
+    corpus = Counting()
+    plain = batch_of(corpus, [10], 6, by_document=False)
+    assert plain[0].tolist() == [[10, 11, 12, 13, 14, 15]]
+    assert plain[1].tolist() == [[IGNORED, 12, IGNORED, IGNORED, 15, IGNORED]]
+    inputs, targets, documents = batch_of(corpus, [10], 6, by_document=True)
+    assert inputs.tolist() == plain[0].tolist()
+    assert targets.tolist() == [[IGNORED, IGNORED, IGNORED, IGNORED, 15, IGNORED]]
+    assert documents.tolist() == [[0, 0, 1, 1, 1, 1]]
+
+
+@dataclass(frozen=True)
+class Counting(Numbered):
+    """Sequence n is n, n + 1, ...; a document begins with every twelfth, multiples of three are trained."""
+
+    sequences: int | None = None
+
+    def rows(self, numbers: Sequence[int], length: int) -> Tensor:
+        return torch.tensor(numbers).unsqueeze(1) + torch.arange(length)
+
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
+        return self.rows(numbers, length) % 12 == 0
+
+    is_masked: bool = True
