@@ -1,6 +1,7 @@
 """Puts the parts of an attempt together: processes, model, optimizer, data, checkpoints."""
 
 import json
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -48,17 +49,24 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             print("stopped on SIGTERM before the first step", flush=True)
         return EXIT_PREEMPTED
     together(partial(_make_directories, config))
+    began = time.perf_counter()
     corpus = together(partial(open_corpus, config, env=env))
     held_out = together(partial(open_validation, config, env=env))
-    model = make_model(config, world)
+    data_seconds = time.perf_counter() - began
+    model = empty_model(config, world)
     _tell_what_runs(config, world, model)
     optimizer = make_optimizer(model, config)
     checkpointer = _checkpointer(config, env, model, optimizer, corpus)
     resumed = checkpointer.load_newest()
     if resumed:
-        tell(world, Event.RESUME, step=resumed.step)
+        phases = {**resumed.seconds, "data": data_seconds}
+        tell(
+            world, Event.RESUME, step=resumed.step, **{f"{name}_s": round(phases[name], 3) for name in phases}
+        )
     elif config.init_from:
         load_weights(model, config.init_from, env)
+    else:
+        initialise(model, seed=config.seed, layers=config.shape.layers)
     meter = Meter(resumed.carried if resumed else None)
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
     with _batches(config, world, corpus, steps) as batches:
@@ -96,13 +104,19 @@ def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
     return 0
 
 
-def make_model(config: TrainConfig, world: World) -> Transformer:
-    """Sharded and initialised; the whole model is never on one rank."""
+def empty_model(config: TrainConfig, world: World) -> Transformer:
+    """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank."""
     with torch.device("meta"):
         model = Transformer(config.shape)
     shard(model, world=world, config=config)
     refuse_unless_it_fits(model, config, world)
     model.to_empty(device=weights_device(config, world))
+    return model
+
+
+def make_model(config: TrainConfig, world: World) -> Transformer:
+    """With its first weights, for what resumes from nothing."""
+    model = empty_model(config, world)
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
 
