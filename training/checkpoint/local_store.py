@@ -66,6 +66,9 @@ class LocalStore:
                 path.unlink(missing_ok=True)
             place.rmdir()
 
+    def abort_uploads(self) -> None:
+        """What a directory has of a file is seen, and removed with its checkpoint."""
+
     def writer(self, checkpoint: str) -> StorageWriter:
         # Nothing is copied ahead from a GPU: a thread that did would hold memory on the first one.
         writer = HashingWriter(self._root / checkpoint, per_thread_copy_ahead=0)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_DENIED = frozenset({"AccessDenied", "Forbidden", "403"})
+DENIED = frozenset({"AccessDenied", "Forbidden", "403"})
 _BUSY = frozenset({"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "503", "500"})
 _KEYS = frozenset({"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"})
 _NO_BUCKET = "NoSuchBucket"
@@ -46,7 +46,7 @@ def explained(error: S3RequestError) -> str:
     """What is wrong, and what to do."""
     place = error.place
     what = f"{error.action} on s3://{place.bucket}/{error.key}".rstrip("/")
-    if error.code in _DENIED:
+    if error.code in DENIED:
         return f"{what} was denied: {_rights(place)}; also on the bucket's KMS key, if it has one"
     if error.code == _NO_BUCKET:
         return f"bucket {place.bucket} of {place.uri} does not exist: correct the name, or create it"

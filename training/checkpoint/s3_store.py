@@ -19,19 +19,21 @@ from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 from training.checkpoint.host_copy import HostCopies
 from training.checkpoint.local_store import LocalStore
 from training.checkpoint.manifest import MANIFEST
-from training.checkpoint.s3_errors import Place, S3RequestError, explained
+from training.checkpoint.s3_errors import DENIED, Place, S3RequestError, explained
 from training.checkpoint.s3_shards import Connection, S3Reader, S3Writer, connected
-from training.checkpoint.store import STATUS, CheckpointStore, is_checkpoint
+from training.checkpoint.store import PREFIX, STATUS, CheckpointStore, is_checkpoint
 
 _ATTEMPTS = 10
 """Of each request; the waits between them double, up to 20 s."""
 _DELETED_AT_ONCE = 1000
 """S3 API reference, DeleteObjects."""
+_NO_UPLOAD = "NoSuchUpload"
 _MISSING = frozenset({"NoSuchKey", "404"})
 _ACTIONS = {
     "ListObjectsV2": "s3:ListBucket",
     "HeadBucket": "s3:ListBucket",
     "HeadObject": "s3:GetObject",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
     "DeleteObjects": "s3:DeleteObject",
 }
 """By operation, where they differ (Amazon S3 user guide, required permissions for API operations)."""
@@ -61,6 +63,7 @@ class S3Store:
         """
         self._place, self._endpoint, self._attempts = place, endpoint, attempts
         self._copies, self._mirrored = copies, mirrored
+        self._may_list_uploads = True
 
     @classmethod
     def at(cls, uri: str, env: Mapping[str, str], *, cache_dir: str = "") -> Self:
@@ -119,6 +122,31 @@ class S3Store:
         keys = [self._place.key(f"{checkpoint}/{name}") for name in files if name != MANIFEST]
         for first in range(0, len(keys), _DELETED_AT_ONCE):
             self._delete(keys[first : first + _DELETED_AT_ONCE])
+
+    def abort_uploads(self) -> None:
+        prefix = self._place.key(PREFIX)
+        more: dict[str, Any] = {}
+        while self._may_list_uploads:
+            try:
+                page = self._call(self._client.list_multipart_uploads, about=prefix, Prefix=prefix, **more)
+            except S3RequestError as error:
+                if error.code not in DENIED:
+                    raise
+                self._may_list_uploads = False
+                print(f"uploads that were never finished are not removed: {explained(error)}", flush=True)
+                return
+            for one in page.get("Uploads", ()):
+                self._abort(one["Key"], one["UploadId"])
+            if not page["IsTruncated"]:
+                return
+            more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+    def _abort(self, key: str, upload: str) -> None:
+        try:
+            self._call(self._client.abort_multipart_upload, key=key, UploadId=upload)
+        except S3RequestError as error:
+            if error.code != _NO_UPLOAD:  # it ended meanwhile
+                raise
 
     def writer(self, checkpoint: str) -> StorageWriter:
         return S3Writer(self._connection, checkpoint, self._copies)

@@ -57,7 +57,7 @@ class Saver:
 
     def _write(self, step: int, state: shards.State, carried: Mapping[str, float]) -> Manifest:
         began = time.monotonic()
-        self.ranks.agreed(self._clear_remains)
+        self.ranks.agreed(self._clear_before)
         shard_places = shards.write(state, self.store.writer(name_of(step)), self.ranks.group)
         # The manifest comes when the files of all ranks are durable.
         (manifest, *_) = self.ranks.agreed(
@@ -87,6 +87,12 @@ class Saver:
         self.store.write(f"{name}/{MANIFEST}", manifest.text())
         self.status.published(manifest)
         return manifest
+
+    def _clear_before(self) -> None:
+        """What attempts that were killed have left, on this host."""
+        if self.ranks.rank in self.places.lookouts:
+            self.store.abort_uploads()
+        self._clear_remains()
 
     def _clear_remains(self) -> None:
         """Of the checkpoints on this host, those that are not to be kept, torn ones included."""

@@ -17,7 +17,7 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 STATUS = "status.json"
-_PREFIX = "step-"
+PREFIX = "step-"
 _DIGITS = 8
 
 
@@ -54,6 +54,12 @@ class CheckpointStore(Protocol):
     def remove(self, checkpoint: str) -> None:
         """What is here of it, the manifest first, so that half of it is torn; nothing is no error."""
 
+    def abort_uploads(self) -> None:
+        """End uploads to checkpoints that were never finished: what is stored of them is paid for, unseen.
+
+        None of this job's may be under way.
+        """
+
     def writer(self, checkpoint: str) -> StorageWriter:
         """For torch to write the shards with, hashes taken, from tensors that are on the CPU."""
 
@@ -69,10 +75,10 @@ class CheckpointStore(Protocol):
 
 
 def name_of(step: int) -> str:
-    return f"{_PREFIX}{step:0{_DIGITS}d}"
+    return f"{PREFIX}{step:0{_DIGITS}d}"
 
 
 def is_checkpoint(name: str) -> bool:
     """Whether a folder of a store is one: ``step-`` and digits."""
-    digits = name.removeprefix(_PREFIX)
-    return name.startswith(_PREFIX) and digits.isascii() and digits.isdigit()
+    digits = name.removeprefix(PREFIX)
+    return name.startswith(PREFIX) and digits.isascii() and digits.isdigit()

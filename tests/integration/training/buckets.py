@@ -1,5 +1,6 @@
 """S3 in this process: moto behind a port, with what may go wrong on the way to it."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,10 @@ CREDENTIALS = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
+
+
+RESET = 0
+"""In place of a status: the connection ends without an answer."""
 
 
 @dataclass(kw_only=True)
@@ -104,6 +109,9 @@ def _application(server: S3Server) -> Callable[..., list[bytes]]:
                 return [b"".join(moto(environ, start))]
         environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         body = f"<Error><Code>{fault.code}</Code><Message>so it was told</Message></Error>".encode()
+        if fault.status == RESET:
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+            raise ConnectionResetError
         start(f"{fault.status} X", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
         return [body]
 

@@ -15,9 +15,11 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemWriter
 from torch.distributed.checkpoint.storage import StorageWriter
 
-from tests.integration.training.checkpoint.learner import Learner
+from tests.integration.training.checkpoint.learner import Learner, saved_at
 from tests.integration.training.worlds import RankFailedError, in_world
 from training.checkpoint import LocalStore
+from training.checkpoint.survey import Whole
+from training.checkpoint.verify import verdicts
 from training.errors import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
 from training.world import World
 
@@ -68,7 +70,7 @@ class _DeadlyFiles(FileSystem):
 
 
 def _die_while_writing(world: World, root: Path) -> None:
-    """Of two ranks the second is killed, in its save at step 8."""
+    """All ranks but the first are killed, in their save at step 8."""
     learner = Learner(_Deadly(root) if world.rank else root)
     learner.load()
     for _ in range(2):
@@ -244,3 +246,53 @@ def test_what_one_rank_runs_into_is_raised_on_all(tmp_path: Path) -> None:
     (unseen,) = set(in_world(2, _one_host_cannot_look, tmp_path))
     told_of = f"{tmp_path / 'b'} may not be written or read: Permission denied"
     assert unseen == f"the checkpoints cannot be listed: rank 1: {told_of}"
+
+
+@pytest.mark.thorough
+def test_M7_another_number_of_ranks_saves_the_step_in_which_four_were_killed(tmp_path: Path) -> None:
+    whole = in_world(2, _learn, tmp_path / "whole", until=10)[0]
+    killed = tmp_path / "killed"
+    with pytest.raises(RankFailedError):
+        in_world(4, _die_while_writing, killed)
+    assert {"__0_0.distcp", "__3_0.distcp"} & set(_files(killed / "step-00000008"))
+    resumed = in_world(2, _learn, killed, until=10, save_at=(8,))[0]
+    assert resumed["began_at"] == 4
+    assert _files(killed / "step-00000008") == [
+        ".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "metadata"
+    ]  # fmt: skip
+    assert all(isinstance(one, Whole) for one in verdicts(killed))
+    apart = [abs(loss - whole["losses"][step]) for step, loss in resumed["losses"].items()]
+    assert max(apart) <= 1e-7
+
+
+class _Overtaken(LocalStore):
+    """While it saves, another attempt that still runs writes its shard of the same step."""
+
+    def __init__(self, root: Path, other: Path) -> None:
+        super().__init__(root)
+        self._other = other
+
+    def write(self, name: str, content: bytes) -> None:
+        if name == "step-00000010/manifest.json":
+            shutil.copy(self._other / "step-00000010/__0_0.distcp", Path(self.location) / "step-00000010")
+        super().write(name, content)
+
+
+def test_M7_shards_of_two_attempts_at_once_are_never_mixed(tmp_path: Path) -> None:
+    root, other = tmp_path / "job", tmp_path / "other"
+    orphan = saved_at(other, 5)
+    orphan.learn(9)
+    orphan.step = 10
+    orphan.save()
+    orphan.checkpointer.wait()
+    learner = Learner(_Overtaken(root, other))
+    learner.load()
+    learner.learn(5)
+    learner.save()
+    at_five = learner.sha256()
+    learner.learn(5)
+    learner.save()
+    learner.checkpointer.wait()
+    fresh = Learner(root)
+    assert fresh.load() == 5
+    assert fresh.sha256() == at_five

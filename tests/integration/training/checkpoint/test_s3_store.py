@@ -2,17 +2,21 @@
 
 import json
 import os
+import signal
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
+from botocore.exceptions import ClientError
 
-from tests.integration.training.buckets import CREDENTIALS, Fault, S3Server, s3_server
+from tests.integration.training.buckets import CREDENTIALS, RESET, Fault, S3Server, s3_server
 from tests.integration.training.checkpoint.learner import Learner
-from tests.integration.training.worlds import in_world
-from training.checkpoint import open_store
+from tests.integration.training.worlds import RankFailedError, in_world
+from training.checkpoint import CheckpointStore, open_store, s3_shards
 from training.checkpoint.s3_errors import Place
 from training.checkpoint.s3_shards import released
 from training.checkpoint.s3_store import S3Store
@@ -44,13 +48,13 @@ def _store(server: S3Server, bucket: str, *, attempts: int = 3) -> S3Store:
     return S3Store(Place(bucket, "team/job"), endpoint=server.url, attempts=attempts)
 
 
-def _learner(store: S3Store, **options: Any) -> Learner:
+def _learner(store: CheckpointStore, **options: Any) -> Learner:
     learner = Learner(store, **options)
     learner.load()
     return learner
 
 
-def _saved(store: S3Store, *steps: int) -> Learner:
+def _saved(store: CheckpointStore, *steps: int) -> Learner:
     learner = _learner(store)
     for step in steps:
         learner.learn(step - learner.step)
@@ -264,3 +268,104 @@ def test_a_client_that_was_released_at_exit_holds_no_threads_and_serves_on(
 
 def test_directories_stay_directories(tmp_path: Path) -> None:
     assert open_store(str(tmp_path), {}).is_shared is False
+
+
+def _uploads(server: S3Server, bucket: str) -> list[str]:
+    return [one["Key"] for one in server.client().list_multipart_uploads(Bucket=bucket).get("Uploads", [])]
+
+
+def test_M6_a_connection_that_is_reset_in_a_part_is_retried(server: S3Server, bucket: str) -> None:
+    server.faults.append(Fault(method="PUT", key_has="__0_0.distcp", code="", status=RESET, times=2))
+    saved = _saved(_store(server, bucket), 2)
+    assert server.faults[0].times == 0
+    fresh = Learner(_store(server, bucket))
+    assert fresh.load() == 2
+    assert fresh.sha256() == saved.sha256()
+    assert _uploads(server, bucket) == []
+
+
+def _die_while_uploading(world: World, location: str, env: dict[str, str]) -> None:
+    """The first bytes of the shard are sent, and then nothing more."""
+    os.environ.update(env)
+    create = s3_shards._Objects.create_stream
+
+    @contextmanager
+    def deadly(self: Any, path: str, mode: str) -> Iterator[Any]:
+        with create(self, path, mode) as stream:
+            if mode == "wb":
+                stream.write(b"PK" * 100)
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield stream
+
+    learner = Learner(open_store(location, env))
+    learner.load()
+    learner.learn(2)
+    with patch.object(s3_shards._Objects, "create_stream", deadly):
+        learner.save()
+        learner.checkpointer.wait()
+
+
+def test_M6_killed_in_an_upload_the_one_before_is_used_and_nothing_is_left_open(
+    server: S3Server, bucket: str
+) -> None:
+    location = f"s3://{bucket}/team/job"
+    before = _saved(_store(server, bucket), 2).sha256()
+    with pytest.raises(RankFailedError):
+        in_world(1, _die_while_uploading, location, server.env)
+    # Whether its first part has arrived is a matter of time; this one surely has, and another job's too.
+    for key in ("team/job/step-00000004/__0_0.distcp", "team/job-2/step-00000004/__0_0.distcp"):
+        upload = server.client().create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
+        server.client().upload_part(Bucket=bucket, Key=key, UploadId=upload, PartNumber=1, Body=b"PK")
+    learner = Learner(_store(server, bucket))
+    assert learner.load() == 2
+    assert learner.sha256() == before
+    learner.learn(2)
+    learner.save()
+    learner.checkpointer.wait()
+    assert _uploads(server, bucket) == ["team/job-2/step-00000004/__0_0.distcp"]
+    assert Learner(_store(server, bucket)).load() == 4
+
+
+def test_M6_a_role_that_may_not_list_uploads_is_told_once_and_saves(
+    server: S3Server, bucket: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = _store(server, bucket)
+    denied = ClientError({"Error": {"Code": "AccessDenied"}}, "ListMultipartUploads")
+    monkeypatch.setattr(store._client, "list_multipart_uploads", Mock(side_effect=denied))
+    _saved(store, 1, 2)
+    assert Learner(_store(server, bucket)).load() == 2
+    told = capsys.readouterr().out
+    assert (
+        told.count("uploads that were never finished are not removed: s3:ListBucketMultipartUploads on") == 1
+    )
+
+
+def test_M1_a_damaged_copy_on_the_host_is_read_again_from_s3(
+    server: S3Server, bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    location = f"s3://{bucket}/team/job"
+    saved = _saved(open_store(location, server.env, cache_dir=str(tmp_path)), 2)
+    (copy,) = tmp_path.rglob("__0_0.distcp")
+    content = bytearray(copy.read_bytes())
+    content[len(content) // 2] ^= 1
+    copy.write_bytes(content)
+    fresh = Learner(open_store(location, server.env, cache_dir=str(tmp_path)))
+    assert fresh.load() == 2
+    assert fresh.sha256() == saved.sha256()
+    assert "is read again, without the hosts' copies: rank 0: DamagedError" in capsys.readouterr().out
+
+
+def test_M1_a_spoiled_shard_in_s3_is_passed_over(server: S3Server, bucket: str) -> None:
+    before = _saved(_store(server, bucket), 1).sha256()
+    learner = Learner(_store(server, bucket))
+    learner.load()
+    learner.learn(1)
+    learner.save()
+    learner.checkpointer.wait()
+    key = "team/job/step-00000002/__0_0.distcp"
+    content = bytearray(server.client().get_object(Bucket=bucket, Key=key)["Body"].read())
+    content[len(content) // 3] ^= 128
+    server.client().put_object(Bucket=bucket, Key=key, Body=bytes(content))
+    fresh = Learner(_store(server, bucket))
+    assert fresh.load() == 1
+    assert fresh.sha256() == before
