@@ -21,12 +21,12 @@ from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
 from training.evaluation import Evaluation
 from training.goodput import Meter
+from training.init import initialise
 from training.interop.weights import export_weights, load_weights
 from training.loop import Trainer
 from training.memory import refuse_unless_it_fits
 from training.metrics import Event, Validation
 from training.model import Transformer
-from training.models.init import initialise
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest

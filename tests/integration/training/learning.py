@@ -10,9 +10,9 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from training.config import TrainConfig
+from training.init import initialise
 from training.model import Transformer
 from training.model_config import ModelShape
-from training.models.init import initialise
 from training.optim import clip, learning_rate, make_optimizer, step_if_finite
 from training.parallel import begin_part, shard, weights_device
 from training.world import World

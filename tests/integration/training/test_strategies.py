@@ -15,9 +15,9 @@ from tests.integration.training.learning import SHAPE, loss_of, sha256, sharded,
 from tests.integration.training.worlds import in_world
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
+from training.init import initialise
 from training.model import Transformer
 from training.model_config import ModelShape
-from training.models.init import initialise
 from training.optim import learning_rate
 from training.parallel import begin_part
 from training.world import World

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from training.models.init import initialise, numbers
+from training.init import initialise, numbers
 
 _CPU = torch.device("cpu")
 _FIRST = [0.548731, -2.271250, -1.334714]

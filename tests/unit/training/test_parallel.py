@@ -10,9 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from training.choices import ActivationCheckpointing, Compile, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError
+from training.init import initialise
 from training.model import Transformer
 from training.model_config import ModelShape
-from training.models.init import initialise
 from training.parallel import gather_ahead, prepare, ranks_of_a_copy
 from training.world import World
 

@@ -1,1 +1,0 @@
-"""Model families, as plain modules that know nothing of parallelism."""
