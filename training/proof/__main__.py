@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from training.proof.attempts import PROGRAM
-from training.proof.schedule import Schedule, ScheduleError
+from training.choices import Compile, Precision, Strategy
+from training.proof.schedule import PROGRAM, SILENT_SECONDS, Schedule, ScheduleError, kills_in_saves
 
 _BAD_ARGUMENTS = 2
 
@@ -16,6 +16,10 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         schedule = Schedule.read(steps=options.steps, kill_at=options.kill_at, worlds=options.worlds)
+        in_saves = kills_in_saves(
+            options.kill_in_save, steps=options.steps, every=options.checkpoint_every, seed=options.seed
+        )
+        passed_on = _passed_on(options)
     except ScheduleError as error:
         print(f"error: {error}", file=sys.stderr)
         return _BAD_ARGUMENTS
@@ -31,6 +35,11 @@ def main(arguments: Sequence[str]) -> int:
         seed=options.seed,
         checkpoint_every=options.checkpoint_every,
         program=options.program.resolve(),
+        precisions=[options.precision] if options.precision else [Precision.FP32, Precision.BF16],
+        options=passed_on,
+        spoilings=options.spoil,
+        in_saves=in_saves,
+        silent_seconds=options.silent_seconds,
     )
     return proof.run(options.json)
 
@@ -42,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--kill-at",
         default="7:TERM,13:KILL,19:TERM",
-        help="STEP:SIGNAL, comma between; TERM, KILL or INT (%(default)s)",
+        help="STEP:SIGNAL, comma between; TERM, KILL, INT, or SAVE: killed inside the save (%(default)s)",
     )
     parser.add_argument(
         "--worlds", default="2,2,1,4", help="ranks of each attempt, one more than kills (%(default)s)"
@@ -59,7 +68,48 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("build/training.json"),
         help="the report; the curves go beside it (%(default)s)",
     )
+    parser.add_argument(
+        "--kill-in-save", type=int, default=0, metavar="N", help="one more run, killed inside N saves"
+    )
+    parser.add_argument(
+        "--spoil",
+        type=int,
+        default=0,
+        metavar="N",
+        help="spoil a checkpoint N times and read it; and one more run, each newest checkpoint spoiled",
+    )
+    parser.add_argument(
+        "--silent-seconds",
+        type=float,
+        default=SILENT_SECONDS,
+        help="an attempt that prints nothing for so long is given up (%(default)g)",
+    )
+    program = parser.add_argument_group("passed on to the program")
+    program.add_argument("--data", help="a directory of token shards; else the synthetic language")
+    program.add_argument("--model", metavar="PRESET", help="the preset (tiny)")
+    program.add_argument("--precision", type=Precision, choices=list(Precision), help="this one alone")
+    program.add_argument("--strategy", type=Strategy, choices=list(Strategy))
+    program.add_argument("--gradient-accumulation-steps", type=int, metavar="N")
+    program.add_argument("--compile", type=Compile, choices=list(Compile))
+    program.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="any other, as often as needed"
+    )
     return parser
+
+
+def _passed_on(options: argparse.Namespace) -> dict[str, str]:
+    """Raises ScheduleError for what is no option of a name and a value."""
+    named = {
+        "data": options.data and (options.data if ":" in options.data else str(Path(options.data).resolve())),
+        "preset": options.model,
+        "strategy": options.strategy,
+        "gradient_accumulation_steps": options.gradient_accumulation_steps,
+        "compile": options.compile,
+    }
+    if wrong := [one for one in options.option if "=" not in one.strip("=")]:
+        raise ScheduleError([f"--option has {one!r}; wanted is NAME=VALUE" for one in wrong])
+    given = {name: str(value) for name, value in named.items() if value is not None}
+    return given | dict(one.split("=", 1) for one in options.option)
 
 
 if __name__ == "__main__":

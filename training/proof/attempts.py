@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import socket
 import sys
@@ -12,15 +13,14 @@ from itertools import zip_longest
 from pathlib import Path
 
 from training.metrics import metrics_in
-from training.proof.exits import allowed_exits
-from training.proof.processes import kill_tree, started
-from training.proof.schedule import Kill, Schedule
+from training.proof.catching import Catcher
+from training.proof.processes import Started, kill_tree, started
+from training.proof.schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule, allowed_exits
+from training.proof.spoil import spoil_newest
 
 LAUNCHER = Path(__file__).parents[1] / "launch.py"
-PROGRAM = Path(__file__).parents[1] / "train.py"
 PACE_SECONDS = 0.1
 """Shortest step of an attempt that is killed, so that the signal comes close to its step."""
-LONGEST_SECONDS = 180.0
 _SAGEMAKERS = "SM_"
 """Begins what the job's environment may say about folders; ours are below ``place``."""
 _LINES_KEPT = 40
@@ -35,6 +35,8 @@ class Attempt:
     kill: Kill | None
     sent_at: int | None
     """The step that was seen to be done when the signal was sent; None: it was not."""
+    spoiled: str | None
+    """What was done to the newest checkpoint before this attempt began; None: nothing."""
     exit_code: int
     """Negative: the signal that ended it."""
     losses: tuple[Loss, ...]
@@ -51,6 +53,7 @@ class _Watched:
     exit_code: int
     sent_at: int | None
     said: list[str]
+    was_silent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,9 @@ class Job:
     schedule: Schedule
     hyperparameters: Mapping[str, str]
     program: Path = PROGRAM
+    spoils: random.Random | None = None
+    """Spoils the newest checkpoint before each attempt that has another one to resume from."""
+    silent_seconds: float = SILENT_SECONDS
 
     @property
     def checkpoints(self) -> Path:
@@ -81,6 +87,7 @@ class Job:
     def _attempt(self, number: int, world: int, kill: Kill | None, done: int) -> Attempt:
         metrics, errors = self.place / f"metrics-{number}.jsonl", self.place / f"errors-{number}.txt"
         self._write_config(metrics, kill)
+        spoiled = spoil_newest(self.checkpoints, self.spoils) if self.spoils else None
         since = time.monotonic()
         watched = self._watch(world, kill, errors)
         allowed = allowed_exits(
@@ -90,10 +97,11 @@ class Job:
             world=world,
             kill=kill,
             sent_at=watched.sent_at,
+            spoiled=spoiled,
             exit_code=watched.exit_code,
             losses=_losses_in(metrics),
             said=tuple(watched.said[:_LINES_KEPT]),
-            error="" if watched.exit_code in allowed else self._error(errors),
+            error="" if watched.exit_code in allowed else self._error(errors, watched),
             seconds=time.monotonic() - since,
         )
 
@@ -122,19 +130,35 @@ class Job:
             "MASTER_PORT": str(_free_port()),
         }
         said: list[str] = []
-        sent_at = None
-        with started(command, env=env, errors=errors, seconds=LONGEST_SECONDS) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                metrics = metrics_in(line)
-                if metrics is None:
-                    said.append(line.rstrip())
-                elif kill is not None and sent_at is None and int(metrics["step"]) >= kill.step:
-                    sent_at = int(metrics["step"])
-                    _send(process.pid, kill.signal)
-            return _Watched(exit_code=process.wait(), sent_at=sent_at, said=said)
+        with started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as attempt:
+            sent_at = self._read(attempt, kill, said)
+            return _Watched(
+                exit_code=attempt.process.wait(), sent_at=sent_at, said=said, was_silent=attempt.was_silent
+            )
 
-    def _error(self, errors: Path) -> str:
+    def _read(self, attempt: Started, kill: Kill | None, said: list[str]) -> int | None:
+        """The step at which the signal was sent."""
+        step, sent_at = 0, None
+        catcher = None
+        if kill is not None and kill.in_save:
+            catcher = Catcher(attempt.pid, self.checkpoints, kill, reached=lambda: step)
+        for line in attempt.lines():
+            metrics = metrics_in(line)
+            if metrics is None:
+                said.append(line.rstrip())
+                continue
+            step = int(metrics["step"])
+            if kill is not None and catcher is None and sent_at is None and step >= kill.step:
+                sent_at = step
+                _send(attempt.pid, kill.signal)
+        if catcher is not None:
+            catcher.end()
+            return catcher.caught_at
+        return sent_at
+
+    def _error(self, errors: Path, watched: _Watched) -> str:
+        if watched.was_silent:
+            return f"it printed nothing for {self.silent_seconds:g} s"
         failure = self.place / "output" / "failure"
         told = failure.read_text() if failure.exists() else errors.read_text(errors="replace")
         return told[-_CHARACTERS_KEPT:].strip() or "it said nothing"

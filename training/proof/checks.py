@@ -6,9 +6,9 @@ from typing import Any
 
 from trainmaster_client.report import Report
 
-from training.proof.exits import KILLED, allowed_exits
+from training.proof.schedule import KILLED, allowed_exits
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-7
 """Largest difference of a loss (nats per token, fp32) once the number of ranks has changed: the order in
 which sums are rounded is another one then."""
 _NONE: dict[str, Any] = {"sent_at": None, "last_step": None}
@@ -21,13 +21,47 @@ def check(report: Report) -> None:
     """Hold every run to the schedule, and to the run that nobody interrupted."""
     facts = report.facts
     runs: dict[str, Facts] = {run["id"]: run for run in facts["runs"]}
+    if facts.get("spoilings"):
+        _check_trials(report, facts["spoilings"])
     for run in runs.values():
         _check_course(report, run, steps=facts["steps"])
         if run["reference"] is not None:
-            _check_replays(report, run, most=2 * facts["checkpoint_every"])
+            if run["spoils"]:
+                _check_spoiled(report, run)
+            else:
+                _check_replays(report, run, most=2 * facts["checkpoint_every"])
             _check_losses(report, run, runs[run["reference"]])
         if run["reference"] is not None and len(set(run["worlds"])) == 1:
             _check_hashes(report, run, runs[run["reference"]])
+
+
+def _check_trials(report: Report, trials: list[Facts]) -> None:
+    missed = [trial["what"] for trial in trials if not trial["found"]]
+    report.check(
+        "spoiled-shards-found",
+        expected=f"{len(trials)} of {len(trials)}",
+        actual=f"{len(trials) - len(missed)} of {len(trials)}" + "".join(f"; missed {one}" for one in missed),
+        ok=not missed,
+    )
+
+
+def _check_spoiled(report: Report, run: Facts) -> None:
+    """Each attempt that found a spoiled checkpoint has named it, and went on from one before."""
+    spoiled = [one for one in run["attempts"] if one["spoiled"]]
+    names = [one["spoiled"].partition(":")[0] for one in spoiled]
+    passed_over = [
+        name
+        for name, one in zip(names, spoiled, strict=True)
+        if any(line.startswith(f"skipping torn checkpoint {name}: ") for line in one["said"])
+        and one["first_step"] is not None
+        and one["first_step"] <= int(name.removeprefix("step-"))
+    ]
+    report.check(
+        f"{run['id']}-passed-over",
+        expected=names,
+        actual=passed_over,
+        ok=bool(names) and names == passed_over,
+    )
 
 
 def _check_hashes(report: Report, run: Facts, reference: Facts) -> None:
@@ -75,7 +109,7 @@ def _check_replays(report: Report, run: Facts, *, most: int) -> None:
             kind = "unannounced" if before["exit_code"] == KILLED else "announced"
             lost[kind] = max(lost[kind], before["last_step"] + 1 - after["first_step"])
     report.check(f"{run['id']}-steps-lost-when-asked", expected=0, actual=lost["announced"])
-    if any(one.endswith("KILL") for one in run["signals"]):
+    if any(one.endswith(("KILL", "SAVE")) for one in run["signals"]):
         report.check(
             f"{run['id']}-steps-lost-when-killed",
             expected=f"at most {most}, two intervals of checkpoints",

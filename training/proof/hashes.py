@@ -7,34 +7,49 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.distributed.checkpoint.filesystem import FileSystemReader
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
+
+from training.checkpoint.hashes import DamagedError, VerifyingReader, verified_index
+from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
 
 PARTS = {"params": "model.", "optimizer": "optimizer."}
 """What the names of the parts of a checkpoint begin with."""
 
 
 def hashes_of(checkpoint: Path) -> dict[str, str]:
-    """Of all weights, and of the whole state of the optimizer.
-
-    A checkpoint is pickled in part: only for your own.
-    """
+    """Of all weights, and of the whole state of the optimizer."""
     whole = _read(checkpoint)
     return {part: _sha256(whole, prefix) for part, prefix in PARTS.items()}
 
 
+def damage_in(checkpoint: Path) -> str:
+    """What reading it finds wrong; empty: nothing."""
+    try:
+        _read(checkpoint)
+    except DamagedError as error:
+        return str(error)
+    except CheckpointException as error:
+        causes = [cause for cause, _ in error.failures.values()]
+        if not all(isinstance(cause, DamagedError) for cause in causes):
+            raise
+        return "; ".join(map(str, causes))
+    return ""
+
+
 def _read(checkpoint: Path) -> dict[str, object]:
-    reader = FileSystemReader(checkpoint)
+    manifest = Manifest.parsed((checkpoint / MANIFEST).read_bytes())
+    index = verified_index((checkpoint / INDEX_COPY).read_bytes(), manifest)
     state: dict[str, object] = {
         name: torch.empty(stored.size, dtype=stored.properties.dtype)
         if isinstance(stored, TensorStorageMetadata)
         else None
-        for name, stored in reader.read_metadata().state_dict_metadata.items()
+        for name, stored in index.state_dict_metadata.items()
     }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # that is the point
-        load(state, storage_reader=reader, no_dist=True)
+        load(state, storage_reader=VerifyingReader(checkpoint, index=index, seconds={}), no_dist=True)
     return state
 
 

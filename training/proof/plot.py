@@ -93,7 +93,7 @@ def _draw_differences(axes: Axes, run: Facts, reference: Facts) -> None:
     axes.plot(equal, [_NO_DIFFERENCE] * len(equal), "|", color="#2e8b57")
     axes.plot([step for step, _ in apart], [value for _, value in apart], ".", color="#b03060")
     axes.axhline(TOLERANCE, color="#666666", linestyle="--", linewidth=1)
-    axes.set_yticks([_NO_DIFFERENCE, 1e-9, TOLERANCE], ["same bits", "1e-9", "limit 1e-6"])
+    axes.set_yticks([_NO_DIFFERENCE, 1e-9, TOLERANCE], ["same bits", "1e-9", f"limit {TOLERANCE:g}"])
     axes.minorticks_off()
     axes.set_xlabel("step")
 

@@ -13,35 +13,73 @@ _PROC = Path("/proc")
 
 @contextmanager
 def started(
-    command: Sequence[str], *, env: Mapping[str, str], errors: Path, seconds: float
-) -> Iterator["subprocess.Popen[str]"]:
-    """In a session of its own; its lines are to be read from ``stdout``.
-
-    Nothing of it is left at the end, nor after ``seconds``.
-    """
+    command: Sequence[str], *, env: Mapping[str, str], errors: Path, silent_seconds: float
+) -> Iterator["Started"]:
+    """In a session of its own; nothing of it is left at the end, nor once it has been silent for so long."""
     with errors.open("wb") as file:
         process = subprocess.Popen(  # noqa: S603  the program under proof
             command, env=env, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
         )
-    patience = Timer(seconds, kill_tree, [process.pid])
-    patience.daemon = True
-    patience.start()
+    one = Started(process, silent_seconds)
     try:
-        yield process
+        yield one
     finally:
-        patience.cancel()
+        one.patience.cancel()
         kill_tree(process.pid)
         process.communicate()
 
 
+class Started:
+    """How long it may take is not fixed: it is watched, and given up when it says nothing more."""
+
+    def __init__(self, process: "subprocess.Popen[str]", silent_seconds: float) -> None:
+        self.process, self.pid = process, process.pid
+        self._silent_seconds, self.was_silent = silent_seconds, False
+        self.patience = self._begun()
+
+    def lines(self) -> Iterator[str]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.patience.cancel()
+            self.patience = self._begun()
+            yield line
+
+    def _begun(self) -> Timer:
+        patience = Timer(self._silent_seconds, self._give_up)
+        patience.daemon = True
+        patience.start()
+        return patience
+
+    def _give_up(self) -> None:
+        self.was_silent = True
+        kill_tree(self.pid)
+
+
+def stopped_tree(leader: int, family: Sequence[int]) -> list[int]:
+    """SIGSTOP to these, which are known already, then to whoever else there is; all that were stopped."""
+    stopped: list[int] = []
+    for one in (*family, *family_of(leader)):
+        if one not in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGSTOP)
+                stopped.append(one)
+    return stopped
+
+
+def go_on(stopped: Sequence[int]) -> None:
+    for one in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(one, signal.SIGCONT)
+
+
 def kill_tree(leader: int) -> None:
     """SIGKILL to all of a session and all below them, whatever sessions and groups those made."""
-    for one in _family(leader):
+    for one in family_of(leader):
         with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
 
 
-def _family(leader: int) -> list[int]:
+def family_of(leader: int) -> list[int]:
     """Read off /proc, so on Linux alone. Empty when all have ended, though another may have the number."""
     found: list[int] = []
     children: dict[int, list[int]] = {}

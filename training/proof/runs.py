@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from training.choices import Precision
+from training.metrics import Event, event_in
 from training.proof.attempts import Attempt
-from training.proof.schedule import Schedule
+from training.proof.schedule import Kill, Schedule
 
 Facts = dict[str, Any]
 
@@ -19,39 +20,48 @@ class Run:
     schedule: Schedule
     reference: str | None = None
     """The run that nobody interrupted, of the same precision; None: this is it."""
+    spoils: bool = False
+    """The newest checkpoint is spoiled before each attempt that has another one to go back to."""
 
 
-def runs_of(schedule: Schedule) -> list[Run]:
-    """As given in fp32; with the same kills on the first world throughout in fp32 and in bf16."""
-    plain, interrupted, one_world = "uninterrupted", "interrupted", "interrupted-one-world"
-    found = [
-        Run(id=f"fp32-{plain}", precision=Precision.FP32, schedule=schedule.uninterrupted()),
-        Run(
-            id=f"fp32-{interrupted}",
-            precision=Precision.FP32,
-            schedule=schedule,
-            reference=f"fp32-{plain}",
-        ),
-    ]
-    if not schedule.is_of_one_world:
+def runs_of(
+    schedule: Schedule,
+    precisions: Sequence[Precision] = (Precision.FP32, Precision.BF16),
+    *,
+    in_saves: Sequence[Kill] = (),
+    spoils: bool = False,
+) -> list[Run]:
+    """As given in fp32; with the same kills on the first world throughout in each precision.
+
+    And in the first of them killed ``in_saves``, and with checkpoints spoiled between the attempts.
+    """
+    found = [run for one in precisions for run in _of_precision(one, schedule)]
+    first = precisions[0]
+    reference = f"{first}-uninterrupted"
+    if in_saves:
+        world = schedule.worlds[0]
+        caught = replace(schedule, kills=tuple(in_saves), worlds=(world,) * (len(in_saves) + 1))
         found.append(
-            Run(
-                id=f"fp32-{one_world}",
-                precision=Precision.FP32,
-                schedule=schedule.in_one_world(),
-                reference=f"fp32-{plain}",
-            )
+            Run(id=f"{first}-killed-in-saves", precision=first, schedule=caught, reference=reference)
         )
-    return [
-        *found,
-        Run(id=f"bf16-{plain}", precision=Precision.BF16, schedule=schedule.uninterrupted()),
-        Run(
-            id=f"bf16-{one_world}",
-            precision=Precision.BF16,
-            schedule=schedule.in_one_world(),
-            reference=f"bf16-{plain}",
-        ),
-    ]
+    if spoils and schedule.kills:
+        one_world = schedule.in_one_world()
+        found.append(
+            Run(id=f"{first}-spoiled", precision=first, schedule=one_world, reference=reference, spoils=True)
+        )
+    return found
+
+
+def _of_precision(precision: Precision, schedule: Schedule) -> list[Run]:
+    plain, interrupted = f"{precision}-uninterrupted", f"{precision}-interrupted"
+    one_world = Run(
+        id=f"{interrupted}-one-world", precision=precision, schedule=schedule.in_one_world(), reference=plain
+    )
+    reference = Run(id=plain, precision=precision, schedule=schedule.uninterrupted())
+    if precision is not Precision.FP32:  # sums of bf16 differ too much between numbers of ranks
+        return [reference, one_world]
+    as_given = Run(id=interrupted, precision=precision, schedule=schedule, reference=plain)
+    return [reference, as_given] if schedule.is_of_one_world else [reference, as_given, one_world]
 
 
 def facts_of(run: Run, attempts: Sequence[Attempt], hashes: dict[str, str] | None) -> Facts:
@@ -61,6 +71,7 @@ def facts_of(run: Run, attempts: Sequence[Attempt], hashes: dict[str, str] | Non
         "id": run.id,
         "precision": str(run.precision),
         "reference": run.reference,
+        "spoils": run.spoils,
         "worlds": list(run.schedule.worlds),
         "signals": [str(kill) for kill in run.schedule.kills],
         "exit_codes": [attempt.exit_code for attempt in attempts],
@@ -77,11 +88,22 @@ def _attempt_facts(attempt: Attempt) -> Facts:
         "world": attempt.world,
         "signal": str(attempt.kill) if attempt.kill else None,
         "sent_at": attempt.sent_at,
+        "spoiled": attempt.spoiled,
         "exit_code": attempt.exit_code,
         "first_step": steps[0] if steps else None,
         "last_step": steps[-1] if steps else None,
         "steps_trained": len(steps),
         "seconds": round(attempt.seconds, 1),
+        "resume_seconds": _resume_seconds(attempt),
         "said": list(attempt.said),
         "error": attempt.error,
     }
+
+
+def _resume_seconds(attempt: Attempt) -> dict[str, float] | None:
+    """By phase, as the program said; None: it began from nothing, or told none."""
+    events = [found for line in attempt.said if (found := event_in(line)) and found["kind"] == Event.RESUME]
+    if not events:
+        return None
+    phases = {name.removesuffix("_s"): value for name, value in events[0].items() if name.endswith("_s")}
+    return {name: value for name, value in phases.items() if isinstance(value, float)}

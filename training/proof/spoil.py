@@ -1,8 +1,17 @@
-"""Spoils checkpoints as disks, copies and people do, and looks whether loading finds it out."""
+"""Spoils checkpoints as disks, copies and people do, and looks whether reading finds it out."""
 
 import random
+import shutil
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from training.checkpoint import LocalStore
+from training.checkpoint.manifest import MANIFEST
+from training.checkpoint.survey import Whole, findings, view_of
+from training.proof.hashes import damage_in
 
 GARBAGE_BYTES = 4096
 _SHARDS = "*.distcp"
@@ -19,9 +28,50 @@ class Spoiling(StrEnum):
     """A shard ends early."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    what: str
+    """Was done to a copy of a checkpoint."""
+    found: str
+    """What reading it said; empty: it was read as if nothing had happened."""
+
+
+def trials(checkpoint: Path, number: int, source: random.Random) -> list[dict[str, Any]]:
+    """Spoil a copy of it so many times, each way in turn, and read each as a resume does."""
+    found = []
+    for count in range(number):
+        with TemporaryDirectory(prefix="trainmaster-spoiled-") as place:
+            copy = Path(shutil.copytree(checkpoint, Path(place) / checkpoint.name))
+            what = spoil(copy, list(Spoiling)[count % len(Spoiling)], source)
+            found.append(asdict(Trial(what=what, found=_reading(copy))))
+    return found
+
+
+def _reading(checkpoint: Path) -> str:
+    (seen,) = findings({"here": view_of(LocalStore(checkpoint.parent))})
+    return damage_in(checkpoint) if isinstance(seen, Whole) else seen.reason
+
+
+def spoil_newest(checkpoints: Path, source: random.Random) -> str | None:
+    """The newest one of a job that has another one to go back to."""
+    whole = sorted(path.parent for path in checkpoints.glob(f"step-*/{MANIFEST}"))
+    if len(whole) < 2:  # noqa: PLR2004  it and the one before
+        return None
+    how = source.choice(list(Spoiling))
+    return f"{whole[-1].name}: {spoil(whole[-1], how, source)}"
+
+
 def spoil(checkpoint: Path, how: Spoiling, source: random.Random) -> str:
     """Change its shards so; what was done, for a report."""
     shards = sorted(checkpoint.glob(_SHARDS))
+    before = [one.read_bytes() for one in shards]
+    told = _spoil(shards, how, source)
+    while [one.read_bytes() for one in shards] == before:  # e.g. zeros over zeros
+        told = _spoil(shards, how, source)
+    return f"{how}: {told}"
+
+
+def _spoil(shards: list[Path], how: Spoiling, source: random.Random) -> str:
     shard = source.choice(shards)
     content = bytearray(shard.read_bytes())
     match how:
@@ -42,14 +92,14 @@ def spoil(checkpoint: Path, how: Spoiling, source: random.Random) -> str:
             del content[source.randrange(len(content)) :]
             told = f"{shard.name} after {len(content)} bytes"
     shard.write_bytes(content)
-    return f"{how}: {told}"
+    return told
 
 
 def _swap_files(one: Path, other: Path) -> str:
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)
-    return f"{Spoiling.SWAP}: {one.name} and {other.name}"
+    return f"{one.name} and {other.name}"
 
 
 def _swap_parts(content: bytearray, source: random.Random) -> str:

@@ -5,6 +5,7 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trainmaster_client.report import Report
@@ -42,7 +43,7 @@ class Story:
         self.plain_attempts = self._job(self.plain, "plain").attempts(lambda _: None)
         self.attempts = self._job(self.stopped, "stopped").attempts(self._keep_first)
 
-    def _job(self, run: Run, name: str, **changes: Path) -> Job:
+    def _job(self, run: Run, name: str, **changes: Any) -> Job:
         place = self.root / name
         return Job(
             place=place,

@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 from threading import Event
 
-import pytest
-
 from training.proof.attempts import Attempt, Job
 from training.proof.proving import Proof
 from training.proof.runs import runs_of
@@ -72,11 +70,21 @@ def test_after_a_run_that_fails_nothing_more_is_run_and_the_report_is_not_ok(tmp
     }
 
 
-def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.proof.attempts.LONGEST_SECONDS", 0.2)
-    attempts = _job(tmp_path, kill_at="", worlds="1").attempts(lambda _: None)
-    assert [one.exit_code for one in attempts] == [-9]
-    assert attempts[0].error
+def test_a_program_that_says_nothing_more_is_killed_and_that_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "silent.py"
+    program.write_text("import threading\nprint('here', flush=True)\nthreading.Event().wait()\n")
+    schedule = Schedule.read(steps=4, kill_at="", worlds="1")
+    job = Job(
+        place=tmp_path / "job",
+        schedule=schedule,
+        hyperparameters={},
+        program=program,
+        silent_seconds=5.0,  # the interpreter starts within it
+    )
+    (attempt,) = job.attempts(lambda _: None)
+    assert attempt.exit_code == -9
+    assert attempt.said[-1:] == ("here",)
+    assert attempt.error == "it printed nothing for 5 s"
 
 
 def test_a_proof_that_is_ended_leaves_nothing_running(tmp_path: Path) -> None:

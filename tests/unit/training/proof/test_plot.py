@@ -9,7 +9,7 @@ from training.proof.plot import draw
 def test_curves_are_drawn_with_differences_and_without(tmp_path: Path) -> None:
     shifted = interrupted(worlds=(2, 4), signal="5:KILL", resumed=3)
     shifted["id"] = "other"
-    shifted["losses"][-1] = [8, (4.5 + 1e-7).hex()]
+    shifted["losses"][-1] = [8, (4.5 + 1e-8).hex()]
     path = tmp_path / "new" / "curves.png"
     draw(facts(uninterrupted(), interrupted(), shifted), path)
     height, width, _ = imread(path).shape

@@ -41,6 +41,7 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
             world=2,
             kill=KILL,
             sent_at=3,
+            spoiled=None,
             exit_code=-9,
             losses=((1, 5.5), (2, 5.25), (3, 5.125)),
             said=("starting from scratch",),
@@ -51,9 +52,10 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
             world=1,
             kill=None,
             sent_at=None,
+            spoiled="step-00000002: flip: bit 1 of byte 2 of __0_0.distcp",
             exit_code=0,
             losses=((3, 5.125), (4, 5.0)),
-            said=(),
+            said=('event {"kind":"resume","step":2,"look_s":0.5,"read_s":0.25}',),
             error="",
             seconds=1.0,
         ),
@@ -64,6 +66,7 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
         "id": "r",
         "precision": "fp32",
         "reference": "plain",
+        "spoils": False,
         "worlds": [2, 1],
         "signals": ["3:KILL"],
         "exit_codes": [-9, 0],
@@ -81,12 +84,29 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
         "world": 2,
         "signal": "3:KILL",
         "sent_at": 3,
+        "spoiled": None,
         "exit_code": -9,
         "first_step": 1,
         "last_step": 3,
         "steps_trained": 3,
         "seconds": 2.0,
+        "resume_seconds": None,
         "said": ["starting from scratch"],
         "error": "",
     }
     assert (described[1]["first_step"], described[1]["signal"]) == (3, None)
+    assert described[1]["resume_seconds"] == {"look": 0.5, "read": 0.25}
+    assert described[1]["spoiled"] == "step-00000002: flip: bit 1 of byte 2 of __0_0.distcp"
+
+
+def test_what_is_asked_for_beside_the_schedule_is_a_run_of_its_own() -> None:
+    caught = (Kill(step=2, signal=signal.SIGKILL, in_save=True),) * 2
+    runs = runs_of(schedule(2, 4), [Precision.BF16], in_saves=caught, spoils=True)
+    assert [(run.id, run.schedule.worlds, run.spoils) for run in runs] == [
+        ("bf16-uninterrupted", (2,), False),
+        ("bf16-interrupted-one-world", (2, 2), False),
+        ("bf16-killed-in-saves", (2, 2, 2), False),
+        ("bf16-spoiled", (2, 2), True),
+    ]
+    assert runs[2].schedule.kills == caught
+    assert {run.reference for run in runs[1:]} == {"bf16-uninterrupted"}
