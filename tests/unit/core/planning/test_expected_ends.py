@@ -16,7 +16,7 @@ def in_minutes(job: RunningJob) -> tuple[float, ...]:
 
 
 def wait(*live: RunningJob, needs: int = 1) -> float:
-    return ExpectedEnds.of(live, now=NOON).wait(of(needs)) / minutes(1)
+    return ExpectedEnds(running=live, now=NOON).wait(of(needs)) / minutes(1)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_wait_until_as_likely_as_not_enough_is_free(
 
 
 def test_what_those_ahead_take_comes_on_top() -> None:
-    ends = ExpectedEnds.of([likely("a", 10), likely("b", 100)], now=NOON)
+    ends = ExpectedEnds(running=[likely("a", 10), likely("b", 100)], now=NOON)
     assert ends.wait(of()) == minutes(10)
     ends.goes_ahead(of())
     assert ends.wait(of()) == minutes(100)
@@ -84,7 +84,7 @@ def test_what_those_ahead_take_comes_on_top() -> None:
 
 def test_what_is_stopped_for_somebody_frees_nothing_for_others() -> None:
     live = [likely("a", 10), likely("b", 100), likely("c", 200)]
-    ends, without = ExpectedEnds.of(live, now=NOON), ExpectedEnds.of(live[1:], now=NOON)
+    ends, without = ExpectedEnds(running=live, now=NOON), ExpectedEnds(running=live[1:], now=NOON)
     ends.wait(of())
     ends.stopped(live[0])
     assert [ends.wait(of(n)) for n in (1, 2, 3)] == [without.wait(of(n)) for n in (1, 2, 3)]
@@ -92,4 +92,4 @@ def test_what_is_stopped_for_somebody_frees_nothing_for_others() -> None:
 
 def test_a_wait_is_the_longest_of_all_types_that_it_takes() -> None:
     live = [likely("a", 10), running("b", vector=of(1, B), minutes_ago=0, predicted=minutes(70))]
-    assert ExpectedEnds.of(live, now=NOON).wait({**of(1), **of(1, B)}) == timedelta(minutes=70)
+    assert ExpectedEnds(running=live, now=NOON).wait({**of(1), **of(1, B)}) == timedelta(minutes=70)

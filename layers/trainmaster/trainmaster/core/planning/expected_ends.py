@@ -4,7 +4,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from heapq import heapify, heappop
+from itertools import chain
 
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
@@ -91,41 +93,22 @@ class _Ends:
 
 @dataclass(kw_only=True)
 class ExpectedEnds:
-    """Of the jobs that hold a pool's instances, read once: a question costs no more where more run."""
+    """Of the jobs that hold a pool's instances: put in order at the first question about them."""
 
-    by_capacity: dict[Capacity, _Ends]
+    running: Iterable[RunningJob]
     now: datetime
-    learned: frozenset[Capacity] = frozenset()
-    """Of which some job runs whose like has been seen to end."""
     ahead: dict[Capacity, int] = field(default_factory=dict)
     """What those who wait ahead take of what comes free."""
 
-    @classmethod
-    def of(cls, running: Iterable[RunningJob], *, now: datetime) -> "ExpectedEnds":
-        found: dict[Capacity, list[_Frees]] = {}
-        learned: set[Capacity] = set()
-        for job in running:
-            if job.expected.predicted is not None:
-                learned.update(job.vector)
-            if job.state not in ASKED_TO_STOP:
-                soon, likely, late = chances(job, now=now)
-                for capacity, count in job.vector.items():
-                    if capacity not in found:
-                        found[capacity] = []
-                    found[capacity] += ((soon, count), (likely, count), (late, count))
-        ends = {one: _Ends.of(frees) for one, frees in found.items()}
-        return cls(by_capacity=ends, now=now, learned=frozenset(learned))
-
     def are_guessed(self, short: Vector) -> bool:
         """Nothing is known of how long any of those trains that could give it back."""
-        return self.learned.isdisjoint(short)
+        return self._learned.isdisjoint(short)
 
     def wait(self, short: Vector) -> timedelta:
         """Until so much more is free than now, for whoever comes behind those ahead."""
+        ends = self._ends
         waits = (
-            self.by_capacity[one].until(count + self.ahead.get(one, 0))
-            for one, count in short.items()
-            if one in self.by_capacity
+            ends[one].until(count + self.ahead.get(one, 0)) for one, count in short.items() if one in ends
         )
         return timedelta(seconds=max(waits, default=0.0))
 
@@ -137,4 +120,22 @@ class ExpectedEnds:
         """What it frees is kept for its preemptor."""
         times = chances(job, now=self.now)
         for capacity, count in job.vector.items():
-            self.by_capacity[capacity].stopped((at, count) for at in times)
+            self._ends[capacity].stopped((at, count) for at in times)
+
+    @cached_property
+    def _learned(self) -> frozenset[Capacity]:
+        """Of which some job runs whose like has been seen to end."""
+        known = (job.vector for job in self.running if job.expected.predicted is not None)
+        return frozenset(chain.from_iterable(known))
+
+    @cached_property
+    def _ends(self) -> dict[Capacity, _Ends]:
+        found: dict[Capacity, list[_Frees]] = {}
+        for job in self.running:
+            if job.state not in ASKED_TO_STOP:
+                soon, likely, late = chances(job, now=self.now)
+                for capacity, count in job.vector.items():
+                    if capacity not in found:
+                        found[capacity] = []
+                    found[capacity] += ((soon, count), (likely, count), (late, count))
+        return {one: _Ends.of(frees) for one, frees in found.items()}

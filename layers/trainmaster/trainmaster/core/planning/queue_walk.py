@@ -31,6 +31,7 @@ class QueueWalk:
     capacity: FreeCapacity
     quotas: Quotas
     budgets: Budgets
+    answered: SameAnswers
     reserved: dict[Capacity, BackfillReservation] = field(default_factory=dict)
     """The first job that waits for a type."""
     held: dict[Capacity, BackfillReservation] = field(default_factory=dict)
@@ -39,9 +40,10 @@ class QueueWalk:
     """Shapes for which nobody can be stopped, or not at this price, up to this priority."""
     not_worth: dict[str, NotWorth] = field(default_factory=dict)
     """By preemptor."""
-    answered: SameAnswers = field(default_factory=SameAnswers)
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
+    behind: dict[tuple[str, str], Reason] = field(default_factory=dict)
+    """What each team's jobs are told of the one ahead."""
     started: set[str] = field(default_factory=set)
 
     @classmethod
@@ -55,6 +57,7 @@ class QueueWalk:
             capacity=FreeCapacity.of(snapshot, pool, holds=holds, now=now),
             quotas=Quotas.of(pool, snapshot.running, snapshot.waiting),
             budgets=Budgets(snapshot=snapshot, now=now),
+            answered=SameAnswers(snapshot=snapshot),
         )
 
     def order(self) -> list[WaitingJob]:
@@ -64,9 +67,9 @@ class QueueWalk:
 
     def consider(self, job: WaitingJob) -> None:
         """Start it, preempts for it, or say why it waits."""
-        known = self.answered.of(job, self.quotas.tier(job.name))
-        if known is not None and job.name not in self.capacity.holds:
-            self.reasons[job.name] = known
+        first = self.answered.of(job, self.quotas.party(job))
+        if first is not None and job.name not in self.capacity.holds:
+            self.reasons[job.name] = self._behind(job, first)
             self._goes_ahead(job.shapes[0].vector)
         elif not self._waits(job):
             self.answered.forget()
@@ -236,11 +239,10 @@ class QueueWalk:
             any(self._preempts(job, shape, self._ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
-        tier = self.quotas.tier(job.name)
-        key = (tier, job.team if self.quotas.quotas else "", *shape.vector.items())
+        key = (*self.quotas.party(job), *shape.vector.items())
         if self.hopeless.get(key, -1) >= job.priority:
             return False
-        preemptor = Preemptor(job=job, shape=shape, tier=tier)
+        preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
         found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
         if not isinstance(found, Preempt):
             self.hopeless[key] = job.priority
@@ -273,13 +275,20 @@ class QueueWalk:
             refusal = self.not_worth[job.name]
             self.reasons[job.name] = wait_reasons.not_worth(vector, self.capacity.free, refusal, to=job.team)
         elif first := next(iter(ahead), None) or self._holder(vector):
-            self.reasons[job.name] = reason = wait_reasons.ahead(job, first)
+            self.reasons[job.name] = self._behind(job, first)
             if vector.keys() <= self.reserved.keys():
-                self.answered.note(job, self.quotas.tier(job.name), reason, self.snapshot)
+                self.answered.note(job, self.quotas.party(job), first)
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
         self._goes_ahead(vector)
         self._reserve(job, shapes)
+
+    def _behind(self, job: WaitingJob, first: BackfillReservation) -> Reason:
+        """In the same words for all of a team."""
+        known = (job.team, first.job.name)
+        if known not in self.behind:
+            self.behind[known] = wait_reasons.ahead(job, first)
+        return self.behind[known]
 
     def _goes_ahead(self, vector: Vector) -> None:
         """What comes free by itself goes to those that wait, in their order."""

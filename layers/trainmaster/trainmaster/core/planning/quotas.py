@@ -54,6 +54,15 @@ class Quotas:
     def tier(self, name: str) -> int:
         return self.tiers.get(name, COVERED)
 
+    def party(self, job: WaitingJob) -> tuple[int, str]:
+        """Its tier, and its team where that decides what it may take or stop.
+
+        A borrower may stop those whom any borrower of its rank may, unless its team's borrowing is limited.
+        """
+        tier, quota = self.tier(job.name), self.quotas.get(job.team)
+        is_own = tier == COVERED or (quota is not None and quota.borrowing_limit is not None)
+        return tier, job.team if self.quotas and is_own else ""
+
     def nominal(self, team: str) -> dict[Capacity, int]:
         quota = self.quotas.get(team)
         return {Capacity(name): count for name, count in quota.nominal.items()} if quota else {}

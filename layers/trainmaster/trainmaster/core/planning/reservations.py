@@ -12,7 +12,7 @@ from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
-from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims
+from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
@@ -45,7 +45,7 @@ class Preemptions:
             ahead: Reservations of those before it on the same types.
             until: When it would be certain to have given its instances back.
         """
-        if len(self.capacity.holds) >= MAX_RESERVATIONS or not self._may_outrank(preemptor.job):
+        if len(self.capacity.holds) >= MAX_RESERVATIONS or not self._may_outrank(preemptor):
             return None
         found = self._first(preemptor, ahead, until=until, cheapest=False)
         if not isinstance(found, NotWorth):
@@ -92,17 +92,23 @@ class Preemptions:
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
         return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
 
-    def _may_outrank(self, job: WaitingJob) -> bool:
-        """Whether a look at whom it may stop is worth it: without quotas priority alone decides."""
-        if self.quotas.quotas:
-            return True
-        lowest = self._lowest
-        return lowest is not None and lowest + self.rules.min_priority_gap <= job.priority
+    def _may_outrank(self, preemptor: Preemptor) -> bool:
+        """Whether anybody is there that it may stop, enough or not: the rest costs far more to find out."""
+        below = preemptor.job.priority - self.rules.min_priority_gap
+        return any(
+            tier > preemptor.tier or (tier == preemptor.tier and lowest <= below)
+            for tier, lowest in self._lowest.items()
+        )
 
     @cached_property
-    def _lowest(self) -> int | None:
-        """Of all that holds instances."""
-        return min([one.priority for one in self.snapshot.running], default=None)
+    def _lowest(self) -> dict[int, int]:
+        """Priority of those that may be stopped, by tier."""
+        found: dict[int, int] = {}
+        rules, tier = self.rules, self.quotas.tier
+        for one in stoppable(self.snapshot.running, rules, now=self.now) if rules.enabled else ():
+            its = tier(one.name)
+            found[its] = min(found.get(its, one.priority), one.priority)
+        return found
 
     def _chosen(self, preemptor: Preemptor, *, cheapest: bool) -> Chosen:
         vector, team = preemptor.shape.vector, preemptor.job.team
@@ -158,7 +164,7 @@ class Preemptions:
         """None: each preemption is worth it."""
         if not self.rules.cost.enabled:
             return None
-        ends = ExpectedEnds.of(self.snapshot.running, now=self.now)
+        ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
         return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
 
     @cached_property

@@ -1,45 +1,54 @@
 """What a job is answered that asks for the same as one that was just told to wait."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 
-_Asked = tuple[str, int, tuple[tuple[Capacity, int], ...]]
-"""Team, tier, and the instances."""
+_Party = tuple[int, str]
+"""As ``Quotas.party``."""
+_Asked = tuple[_Party, tuple[tuple[Capacity, int], ...]]
+"""For whom, and the instances."""
+_Answer = tuple[int, timedelta, BackfillReservation]
+"""The highest priority and the shortest run that were answered, and who is ahead."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class SameAnswers:
     """Of one plan. They hold as long as nothing is given away, kept or freed: then all of them are forgotten.
 
     Nothing else about a job decides once it fits nowhere, others wait ahead, and nobody may be stopped for
-    one of its priority.
+    one of its priority. A warm pool of its own would have been given up for the one that was answered.
     """
 
-    by_request: dict[_Asked, tuple[int, Reason]] = field(default_factory=dict)
-    """The highest priority that was answered, and what."""
+    snapshot: Snapshot
+    by_request: dict[_Asked, _Answer] = field(default_factory=dict)
 
-    def of(self, job: WaitingJob, tier: int) -> Reason | None:
-        """None: it has to be looked at."""
+    def of(self, job: WaitingJob, party: _Party) -> BackfillReservation | None:
+        """Who is ahead of it; None: it has to be looked at. One that ends sooner might pass those ahead."""
         if not self.by_request or not _is_plain(job):
             return None
-        priority, reason = self.by_request.get(_asked(job, tier), (-1, None))
-        return reason if job.priority <= priority else None
+        answer = self.by_request.get(_asked(job, party))
+        if answer is None:
+            return None
+        priority, runs_at_most, first = answer
+        return first if job.priority <= priority and job.runs_at_most >= runs_at_most else None
 
-    def note(self, job: WaitingJob, tier: int, reason: Reason, snapshot: Snapshot) -> None:
-        """It waits behind others. With budgets and warm pools more counts than what it asks for."""
-        if _is_plain(job) and not snapshot.budgets and not snapshot.warm_pools:
-            self.by_request[_asked(job, tier)] = (job.priority, reason)
+    def note(self, job: WaitingJob, party: _Party, first: BackfillReservation) -> None:
+        """It waits behind others. With budgets more counts than what it asks for."""
+        if _is_plain(job) and not self.snapshot.budgets:
+            self.by_request[_asked(job, party)] = (job.priority, job.runs_at_most, first)
 
     def forget(self) -> None:
         self.by_request.clear()
 
 
+def _asked(job: WaitingJob, party: _Party) -> _Asked:
+    return (party, tuple(job.shapes[0].vector.items()))
+
+
 def _is_plain(job: WaitingJob) -> bool:
-    return len(job.shapes) == 1 and job.refused is None
-
-
-def _asked(job: WaitingJob, tier: int) -> _Asked:
-    return (job.team, tier, tuple(job.shapes[0].vector.items()))
+    """How long it may run decides when its instances are free again."""
+    return len(job.shapes) == 1 and job.refused is None and job.max_wait is None

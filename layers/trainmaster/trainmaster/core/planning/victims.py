@@ -134,16 +134,15 @@ class Victims:
     def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
         """Counted by groups, before anybody is put in order."""
         missing = dict(short)
-        for choice in self.choices(short, preemptor):
+        for choice in self.choices(short, preemptor, wait=timedelta()):
             count = choice.count()
             missing = lacking(missing, {one: n * count for one, n in choice.alike.vector.items()})
             if not missing:
                 return True
         return not missing
 
-    def choices(self, short: Vector, preemptor: Preemptor) -> Iterator[Choice]:
+    def choices(self, short: Vector, preemptor: Preemptor, *, wait: timedelta) -> Iterator[Choice]:
         """Whom it may stop that has something of what it lacks, by tier and priority."""
-        wait = timedelta() if self.prices is None else self.prices.ends.wait(short)
         job, mine = preemptor.job, preemptor.tier
         for (_, priority), group in self.groups.items():
             outranked = priority + self.rules.min_priority_gap <= job.priority
@@ -189,7 +188,9 @@ class _Order:
 
     def _choices(self) -> Iterator[list[Choice]]:
         """Those of equal rank together."""
-        choices = self.victims.choices(self.short, self.preemptor)
+        prices = self.victims.prices
+        wait = timedelta() if prices is None else prices.ends.wait(self.short)
+        choices = self.victims.choices(self.short, self.preemptor, wait=wait)
         for _, alike in groupby(choices, lambda one: self._rank(one.alike)):
             yield list(alike)
 
