@@ -20,7 +20,8 @@ from training.choices import (
 )
 from training.errors import ConfigError
 from training.interop.config_json import read_shape
-from training.model_config import PRESETS, ModelShape
+from training.interop.layout import PROJECTIONS
+from training.model_config import PRESETS, Lora, ModelShape
 from training.options import described, option, paired, read, shown
 
 SYNTHETIC = "synthetic"
@@ -42,6 +43,10 @@ class TrainConfig:
         0, "tokens of a sequence; 0: the preset's, or what model_config allows up to 4096", at_least=0
     )
     init_from: str = option("", "directory or channel:NAME with safetensors weights to start from")
+    lora_rank: int = option(0, "train adapters of this rank instead of the model; 0: the model", at_least=0)
+    lora_alpha: float = option(0.0, "adapters count alpha / rank times; 0: twice", at_least=0)
+    lora_targets: str = option("all", f"matrices with adapters: all, or some of {','.join(PROJECTIONS)}")
+    lora_merge: bool = option(True, "leave the merged weights, too, beside the adapters")
     steps: int = option(60, "steps of the whole job, over all attempts", at_least=1)
     seed: int = option(0, "weights and the order of the data follow from it", at_least=0)
 
@@ -137,6 +142,14 @@ class TrainConfig:
         return replace(shape, sequence_length=self.sequence_length) if self.sequence_length else shape
 
     @property
+    def lora(self) -> Lora | None:
+        if not self.lora_rank:
+            return None
+        named = self.lora_targets.split(",")
+        targets = tuple(one for one in PROJECTIONS if one in named or "all" in named)
+        return Lora(rank=self.lora_rank, alpha=self.lora_alpha or 2.0 * self.lora_rank, targets=targets)
+
+    @property
     def tokens_per_step(self) -> int:
         """Over all ranks."""
         return self.batch_size * self.shape.sequence_length
@@ -194,6 +207,7 @@ def _contradictions(config: TrainConfig) -> list[str]:
     if config.cpu_offload and config.optimizer is OptimizerName.MUON:
         found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
     found += _contradictions_of_evaluation(config)
+    found += _contradictions_of_adapters(config)
     if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
         found.append("cpu_offload needs a strategy that shards")
     return found
@@ -211,6 +225,17 @@ def _contradictions_of_evaluation(config: TrainConfig) -> list[str]:
         found.append("eval_batches 0 needs eval_data of shards: synthetic data has no end")
     if config.document_mask and config.data == SYNTHETIC:
         found.append("document_mask needs data of shards: synthetic data has no documents")
+    return found
+
+
+def _contradictions_of_adapters(config: TrainConfig) -> list[str]:
+    found = []
+    if config.lora_rank and not config.init_from:
+        found.append("lora_rank needs init_from: adapters are trained beside weights that are there")
+    unknown = set(config.lora_targets.split(",")) - {"all", *PROJECTIONS}
+    if unknown:
+        told = ", ".join(shown(one) for one in sorted(unknown))
+        found.append(f"lora_targets must be all or some of {', '.join(PROJECTIONS)}, not {told}")
     return found
 
 

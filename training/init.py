@@ -15,7 +15,7 @@ from torch.distributed.tensor._utils import compute_local_shape_and_global_offse
 
 from training.seeds import seed_of
 
-_SPREAD = 0.02
+SPREAD = 0.02
 _RESIDUAL_WRITERS = ("attention.output.weight", "feed_forward.output.weight")
 _ROWS_OF = 2**20
 """Numbers that are made before they are copied, or those of one row: the memory that this takes."""
@@ -51,7 +51,7 @@ def _fill(parameter: nn.Parameter, name: str, *, seed: int, layers: int) -> None
     if parameter.ndim == 1:
         local.fill_(0.0 if name.endswith("bias") else 1.0)  # the others scale what is normalised
         return
-    spread = _SPREAD / (2 * layers) ** 0.5 if name.endswith(_RESIDUAL_WRITERS) else _SPREAD
+    spread = SPREAD / (2 * layers) ** 0.5 if name.endswith(_RESIDUAL_WRITERS) else SPREAD
     key = seed_of(seed, "weight", name)
     width = math.prod(parameter.shape[1:])
     columns = tuple(slice(at, at + size) for at, size in zip(offsets[1:], local.shape[1:], strict=True))

@@ -22,8 +22,10 @@ from training.errors import ConfigError
 from training.evaluation import Evaluation
 from training.goodput import Meter
 from training.init import initialise
-from training.interop.weights import export_weights, load_weights
+from training.interop.exporting import export_adapters, export_weights
+from training.interop.importing import hashed_weights, load_weights
 from training.loop import Trainer
+from training.lora import adapt, initialise_adapters, trained_part
 from training.memory import refuse_unless_it_fits
 from training.metrics import Event, Validation
 from training.model import Transformer
@@ -55,14 +57,17 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     data_seconds = time.perf_counter() - began
     model = empty_model(config, world)
     _tell_what_runs(config, world, model)
-    optimizer = make_optimizer(model, config)
-    checkpointer = _checkpointer(config, env, model, optimizer, corpus)
+    optimizer = make_optimizer(trained_part(model), config)
+    guard = _guard(config, corpus) | (_frozen(config, env, model) if config.lora else {})
+    checkpointer = _checkpointer(config, env, model, optimizer, guard)
     resumed = checkpointer.load_newest()
     if resumed:
         phases = {**resumed.seconds, "data": data_seconds}
         tell(
             world, Event.RESUME, step=resumed.step, **{f"{name}_s": round(phases[name], 3) for name in phases}
         )
+    elif config.lora:
+        initialise_adapters(model, seed=config.seed, layers=config.shape.layers)
     elif config.init_from:
         load_weights(model, config.init_from, env)
     else:
@@ -108,6 +113,8 @@ def empty_model(config: TrainConfig, world: World) -> Transformer:
     """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank."""
     with torch.device("meta"):
         model = Transformer(config.shape)
+    if config.lora:
+        adapt(model, config)
     shard(model, world=world, config=config)
     refuse_unless_it_fits(model, config, world)
     model.to_empty(device=weights_device(config, world))
@@ -122,13 +129,17 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
 
 
 def _checkpointer(
-    config: TrainConfig, env: Mapping[str, str], model: Transformer, optimizer: Optimizer, corpus: Corpus
+    config: TrainConfig,
+    env: Mapping[str, str],
+    model: Transformer,
+    optimizer: Optimizer,
+    guard: Mapping[str, str],
 ) -> Checkpointer:
     return Checkpointer(
         open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
-        model=model,
+        model=trained_part(model),
         optimizer=optimizer,
-        guard=_guard(config, corpus),
+        guard=guard,
         keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
         asynchronous=config.checkpoint_async,
         total_steps=config.steps,
@@ -155,8 +166,11 @@ def _batches(
 def _complete(trainer: Trainer) -> None:
     """Leave the result in the model directory, which SageMaker packs as model.tar.gz."""
     config = trainer.config
-    if config.export:
+    if config.export and (config.lora is None or config.lora_merge):
         export_weights(trainer.model, config.model_dir, config.shape)
+    if config.export and config.lora:
+        adapters = config.model_dir / "adapter"
+        export_adapters(trainer.model, adapters, config.lora, base=config.init_from)
     if trainer.world.is_first:
         told = {
             "preset": config.model_name,
@@ -210,6 +224,12 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
     if config.optimizer is not OptimizerName.ADAMW:
         guarded["optimizer"] = config.optimizer
     return guarded
+
+
+def _frozen(config: TrainConfig, env: Mapping[str, str], model: Transformer) -> dict[str, str]:
+    """Load what adapters are trained beside, which no checkpoint holds; what of it may not change."""
+    load_weights(model, config.init_from, env)
+    return {"lora": str(config.lora), "base": hashed_weights(config.init_from, env)}
 
 
 def _tell_what_runs(config: TrainConfig, world: World, model: Transformer) -> None:

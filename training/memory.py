@@ -26,6 +26,8 @@ _UNKNOWN = -1
 _SHARDED_BY_ALL = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}
 _STATE = {Precision.FP32: 16, Precision.BF16: 16, Precision.BF16_PURE: 10}
 """Bytes a parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
+_FROZEN = {Precision.FP32: 4, Precision.BF16: 2, Precision.BF16_PURE: 2}
+"""Of one beside which adapters are trained: the weight, as it is computed with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,8 @@ class State:
     offloaded: bool
     on_gpu: bool
     """There is a GPU, so its memory and the host's are two things."""
+    frozen: float = 0.0
+    """The share of the whole that is not trained: of it there are weights alone."""
 
     @classmethod
     def of(cls, model: nn.Module, config: TrainConfig, world: World) -> Self:
@@ -62,11 +66,23 @@ class State:
             strategy=config.strategy,
             offloaded=config.cpu_offload,
             on_gpu=world.device.type != "cpu",
+            frozen=_share(parameters),
         )
 
     @property
     def bytes(self) -> int:
-        return self.elements * _STATE[self.precision]
+        return self.bytes_of(self.elements, self.precision)
+
+    def bytes_of(self, elements: int, precision: Precision) -> int:
+        return math.ceil(
+            elements * (_STATE[precision] + self.frozen * (_FROZEN[precision] - _STATE[precision]))
+        )
+
+
+def _share(parameters: Iterable[nn.Parameter]) -> float:
+    """Of what is not trained."""
+    sizes = [(one.numel(), one.requires_grad) for one in parameters]
+    return sum(size for size, is_trained in sizes if not is_trained) / sum(size for size, _ in sizes)
 
 
 def held_bytes(tensors: Iterable[Tensor]) -> int:
@@ -118,13 +134,13 @@ def remedies(state: State, memory: Memory, *, ranks: int) -> list[str]:
     if not room:
         return []
     found = []
-    least = math.ceil(state.whole * _STATE[state.precision] / room)
+    least = math.ceil(state.bytes_of(state.whole, state.precision) / room)
     sharded = "" if state.strategy in _SHARDED_BY_ALL else "strategy full_shard"
     if least > ranks:
         found.append(f"{least} ranks instead of {ranks}" + (f" with {sharded}" if sharded else ""))
     elif sharded:
         found.append(sharded)
-    if state.elements * _STATE[Precision.BF16_PURE] <= room < state.bytes:
+    if state.bytes_of(state.elements, Precision.BF16_PURE) <= room < state.bytes:
         found.append("precision bf16_pure")
     if _could_be_offloaded(state) and memory.host is not None and state.bytes <= memory.host:
         found.append("cpu_offload true")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-from training.model_config import ModelShape, Rope, RopeKind
+from training.model_config import Lora, ModelShape, Rope, RopeKind
 
 Mask: TypeAlias = Tensor | BlockMask | None
 """What may attend to what; None: every token to those before it."""
@@ -213,16 +213,20 @@ class Transformer(nn.Module):
         return self.head(self.norm(x))  # type: ignore[no-any-return]
 
 
-def flops_per_token(shape: ModelShape) -> int:
+def flops_per_token(shape: ModelShape, lora: Lora | None = None) -> int:
     """Of a training step, forward and backward: 6 per weight of a matrix, and 12 per layer for attention.
 
     As PaLM counts (arXiv 2204.02311, appendix B): no discount for the causal mask, embeddings are free, and
     what activation checkpointing computes twice counts once. A head that is the embedding multiplies like any
-    other; a window counts as if all of it were seen.
+    other; a window counts as if all of it were seen. A weight beside which adapters are trained counts 4, as
+    no gradient of it is computed.
     """
-    attention = 2 * shape.width * shape.head_width * (shape.heads + shape.kv_heads)
-    feed_forward = 3 * shape.width * shape.hidden
-    weights = shape.layers * (attention + feed_forward) + shape.width * shape.vocabulary
+    matrices = {name: rows * columns for name, (rows, columns) in shape.matrices.items()}
+    weights = shape.layers * sum(matrices.values()) + shape.width * shape.vocabulary
     lengths = (shape.window_of(layer) or shape.sequence_length for layer in range(shape.layers))
     seen = sum(min(length, shape.sequence_length) for length in lengths)
-    return 6 * weights + 12 * shape.heads * shape.head_width * seen
+    mixing = 12 * shape.heads * shape.head_width * seen
+    if lora is None:
+        return 6 * weights + mixing
+    adapters = sum(lora.rank * sum(shape.matrices[name]) for name in lora.targets)
+    return 4 * weights + 6 * shape.layers * adapters + mixing

@@ -51,6 +51,20 @@ class Rope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lora:
+    """Which matrices get an adapter, and of what size."""
+
+    rank: int
+    alpha: float
+    """The adapters' part is multiplied by alpha / rank."""
+    targets: tuple[str, ...]
+    """In the words of Hugging Face, e.g. q_proj."""
+
+    def __str__(self) -> str:
+        return f"rank {self.rank}, alpha {self.alpha:g}, on {', '.join(self.targets)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
     """All that decides what the model computes, but its weights."""
 
@@ -85,6 +99,20 @@ class ModelShape:
     def __post_init__(self) -> None:
         if not self.head_width:
             object.__setattr__(self, "head_width", self.width // self.heads)
+
+    @property
+    def matrices(self) -> Mapping[str, tuple[int, int]]:
+        """Of one block: outputs and inputs, by their names at Hugging Face."""
+        queries, keys = self.heads * self.head_width, self.kv_heads * self.head_width
+        return {
+            "q_proj": (queries, self.width),
+            "k_proj": (keys, self.width),
+            "v_proj": (keys, self.width),
+            "o_proj": (self.width, queries),
+            "gate_proj": (self.hidden, self.width),
+            "up_proj": (self.hidden, self.width),
+            "down_proj": (self.width, self.hidden),
+        }
 
     def window_of(self, layer: int) -> int:
         """0: the layer sees all that came before."""

@@ -75,7 +75,7 @@ def yardstick(config: TrainConfig, world: World) -> Yardstick:
     return Yardstick(
         tokens_per_step=config.tokens_per_step,
         ranks=world.size,
-        flops_per_token=flops_per_token(config.shape),
+        flops_per_token=flops_per_token(config.shape, config.lora),
         peak=peak_of(name),
     )
 

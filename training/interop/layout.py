@@ -7,7 +7,7 @@ Source: transformers, models/llama/modeling_llama.py and its like for Mistral, Q
 import re
 from dataclasses import asdict, fields
 
-from training.model_config import Family, ModelShape, Rope, RopeKind
+from training.model_config import Family, Lora, ModelShape, Rope, RopeKind
 
 CONFIG = "config.json"
 CLASSES = {
@@ -53,6 +53,8 @@ _SAME = {
 }
 """Of a shape, what a config.json says in the same way."""
 _OF_NO_WEIGHT = ("family", "positions", "sequence_length")
+ADAPTERS, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
+_MATRICES = {"lora_a": "lora_A", "lora_b": "lora_B"}
 _COMPUTED = ".rotary_emb.inv_freq"
 """Old checkpoints of Llama have this table beside the weights; it follows from the shape."""
 LONGEST = "max_position_embeddings"
@@ -63,6 +65,28 @@ def hf_name(name: str) -> str:
     if found := _BLOCK.fullmatch(name):
         return f"model.layers.{found[1]}.{_IN_BLOCK[found[2]]}.{found[3]}"
     return _OUTSIDE[name]
+
+
+def peft_name(name: str) -> str:
+    """Of a parameter of an adapter."""
+    module, _, matrix = name.rpartition(".")
+    there = hf_name(f"{module}.weight").removesuffix(".weight")
+    return f"base_model.model.{there}.{_MATRICES[matrix]}.weight"
+
+
+def adapter_config(lora: Lora, *, base: str) -> dict[str, object]:
+    """The adapter_config.json of PEFT; what it does not say is as PEFT has it."""
+    return {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": base,
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "lora_dropout": 0.0,
+        "target_modules": list(lora.targets),
+        "bias": "none",
+        "inference_mode": True,
+    }
 
 
 def is_weight(name: str) -> bool:

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from training.config import TrainConfig
 from training.interop.config_json import read_shape
-from training.interop.weights import export_weights, load_weights
+from training.interop.exporting import export_weights
+from training.interop.importing import load_weights
 from training.model import Transformer
 
 pytestmark = pytest.mark.thorough  # transformers takes seconds to import

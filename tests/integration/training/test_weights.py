@@ -13,10 +13,11 @@ from torch.distributed.tensor import DTensor
 from tests.integration.training.worlds import in_world
 from training.errors import WeightsError
 from training.init import initialise
-from training.interop import weights as importing
+from training.interop import importing
+from training.interop.exporting import export_weights
+from training.interop.importing import load_weights
 from training.interop.layout import hf_name
 from training.interop.tensor_file import Entry, read_part
-from training.interop.weights import export_weights, load_weights
 from training.model import Transformer
 from training.model_config import PRESETS
 from training.world import World

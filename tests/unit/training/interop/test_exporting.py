@@ -1,6 +1,6 @@
 import pytest
 
-from training.interop.weights import files_of
+from training.interop.exporting import files_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,200 @@
+"""Leaves the weights as safetensors in Hugging Face's layout, gathered one parameter at a time.
+
+The format is written here, not by the library of its name: it is a small header before plain numbers, a job
+needs no package for it, and no more than one parameter is ever in the host's memory.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+
+from training.errors import WeightsError
+from training.interop.layout import (
+    ADAPTER_CONFIG,
+    ADAPTERS,
+    CONFIG,
+    adapter_config,
+    config_of,
+    hf_name,
+    peft_name,
+)
+from training.interop.tensor_file import byte_count, write_file
+from training.lora import adapted_layers, base_parameters, merged, trained_part
+from training.model_config import Lora, ModelShape
+
+INDEX = "model.safetensors.index.json"
+ONE_FILE = "model.safetensors"
+_FILE_BYTES = 5 * 10**9
+"""More is divided over several files, as transformers does."""
+_DRAFT = ".draft-"
+_GB = 10**9
+
+
+def export_weights(
+    model: nn.Module, directory: Path, shape: ModelShape, *, file_bytes: int = _FILE_BYTES
+) -> None:
+    """Every rank calls; the first one writes what ``AutoModelForCausalLM.from_pretrained`` loads.
+
+    Adapters are merged into their matrices. Numbers stay of the type they are kept in: fp32, or bf16 with
+    precision bf16_pure and where the model is frozen. A crash leaves drafts, whose names nobody loads; the
+    next call replaces them and what an earlier one left.
+
+    Raises:
+        WeightsError: On every rank, when the files cannot be written.
+    """
+    parameters = base_parameters(model)
+    _written_by_the_first(
+        _merged(model, parameters),
+        lambda tensors: _write(parameters, tensors, directory, shape, file_bytes),
+        directory,
+    )
+
+
+def export_adapters(model: nn.Module, directory: Path, lora: Lora, *, base: str) -> None:
+    """Every rank calls; the first one writes what PEFT's ``PeftModel.from_pretrained`` loads.
+
+    Args:
+        model: With adapters.
+        directory: Gets adapter_model.safetensors and adapter_config.json.
+        lora: What the adapters are.
+        base: Where the weights are that they belong to.
+
+    Raises:
+        WeightsError: On every rank, when the files cannot be written.
+    """
+    parameters = dict(trained_part(model).named_parameters())
+    kinds = {peft_name(name): (one.dtype, tuple(one.shape)) for name, one in parameters.items()}
+
+    def write(tensors: Iterator[Tensor]) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        write_file(directory / f"{_DRAFT}{ADAPTERS}", kinds, tensors)
+        (directory / f"{_DRAFT}{ADAPTERS}").rename(directory / ADAPTERS)
+        _write_json(directory / ADAPTER_CONFIG, adapter_config(lora, base=base))
+
+    _written_by_the_first((_gathered(one) for one in parameters.values()), write, directory)
+
+
+def _written_by_the_first(
+    tensors: Iterator[Tensor], write: Callable[[Iterator[Tensor]], None], directory: Path
+) -> None:
+    """All ranks gather each tensor together; what goes wrong on the first is raised on all."""
+    failure: WeightsError | None = None
+    if is_first():
+        try:
+            write(tensors)
+        except WeightsError as error:
+            failure = error
+        except OSError as error:
+            failure = WeightsError(f"cannot write the weights to {directory}: {error}")
+    for _ in tensors:  # the other ranks take part, or the first one waits for them; and the other way round
+        pass
+    raise_together(failure)
+
+
+def files_of(sizes: Mapping[str, int], *, file_bytes: int) -> list[list[str]]:
+    """Names in their order, cut where a file would pass ``file_bytes``."""
+    files: list[list[str]] = [[]]
+    filled = 0
+    for name, size in sizes.items():
+        if files[-1] and filled + size > file_bytes:
+            files.append([])
+            filled = 0
+        files[-1].append(name)
+        filled += size
+    return files
+
+
+def _merged(model: nn.Module, parameters: Mapping[str, nn.Parameter]) -> Iterator[Tensor]:
+    """Each parameter whole, with what its adapter adds."""
+    adapters = {f"{name}.weight": layer for name, layer in adapted_layers(model)}
+    for name, parameter in parameters.items():
+        whole = _gathered(parameter)
+        if layer := adapters.get(name):
+            down, up = _gathered(layer.lora_a), _gathered(layer.lora_b)
+            whole = merged(whole, down, up, scale=layer.scale) if is_first() else whole
+        yield whole
+
+
+def _gathered(parameter: nn.Parameter) -> Tensor:
+    """Whole; on the CPU of the first rank, where it is wanted."""
+    whole = parameter.detach()
+    if isinstance(whole, DTensor):
+        # It may be offloaded to the host.
+        whole = whole.to(whole.device_mesh.device_type)
+        assert isinstance(whole, DTensor)
+        whole = whole.full_tensor()
+    return whole.cpu() if is_first() else whole
+
+
+def _write(
+    parameters: Mapping[str, nn.Parameter],
+    wholes: Iterator[Tensor],
+    directory: Path,
+    shape: ModelShape,
+    file_bytes: int,
+) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    kinds = {hf_name(name): (one.dtype, tuple(one.shape)) for name, one in parameters.items()}
+    sizes = {name: byte_count(*kind) for name, kind in kinds.items()}
+    _check_room(directory, sum(sizes.values()))
+    files = files_of(sizes, file_bytes=file_bytes)
+    places = {_file_name(number, len(files)): names for number, names in enumerate(files, start=1)}
+    for place, names in places.items():
+        write_file(directory / f"{_DRAFT}{place}", {name: kinds[name] for name in names}, wholes)
+    _publish(directory, list(places))
+    if len(files) > 1:
+        where = {name: place for place, names in places.items() for name in names}
+        index = {"metadata": {"total_size": sum(sizes.values())}, "weight_map": where}
+        _write_json(directory / INDEX, index)
+    dtype = next(iter(parameters.values())).dtype
+    _write_json(directory / CONFIG, config_of(shape, dtype=str(dtype).removeprefix("torch.")))
+
+
+def _check_room(directory: Path, size: int) -> None:
+    free = shutil.disk_usage(directory).free
+    if size > free:
+        raise WeightsError(
+            f"the weights need {size / _GB:.1f} GB in {directory}, {free / _GB:.1f} GB are free: "
+            "give the job a larger volume (VolumeSizeInGB), or set export=false and keep the checkpoint"
+        )
+
+
+def _file_name(number: int, count: int) -> str:
+    return ONE_FILE if count == 1 else f"model-{number:05d}-of-{count:05d}.safetensors"
+
+
+def _publish(directory: Path, places: list[str]) -> None:
+    """Instead of an earlier export, whose files could be more or have other names."""
+    (directory / INDEX).unlink(missing_ok=True)
+    for earlier in (*directory.glob(ONE_FILE), *directory.glob("model-?????-of-?????.safetensors")):
+        earlier.unlink()
+    for place in places:
+        (directory / f"{_DRAFT}{place}").rename(directory / place)
+
+
+def _write_json(path: Path, value: Mapping[str, object]) -> None:
+    with path.open("w") as file:
+        file.write(json.dumps(value, indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def is_first() -> bool:
+    return not dist.is_initialized() or dist.get_rank() == 0
+
+
+def raise_together(failure: WeightsError | None) -> None:
+    """Every rank calls, and raises what the first one of those that failed has to say."""
+    messages = [str(failure) if failure else None]
+    if dist.is_initialized():
+        messages = [None] * dist.get_world_size()
+        dist.all_gather_object(messages, str(failure) if failure else None)
+    for message in messages:
+        if message is not None:
+            raise WeightsError(message) from failure

@@ -1,0 +1,157 @@
+"""Starts a training from weights in Hugging Face's layout; a rank reads its own part of each alone."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+from training.config import directory_of
+from training.errors import ConfigError, WeightsError
+from training.interop.config_json import read_shape
+from training.interop.exporting import INDEX, ONE_FILE, is_first, raise_together
+from training.interop.layout import CONFIG, HEAD, differences, hf_name, is_weight
+from training.interop.tensor_file import Entry, read_header, read_part
+from training.lora import base_parameters
+from training.model import Transformer
+from training.model_config import ModelShape
+
+_SHOWN = 3
+"""A message names so many of each kind of mistake."""
+
+
+def load_weights(model: Transformer, source: str, env: Mapping[str, str]) -> None:
+    """Every rank calls, after the model was sharded. Numbers are converted to the type they are trained in.
+
+    Args:
+        model: Gets the weights.
+        source: A directory, or ``channel:NAME`` of the job.
+        env: Where channels are named.
+
+    Raises:
+        ConfigError: There is no such channel.
+        WeightsError: On every rank. Files are missing or broken, or not of this model.
+    """
+    directory = directory_of(source, env, option="init_from")
+    failure: WeightsError | None = None
+    try:
+        _load(model, directory)
+    except WeightsError as error:
+        failure = error
+    except OSError as error:
+        failure = WeightsError(f"cannot read the weights in {directory}: {error}")
+    raise_together(failure)
+    if is_first():
+        print(f"weights loaded from {directory}", flush=True)
+
+
+def hashed_weights(source: str, env: Mapping[str, str]) -> str:
+    """One sha256 of all files of the weights: of the lines that `sha256sum *.safetensors` prints.
+
+    Every rank calls, and reads its part of the files.
+
+    Raises:
+        ConfigError: There is no such channel.
+        WeightsError: On every rank. A file cannot be read.
+    """
+    directory = directory_of(source, env, option="init_from")
+    hashes: dict[str, str] = {}
+    failure: WeightsError | None = None
+    rank, ranks = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    try:
+        for path in sorted(_files(directory))[rank::ranks]:
+            with path.open("rb") as file:
+                hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    except WeightsError as error:
+        failure = error
+    except OSError as error:
+        failure = WeightsError(f"cannot read the weights in {directory}: {error}")
+    raise_together(failure)
+    everyone = [hashes] * ranks
+    if dist.is_initialized():
+        dist.all_gather_object(everyone, hashes)
+    lines = sorted((name, one) for part in everyone for name, one in part.items())
+    return hashlib.sha256("".join(f"{one}  {name}\n" for name, one in lines).encode()).hexdigest()
+
+
+def _load(model: Transformer, directory: Path) -> None:
+    _check_config(model.shape, directory)
+    headers = {path: read_header(path) for path in _files(directory)}
+    there = {name: one for header in headers.values() for name, one in header.items() if is_weight(name)}
+    wanted = {hf_name(name): one for name, one in base_parameters(model).items()}
+    if model.shape.tied_head:
+        there.pop(HEAD, None)  # some programs write it all the same
+    _check(directory, there, {name: tuple(one.shape) for name, one in wanted.items()})
+    for path, header in headers.items():
+        with path.open("rb") as file:
+            # In the order of the file: streamed channels are read on, not back and forth.
+            for name in sorted(header.keys() & wanted.keys(), key=lambda name: header[name].begin):
+                _fill(wanted[name], header[name], file)
+
+
+def _check_config(shape: ModelShape, directory: Path) -> None:
+    if not (directory / CONFIG).exists():
+        return  # then the shapes of the weights are all there is to compare
+    try:
+        theirs = read_shape(directory, option="init_from")
+    except ConfigError as error:
+        told = "; ".join(error.problems)
+        raise WeightsError(
+            f"the weights in {directory} are of no model that is trained here: {told}"
+        ) from error
+    if found := differences(theirs, shape):
+        raise WeightsError(f"the weights in {directory} are of another model: {'; '.join(found)}")
+
+
+def _files(directory: Path) -> list[Path]:
+    try:
+        index = json.loads((directory / INDEX).read_bytes())
+        return [directory / name for name in sorted(set(index["weight_map"].values()))]
+    except FileNotFoundError:
+        pass
+    except (ValueError, KeyError, AttributeError) as error:
+        raise WeightsError(f"{directory / INDEX} cannot be read: {error!r}") from error
+    if not (directory / ONE_FILE).is_file():
+        raise WeightsError(
+            f"{directory} has neither {ONE_FILE} nor {INDEX}: init_from takes weights as "
+            "transformers' save_pretrained leaves them, unpacked"
+        )
+    return [directory / ONE_FILE]
+
+
+def _check(directory: Path, there: Mapping[str, Entry], wanted: Mapping[str, tuple[int, ...]]) -> None:
+    """Everything that does not fit, before anything is loaded."""
+    wrong = [
+        f"{name} {there[name].shape}, not {shape}"
+        for name, shape in wanted.items()
+        if name in there and there[name].shape != shape
+    ]
+    found = {
+        "missing": sorted(wanted.keys() - there.keys()),
+        "unexpected": sorted(there.keys() - wanted.keys()),
+        "of another shape": wrong,
+    }
+    problems = [f"{len(names)} {kind} ({_some(names)})" for kind, names in found.items() if names]
+    if problems:
+        raise WeightsError(f"the weights in {directory} do not fit the model: {'; '.join(problems)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+
+
+@torch.no_grad()
+def _fill(parameter: nn.Parameter, entry: Entry, file: BinaryIO) -> None:
+    """This rank's part of a parameter."""
+    local, offsets = parameter.detach(), (0,) * parameter.ndim
+    if isinstance(local, DTensor):
+        _, offsets = compute_local_shape_and_global_offset(local.shape, local.device_mesh, local.placements)
+        local = local.to_local()
+    if local.numel():  # a rank may have none of a short parameter
+        local.copy_(read_part(file, entry, offsets=tuple(offsets), sizes=tuple(local.shape)))
