@@ -20,7 +20,8 @@ _USAGE = """usage: python -m training.plan --preset NAME --instances TYPE=COUNT[
 What a run of the training program needs of the memory of its GPUs, whether that fits, and what would.
 Every option of the program is taken; these matter: --preset --model_config --sequence_length --batch_size
 --gradient_accumulation_steps --precision --reduce_dtype --strategy --shard_group_size
---activation_checkpointing --prefetch_blocks --cpu_offload. With --json: the numbers, in bytes.
+--activation_checkpointing --prefetch_blocks --cpu_offload --lora_rank --lora_targets. With --json: the
+numbers, in bytes.
 Exit codes: 0 it fits, 1 it does not, 2 wrong usage."""
 
 
@@ -78,6 +79,8 @@ def run_of(config: TrainConfig) -> training_runs.Run:
         activation_checkpointing=training_runs.ActivationCheckpointing(config.activation_checkpointing),
         prefetch_blocks=config.prefetch_blocks,
         cpu_offload=config.cpu_offload,
+        lora_rank=config.lora_rank,
+        lora_targets=config.lora.targets if config.lora else training_runs.LORA_TARGETS,
     )
 
 

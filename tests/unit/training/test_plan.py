@@ -1,6 +1,7 @@
 """`python -m training.plan`: the plane's arithmetic with the program's own options."""
 
 import json
+from pathlib import Path
 
 import pytest
 from trainmaster.core.memory import training_runs
@@ -47,6 +48,29 @@ def test_options_that_say_nothing_of_memory_are_taken(capsys: pytest.CaptureFixt
     assert "no_shard over 1 of 1 ranks" in capsys.readouterr().out
 
 
+def test_adapters_beside_a_frozen_70b_fit_where_the_model_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "--preset llama2-70b --instances ml.p4d.24xlarge=2 --batch_size 16 --init_from=x --json"
+    arguments = text.split()
+    assert plan.main([*arguments, "--activation_checkpointing=full"]) == 1
+    capsys.readouterr()
+    assert plan.main([*arguments, "--activation_checkpointing=full", "--lora_rank=16"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    adapters = 80 * 16 * (2 * (8192 + 8192) + 2 * (1024 + 8192) + 3 * (28_672 + 8192))
+    assert found["checkpoint_bytes"] == 12 * adapters
+    frozen = 68_976_648_192 * 2 // 16  # bytes, on each of 16 ranks
+    assert found["bytes_per_rank"]["params"] == pytest.approx(frozen + 4 * adapters / 16, rel=1e-3)
+
+
+def test_the_shape_may_come_from_a_config_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_attention_heads": 14}
+    told |= {"num_hidden_layers": 24, "num_key_value_heads": 2, "vocab_size": 151_936}
+    (tmp_path / "config.json").write_text(json.dumps({**told, "tie_word_embeddings": True}))
+    assert plan.main(["--model_config", str(tmp_path), "--instances=ml.g5.xlarge=1", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["params"] == 494_032_768  # of Qwen2-0.5B
+
+
 def test_help_names_the_options_that_matter(capsys: pytest.CaptureFixture[str]) -> None:
     assert plan.main(["--help"]) == 0
     assert "--activation_checkpointing" in capsys.readouterr().out
@@ -65,6 +89,9 @@ def test_the_program_and_the_plane_read_the_same_run_out_of_the_same_options() -
         "activation_checkpointing": "selective",
         "prefetch_blocks": "2",
         "cpu_offload": "true",
+        "init_from": "channel:weights",
+        "lora_rank": "8",
+        "lora_targets": "v_proj,q_proj",
     }
     config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in given.items()], {})
     assert plan.run_of(config) == training_runs.run_of(given)

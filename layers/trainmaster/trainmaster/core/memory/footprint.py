@@ -80,28 +80,28 @@ class Estimate:
 
 _STATE = {Precision.FP32: (4, 4, 8), Precision.BF16: (4, 4, 8), Precision.BF16_PURE: (2, 2, 6)}
 """Bytes of weight, gradient and optimizer of one parameter."""
+_FROZEN = {Precision.FP32: 4, Precision.BF16: 2, Precision.BF16_PURE: 2}
+"""Of a weight beside which adapters are trained: as it is computed with."""
 _KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
 """From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""
 
 
 def estimate(run: Run, cluster: Cluster) -> Estimate:
     weight, gradient, optimizer = _STATE[run.precision]
-    params = run.shape.params
-    own = run.shape.largest_shard(shards(run, cluster))
-    on_gpu = 0 if run.cpu_offload else own
+    trained = run.trained_shard(shards(run, cluster))
+    frozen = run.shape.largest_shard(shards(run, cluster)) if run.lora_rank else 0
+    state = (trained * weight + frozen * _FROZEN[run.precision], trained * gradient, trained * optimizer)
+    params, grads, moments = (0, 0, 0) if run.cpu_offload else state
     per_rank = BytesPerRank(
-        params=on_gpu * weight,
-        grads=on_gpu * gradient,
-        optimizer=on_gpu * optimizer,
-        activations=_step_bytes(run, cluster),
+        params=params, grads=grads, optimizer=moments, activations=_step_bytes(run, cluster)
     )
-    on_host = (own - on_gpu) * (weight + gradient + optimizer)
+    on_host = sum(state) if run.cpu_offload else 0
     return Estimate(
-        params=params,
+        params=run.shape.params,
         world_size=cluster.world_size,
         bytes_per_rank=per_rank,
         host_bytes_per_rank=on_host,
-        checkpoint_bytes=params * (weight + optimizer),
+        checkpoint_bytes=run.trained_shard(1) * (weight + optimizer),
         headroom_bytes=_headroom(cluster, gpu=per_rank.total, host=on_host),
     )
 
@@ -190,11 +190,11 @@ def _gradient_bytes(run: Run, cluster: Cluster, width: int) -> int:
     may be wider than that of the gradients.
     """
     summed_in = 4 if run.precision is Precision.FP32 or run.reduce_dtype is ReduceDtype.FP32 else 2
-    on_its_way = run.shape.block_params * (width + summed_in)
+    on_its_way = run.trained_in_block * (width + summed_in)
     if run.accumulation == 1 or run.strategy in {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}:
         return on_its_way
     _, gradient, _ = _STATE[run.precision]
-    return on_its_way + run.shape.largest_shard(shards(run, cluster)) * max(0, summed_in - gradient)
+    return on_its_way + run.trained_shard(shards(run, cluster)) * max(0, summed_in - gradient)
 
 
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:

@@ -89,8 +89,9 @@ def _how(found: Plan) -> str:
     run, cluster = found.run, found.cluster
     tokens = f"{run.batch_size} sequences of {run.shape.sequence_length} tokens a step"
     parts = f" in {run.accumulation} parts" if run.accumulation > 1 else ""
+    how = f"{run.precision}, adapters of rank {run.lora_rank}" if run.lora_rank else run.precision
     return (
-        f"{run.precision}, {run.strategy} over {shards(run, cluster)} of {cluster.world_size} ranks, "
+        f"{how}, {run.strategy} over {shards(run, cluster)} of {cluster.world_size} ranks, "
         f"activation_checkpointing {run.activation_checkpointing}, {tokens}{parts}"
     )
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 DEFAULT_BATCH_SIZE = 8
+LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""Matrices of a block that may have adapters."""
 _LONGEST_NUMBER = 9
 """Digits; keeps the sums small."""
 
@@ -113,6 +115,22 @@ class ModelShape:
             Parameters(2 * self.head_norms, self.head_width, 1),
         )
 
+    def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
+        """Of one block: two matrices beside each target, of its inputs and of its outputs."""
+        sides = {
+            "q_proj": (self.query_width, self.width),
+            "k_proj": (self.kv_width, self.width),
+            "v_proj": (self.kv_width, self.width),
+            "o_proj": (self.width, self.query_width),
+            "gate_proj": (self.hidden, self.width),
+            "up_proj": (self.hidden, self.width),
+            "down_proj": (self.width, self.hidden),
+        }
+        pairs = (sides[name] for name in targets)
+        return tuple(
+            one for outs, ins in pairs for one in (Parameters(1, rank, ins), Parameters(1, outs, rank))
+        )
+
     @property
     def root(self) -> tuple[Parameters, ...]:
         """Embedding, head and the last norm."""
@@ -194,6 +212,19 @@ class Run:
     """Gathered before they are needed; FSDP itself gathers one."""
     cpu_offload: bool = False
     """Weights, gradients and optimizer are in the memory of the host."""
+    lora_rank: int = 0
+    """Of the adapters that are trained instead of the model; 0: the model is."""
+    lora_targets: tuple[str, ...] = LORA_TARGETS
+
+    def trained_shard(self, shards: int) -> int:
+        """Elements that are trained, on the rank that has most of them."""
+        if not self.lora_rank:
+            return self.shape.largest_shard(shards)
+        return self.shape.layers * _elements(self.shape.adapters(self.lora_targets, self.lora_rank), shards)
+
+    @property
+    def trained_in_block(self) -> int:
+        return self.trained_shard(1) // self.shape.layers if self.lora_rank else self.shape.block_params
 
 
 def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
@@ -215,6 +246,8 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
             activation_checkpointing=_activation_checkpointing(given),
             prefetch_blocks=_number(given, "prefetch_blocks", 1, at_least=0),
             cpu_offload=_TRUTHS[given.get("cpu_offload", "false").lower()],
+            lora_rank=_number(given, "lora_rank", 0, at_least=0),
+            lora_targets=_targets(given.get("lora_targets", "all")),
         )
     except (ValueError, KeyError):
         return None  # the training program refuses it, or knows more than we do
@@ -234,6 +267,14 @@ def _activation_checkpointing(given: Mapping[str, str]) -> ActivationCheckpointi
     words = {"true": ActivationCheckpointing.FULL, "false": ActivationCheckpointing.NONE}
     text = given.get("activation_checkpointing", ActivationCheckpointing.NONE)
     return words.get(text.lower()) or ActivationCheckpointing(text)
+
+
+def _targets(text: str) -> tuple[str, ...]:
+    """Raises ValueError."""
+    named = LORA_TARGETS if text == "all" else tuple(text.split(","))
+    if set(named) - set(LORA_TARGETS):
+        raise ValueError("lora_targets names no matrix of a block")
+    return tuple(name for name in LORA_TARGETS if name in named)
 
 
 def _plain(value: object) -> str:
