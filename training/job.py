@@ -58,7 +58,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     model = empty_model(config, world)
     _tell_what_runs(config, world, model)
     optimizer = make_optimizer(trained_part(model), config)
-    guard = _guard(config, corpus) | (_frozen(config, env, model) if config.lora else {})
+    guard = _guard(config, corpus) | _guard_of_base(config, env, model)
     checkpointer = _checkpointer(config, env, model, optimizer, guard)
     resumed = checkpointer.load_newest()
     if resumed:
@@ -226,8 +226,10 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
     return guarded
 
 
-def _frozen(config: TrainConfig, env: Mapping[str, str], model: Transformer) -> dict[str, str]:
+def _guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Transformer) -> dict[str, str]:
     """Load what adapters are trained beside, which no checkpoint holds; what of it may not change."""
+    if config.lora is None:
+        return {}
     load_weights(model, config.init_from, env)
     return {"lora": str(config.lora), "base": hashed_weights(config.init_from, env)}
 

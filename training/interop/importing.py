@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -38,7 +39,7 @@ def load_weights(model: Transformer, source: str, env: Mapping[str, str]) -> Non
         ConfigError: There is no such channel.
         WeightsError: On every rank. Files are missing or broken, or not of this model.
     """
-    directory = directory_of(source, env, option="init_from")
+    directory, began = directory_of(source, env, option="init_from"), time.perf_counter()
     failure: WeightsError | None = None
     try:
         _load(model, directory)
@@ -48,7 +49,7 @@ def load_weights(model: Transformer, source: str, env: Mapping[str, str]) -> Non
         failure = WeightsError(f"cannot read the weights in {directory}: {error}")
     raise_together(failure)
     if is_first():
-        print(f"weights loaded from {directory}", flush=True)
+        print(f"weights loaded from {directory} in {time.perf_counter() - began:.1f} s", flush=True)
 
 
 def hashed_weights(source: str, env: Mapping[str, str]) -> str:
