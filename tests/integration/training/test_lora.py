@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.filesystem import FileSystemReader
 
 from tests.integration.training.attempts import Attempt, Job
 from tests.integration.training.learning import BATCH, SHAPE, trained

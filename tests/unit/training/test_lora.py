@@ -113,8 +113,9 @@ def test_operations_of_a_token_are_those_that_torch_counts() -> None:
     model, counter = _adapted(), FlopCounterMode(display=False)
     with counter, sdpa_kernel(SDPBackend.MATH):
         model(_TOKENS).sum().backward()
-    first = model.blocks["0"].attention
-    saved = sum(_without(one.weight) + _without(one.lora_a) for one in (first.query, first.key, first.value))
+    layers = dict(adapted_layers(model))
+    first = [layers[f"blocks.0.attention.{name}"] for name in ("query", "key", "value")]
+    saved = sum(_without(one.weight) + _without(one.lora_a) for one in first)
     assert counter.get_total_flops() == 32 * (flops_per_token(_SHAPE, _CONFIG.lora) - saved)
 
 
