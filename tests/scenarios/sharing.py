@@ -166,7 +166,7 @@ def fair_share(stage: Stage) -> None:
     behind = stage.look("a-second", by="a")
     stage.check("and so do positions", expected=2, actual=behind["position"])
     said = "a has used 2.0 times its share of the last 7d: its jobs count 10 points less"
-    stage.check("team a is told why", expected=said, actual=behind["fair_share"]["message"])
+    stage.check("why says to team a", expected=said, actual=behind["fair_share"]["message"])
     ahead = stage.look("b-first", by="b")["fair_share"]["points"]
     stage.check("who has used nothing gains three times the weight", expected=30.0, actual=ahead)
     shares = {one["name"]: one["fair_share"] for one in stage.pool()["teams"]}

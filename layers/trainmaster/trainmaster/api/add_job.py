@@ -43,10 +43,10 @@ from trainmaster.core.submission.admission import (
     is_same_submission,
     judge,
     new_job,
-    over_limit,
     ulid,
 )
 from trainmaster.core.submission.identity import team_for
+from trainmaster.core.submission.team_limits import over_limit
 
 RANDOM_BYTES = 10
 """Of an entry id."""

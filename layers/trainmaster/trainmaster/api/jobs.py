@@ -29,7 +29,8 @@ from trainmaster.core.planning.order import score_again
 from trainmaster.core.records import HistoryLine
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.strict_json import JsonObject, parse_object
-from trainmaster.core.submission.admission import over_ceiling, over_limit
+from trainmaster.core.submission.admission import over_ceiling
+from trainmaster.core.submission.team_limits import over_limit
 from trainmaster.services import job_steps
 
 

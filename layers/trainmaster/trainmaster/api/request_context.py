@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid, path_text
 from trainmaster.core.policy import Policy
 from trainmaster.core.records import StoredPolicy
-from trainmaster.core.submission.admission import most_reads, too_many_reads
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
+from trainmaster.core.submission.team_limits import most_reads, too_many_reads
 from trainmaster.ports import (
     Clock,
     HistoryReader,

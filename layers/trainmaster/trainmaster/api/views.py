@@ -17,7 +17,7 @@ from trainmaster.core.jobs.run_time import ends_by
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import WarmPool, total
+from trainmaster.core.planning.snapshot import AccountLimit, WarmPool, total
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import PoolPolicy, Quota
 from trainmaster.core.policy.kinds import duration_text
@@ -144,18 +144,19 @@ def pool_view(
         ],
         "waiting": sum(team.waiting for team in state.teams.values()),
         "oldest_waiting_since": instant_text(oldest_waiting_since),
-        "account_limits": [
-            {
-                "instance_type": capacity.instance_type,
-                "capacity_type": capacity.capacity_type.value,
-                "limit": limit.limit,
-                "until": instant_text(limit.until),
-            }
-            for capacity, limit in sorted(state.account_limits.items())
-        ],
+        "account_limits": [_limit_view(*one) for one in sorted(state.account_limits.items())],
         "set_aside": set_aside,
         "recount": reason_view(state.recount),
         "reranking": state.order_key not in {None, pool.order_key},
+    }
+
+
+def _limit_view(capacity: Capacity, limit: AccountLimit) -> View:
+    return {
+        "instance_type": capacity.instance_type,
+        "capacity_type": capacity.capacity_type.value,
+        "limit": limit.limit,
+        "until": instant_text(limit.until),
     }
 
 

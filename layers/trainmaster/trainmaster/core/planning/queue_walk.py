@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, fits
+from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action, Preempt
@@ -16,6 +16,7 @@ from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.preemption_cost import NotWorth
+from trainmaster.core.planning.queue_front import QueueFront
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.reservations import Preemptions
 from trainmaster.core.planning.same_answers import SameAnswers
@@ -32,18 +33,13 @@ class QueueWalk:
     quotas: Quotas
     budgets: Budgets
     answered: SameAnswers
-    reserved: dict[Capacity, BackfillReservation] = field(default_factory=dict)
-    """The first job that waits for a type."""
-    held: dict[Capacity, BackfillReservation] = field(default_factory=dict)
-    """The first job that capacity is being made for, by type; only to say so to those behind it."""
+    front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, or not at this price, up to this priority."""
     not_worth: dict[str, NotWorth] = field(default_factory=dict)
     """By preemptor."""
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
-    behind: dict[tuple[str, str], Reason] = field(default_factory=dict)
-    """What each team's jobs are told of the one ahead."""
     started: set[str] = field(default_factory=set)
 
     @classmethod
@@ -69,7 +65,7 @@ class QueueWalk:
         """Start it, preempts for it, or say why it waits."""
         first = self.answered.of(job, self.quotas.party(job))
         if first is not None and job.name not in self.capacity.holds:
-            self.reasons[job.name] = self._behind(job, first)
+            self.reasons[job.name] = self.front.behind(job, first)
             self._goes_ahead(job.shapes[0].vector)
         elif not self._waits(job):
             self.answered.forget()
@@ -159,7 +155,7 @@ class QueueWalk:
         warm = self.capacity.warm_pool_for(shape)
         if not self.capacity.fits(job, shape, warm):
             return False
-        ahead = () if job.name in self.capacity.holds else self._ahead(shape.vector)
+        ahead = () if job.name in self.capacity.holds else self.front.ahead(shape.vector)
         until = self._frees_by(job, shape)
         if not self._admitted(shape.vector, ahead, until):
             return False
@@ -172,13 +168,6 @@ class QueueWalk:
         self.started.add(job.name)
         return True
 
-    def _ahead(self, vector: Vector) -> tuple[BackfillReservation, ...]:
-        """Reservations on the same types, each once."""
-        if not self.reserved:
-            return ()
-        found = {id(one): one for capacity in vector if (one := self.reserved.get(capacity)) is not None}
-        return tuple(found.values())
-
     def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
         backfill = self.pool.order.backfill
         return all(backfill and one.admits(vector, ends_by=until) for one in ahead)
@@ -190,7 +179,7 @@ class QueueWalk:
 
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
-        self._tell_of_hold(job, hold.vector)
+        self.front.makes_room(job, hold.vector)
         if hold.goes_on and job.refused is None and (more := self.preemptions.rest(job, hold)):
             self._preempt(more, beside=self.preemptions.stopping_for(hold))
             return
@@ -209,7 +198,7 @@ class QueueWalk:
 
     def _makes_room(self, job: WaitingJob, shape: Shape) -> bool:
         """Warm pools are given up first, then running jobs are stopped; nobody if neither is enough."""
-        ahead = self._ahead(shape.vector)
+        ahead = self.front.ahead(shape.vector)
         if not self._admitted(shape.vector, ahead, self._frees_by(job, shape)):
             return self._preempts(job, shape, ahead)
         coming = fits(shape.vector, self.capacity.soon)
@@ -236,7 +225,7 @@ class QueueWalk:
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         else:
-            any(self._preempts(job, shape, self._ahead(shape.vector)) for shape in shapes)
+            any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
         key = (*self.quotas.party(job), *shape.vector.items())
@@ -249,7 +238,7 @@ class QueueWalk:
             if found is not None:
                 self.not_worth.setdefault(job.name, found)
             return False
-        self._tell_of_hold(job, shape.vector)
+        self.front.makes_room(job, shape.vector)
         self._preempt(found)
         return True
 
@@ -258,54 +247,36 @@ class QueueWalk:
         self.actions.append(found)
         self.reasons[job.name] = wait_reasons.making_room(found.shape.vector, victims, to=job.team)
 
-    def _tell_of_hold(self, job: WaitingJob, vector: Vector) -> None:
-        reservation = BackfillReservation(job=job, vector=vector, at=None, extra={})
-        for capacity in vector:
-            self.held.setdefault(capacity, reservation)
-
     # ---- wait
 
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         vector = shapes[0].vector
-        ahead = self._ahead(vector)
+        ahead = self.front.ahead(vector)
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
         elif job.name in self.not_worth:
             refusal = self.not_worth[job.name]
             self.reasons[job.name] = wait_reasons.not_worth(vector, self.capacity.free, refusal, to=job.team)
-        elif first := next(iter(ahead), None) or self._holder(vector):
-            self.reasons[job.name] = self._behind(job, first)
-            if vector.keys() <= self.reserved.keys():
+        elif first := next(iter(ahead), None) or self.front.holder(vector):
+            self.reasons[job.name] = self.front.behind(job, first)
+            if self.front.is_reserved(vector):
                 self.answered.note(job, self.quotas.party(job), first)
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
         self._goes_ahead(vector)
         self._reserve(job, shapes)
 
-    def _behind(self, job: WaitingJob, first: BackfillReservation) -> Reason:
-        """In the same words for all of a team."""
-        known = (job.team, first.job.name)
-        if known not in self.behind:
-            self.behind[known] = wait_reasons.ahead(job, first)
-        return self.behind[known]
-
     def _goes_ahead(self, vector: Vector) -> None:
         """What comes free by itself goes to those that wait, in their order."""
         if self.preemptions.prices is not None:
             self.preemptions.prices.ends.goes_ahead(vector)
 
-    def _holder(self, vector: Vector) -> BackfillReservation | None:
-        return next((self.held[one] for one in vector if one in self.held), None)
-
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep its place: the first to wait for a type has it reserved."""
-        if all(capacity in self.reserved for shape in shapes for capacity in shape.vector):
-            return
-        free = self.capacity.free_with_warm()
-        reservation = reserve(job, shapes, free=free, ends=self._ends, now=self.now)
-        for capacity in reservation.vector:
-            self.reserved.setdefault(capacity, reservation)
+        if not all(self.front.is_reserved(shape.vector) for shape in shapes):
+            free = self.capacity.free_with_warm()
+            self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))
 
     @cached_property
     def preemptions(self) -> Preemptions:

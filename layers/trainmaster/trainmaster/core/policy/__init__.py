@@ -13,19 +13,16 @@ from trainmaster.core.policy.document import (
     defaults_that_change,
     parse_policy,
 )
+from trainmaster.core.policy.pool_order import Aging, FairShare, Order, is_by_length
 from trainmaster.core.policy.pool_policy import (
     UNMANAGED,
     UNMANAGED_POOL,
-    Aging,
-    FairShare,
     Limits,
-    Order,
     PoolPolicy,
     Preemption,
     PreemptionCost,
     Quota,
     WarmPool,
-    is_by_length,
 )
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
 

@@ -6,82 +6,25 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.policy.findings import Location, nearest, shown
-from trainmaster.core.policy.keys import Keys, Section, key, key_or_off, needed, optional
-from trainmaster.core.policy.kinds import ByName, Duration, Flag, Number, Whole, duration_text, is_number
+from trainmaster.core.policy.keys import Keys, Section, key, needed, optional
+from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, is_number
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
+from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
 from trainmaster.core.request.options import MAX_PRIORITY
 
 UNMANAGED = "-"
 """In place of a pool's name: what belongs to none. No pool can be called so."""
 
-# Without ageing a step of priority must outweigh any wait.
-NO_AGING_STEP = timedelta(days=36_525)  # 100 years
 # Bounds of MaxPendingTimeInSeconds: SageMaker API reference, StoppingCondition.
 _CAPACITY_WAIT = Duration(least=timedelta(minutes=30), most=timedelta(days=28))
 # KeepAlivePeriodInSeconds is at most 21600: SageMaker API reference, ResourceConfig.
 _KEEP_ALIVE = Duration(most=timedelta(hours=6))
 # One warm pool lives so long at most: SageMaker developer guide, "SageMaker AI Managed Warm Pools".
 _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
-# Shorter than an hour, or longer than a year, nobody's share of the recent past is meant.
-_HALF_LIFE = Duration(least=timedelta(hours=1), most=timedelta(days=365))
-_SHARE = Number(least=0.001, most=1_000_000)
 _USUAL_IDLE = timedelta(minutes=10)
 """Default of ``keep_alive`` and ``retain``."""
-_PRIORITY_POINTS = Whole(least=1, most=MAX_PRIORITY)
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
 _QUOTA_HINT = "write {nominal: {TYPE: COUNT}}, with borrowing_limit beside it where there is one"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aging(Section):
-    """Waiting for ``per`` is worth ``add`` points of priority."""
-
-    per: timedelta = key(
-        Duration(least=timedelta(seconds=1)), "24h", "Waiting this long is worth `add` points of priority."
-    )
-    add: int = key(_PRIORITY_POINTS, 1, "Points of priority.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FairShare(Section):
-    """What a team has used of a pool recently, against its share, moves its jobs in the order."""
-
-    half_life: timedelta = key(
-        _HALF_LIFE, "7d", "After this long what a team has used counts half: the memory of the order."
-    )
-    weight: int = key(
-        Whole(most=MAX_PRIORITY),
-        0,
-        "Points of priority that a team's jobs lose when it has used twice its share, and gain at half. "
-        "At most three times as many. `0`: off.",
-    )
-    shares: Mapping[str, float] = key(
-        ByName(NAME, _SHARE),
-        {},
-        "By team: its part, in proportion to those of the other teams with jobs in the pool. A team that is "
-        "not named has 1.",
-        example="{vision: 3, speech: 1}",
-    )
-
-    def check(self, at: Location) -> None:
-        if self.shares and not self.weight:
-            at.below("shares").warn("have no effect: the weight is 0", "write a weight, e.g. 10")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order(Section):
-    aging: Aging | None = key_or_off(
-        Keys(Aging),
-        {},
-        "What waiting adds to the priority. `off`: priority alone decides, age only among equals.",
-    )
-    backfill: bool = key(
-        Flag(), True, "Whether a job may start before one that waits for capacity, if it cannot delay it."
-    )
-    shortest_first: bool = key(Flag(), False, "Whether short jobs go before long ones.")
-    fair_share: FairShare = key(
-        Keys(FairShare), {}, "Whether teams that have used more than their share go later."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +67,7 @@ class PreemptionCost(Section):
 class Preemption(Section):
     enabled: bool = key(Flag(), True, "Whether a waiting job may stop running ones.")
     min_priority_gap: int = key(
-        _PRIORITY_POINTS, 1, "How many points its priority must be above the victim's."
+        PRIORITY_POINTS, 1, "How many points its priority must be above the victim's."
     )
     min_runtime: timedelta = key(
         Duration(),
@@ -258,14 +201,6 @@ class Limits(Section):
     )
 
 
-_BY_LENGTH = "length-left"
-
-
-def is_by_length(order_key: str) -> bool:
-    """Whether scores of the order count how long a job is likely to train."""
-    return order_key.startswith(_BY_LENGTH)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPolicy(Section):
     name: str = needed(NAME, f"The pool's name: {NAME_HINT}.", stand_in="", hint=NAME_HINT)
@@ -299,25 +234,17 @@ class PoolPolicy(Section):
 
     def boost_ms(self, priority: int) -> int:
         """How much earlier than it did a job of this priority counts as having entered."""
-        per_ms, add = self._step
+        per_ms, add = self.order.step
         return priority * per_ms // add
 
     @property
     def point_ms(self) -> Fraction:
         """How much age a point of priority is worth, in milliseconds."""
-        return Fraction(*self._step)
+        return Fraction(*self.order.step)
 
     @property
     def order_key(self) -> str:
-        """Differs between two orders exactly when some job would have another score in them."""
-        by = _BY_LENGTH if self.order.shortest_first else "age"
-        return f"{by}-{self.point_ms}"
-
-    @property
-    def _step(self) -> tuple[int, int]:
-        """Milliseconds of age, and the points of priority that they are worth."""
-        aging = self.order.aging or Aging(per=NO_AGING_STEP, add=1)
-        return aging.per // timedelta(milliseconds=1), aging.add
+        return self.order.key
 
     def check(self, at: Location) -> None:
         quotas = at.below("quotas")

@@ -8,18 +8,11 @@ from typing import Any
 from trainmaster.core import rules
 from trainmaster.core.durations.learned import NOTHING_KNOWN, Known
 from trainmaster.core.durations.traits import Traits
-from trainmaster.core.errors import (
-    FieldError,
-    Path,
-    PolicyViolationError,
-    TeamLimit,
-    TooManyRequestsError,
-    path_text,
-)
+from trainmaster.core.errors import FieldError, Path, PolicyViolationError, path_text
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.order import score_of
-from trainmaster.core.policy import Limits, Policy, PoolPolicy
+from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
 from trainmaster.core.request.request import Ask, body_hash, traits_of
@@ -29,10 +22,6 @@ RULE_NO_POOL = "no-pool"
 RULE_ONE_POOL = "one-pool"
 RULE_NEVER_FITS = "never-fits"
 RULE_MAX_PRIORITY = "max-priority"
-
-QUEUE_FULL_SECONDS = 60
-"""When it is worth retrying where too many jobs wait; they start when others end, not by the clock."""
-_MINUTE_SECONDS = 60
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID_CHARACTERS = 26
@@ -150,36 +139,6 @@ def audit_record(
         violations=audited,
         revision=revision,
     )
-
-
-def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -> TooManyRequestsError:
-    """The answer when the team has reached a limit of the pool; nothing was stored."""
-    field = f"pools.{pool.name}.limits.{limit}"
-    if limit is TeamLimit.MAX_WAITING:
-        message = f"{pool.limits.max_waiting} jobs of team {team} already wait in pool {pool.name}"
-        wait, hint = QUEUE_FULL_SECONDS, "cancel some, or submit again once some have started"
-    else:
-        most = pool.limits.max_submissions_per_minute
-        message = f"team {team} has submitted or changed {most} jobs of pool {pool.name} in this minute"
-        wait = _MINUTE_SECONDS - at.second
-        hint = f"try again in {wait} s"
-    error = FieldError(field=field, message=message, hint=hint, rule=limit.value)
-    return TooManyRequestsError(message, retry_after=wait, errors=[error])
-
-
-def most_reads(policy: Policy) -> int:
-    """Of one team in a minute; a read has no pool, so the most generous pool counts."""
-    limits = [pool.limits for pool in policy.pools] or [Limits()]
-    return max(one.max_reads_per_minute for one in limits)
-
-
-def too_many_reads(team: str, most: int, *, at: datetime) -> TooManyRequestsError:
-    message = f"team {team} has already read {most} times in this minute"
-    wait = _MINUTE_SECONDS - at.second
-    hint = f"try again in {wait} s, and ask less often: one list covers many jobs"
-    limit = TeamLimit.MAX_READS_PER_MINUTE.value
-    error = FieldError(field=f"pools.limits.{limit}", message=message, hint=hint, rule=limit)
-    return TooManyRequestsError(message, retry_after=wait, errors=[error])
 
 
 def is_same_submission(job: Job, submission: Submission) -> bool:
