@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from training.choices import Precision, Strategy
+from training.choices import OptimizerName, Precision, Strategy
 from training.config import TrainConfig
 from training.errors import DoesNotFitError
 from training.optimizers import local_part
@@ -28,6 +28,8 @@ _STATE = {Precision.FP32: 16, Precision.BF16: 16, Precision.BF16_PURE: 10}
 """Bytes a parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
 _FROZEN = {Precision.FP32: 4, Precision.BF16: 2, Precision.BF16_PURE: 2}
 """Of one beside which adapters are trained: the weight, as it is computed with."""
+_SMALLER = {OptimizerName.ADAMW_8BIT: 10, OptimizerName.MUON: 12}
+"""Likewise, with moments of a byte each, or one of four; what few parameters take more is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class State:
     """There is a GPU, so its memory and the host's are two things."""
     frozen: float = 0.0
     """The share of the whole that is not trained: of it there are weights alone."""
+    optimizer: OptimizerName = OptimizerName.ADAMW
 
     @classmethod
     def of(cls, model: nn.Module, config: TrainConfig, world: World) -> Self:
@@ -67,6 +70,7 @@ class State:
             offloaded=config.cpu_offload,
             on_gpu=world.device.type != "cpu",
             frozen=_share(parameters),
+            optimizer=config.optimizer,
         )
 
     @property
@@ -74,9 +78,10 @@ class State:
         return self.bytes_of(self.elements, self.precision)
 
     def bytes_of(self, elements: int, precision: Precision) -> int:
-        return math.ceil(
-            elements * (_STATE[precision] + self.frozen * (_FROZEN[precision] - _STATE[precision]))
-        )
+        trained = _STATE[precision]
+        if precision is not Precision.BF16_PURE:
+            trained = _SMALLER.get(self.optimizer, trained)
+        return math.ceil(elements * (trained + self.frozen * (_FROZEN[precision] - trained)))
 
 
 def _share(parameters: Iterable[nn.Parameter]) -> float:

@@ -22,7 +22,8 @@ estimator = PyTorch(
     hyperparameters={
         "preset": "llama2-70b",
         "init_from": "channel:weights",
-        "data": "s3://my-bucket/corpora/support-tickets",
+        "data": "s3://my-bucket/corpora/support-tickets/train",
+        "document_mask": True,
         "checkpoint_dir": "s3://my-bucket/checkpoints/tickets-70b",
         "batch_size": 64,
         "gradient_accumulation_steps": 2,

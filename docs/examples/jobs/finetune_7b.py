@@ -21,6 +21,9 @@ estimator = PyTorch(
         "preset": "llama2-7b",
         "init_from": "channel:weights",
         "data": "channel:corpus",
+        "document_mask": True,
+        "eval_data": "channel:validation",
+        "eval_every": 200,
         "batch_size": 32,
         "gradient_accumulation_steps": 4,
         "activation_checkpointing": "selective",
@@ -37,7 +40,10 @@ estimator = PyTorch(
 estimator.fit(
     {
         "weights": TrainingInput("s3://my-bucket/weights/llama-2-7b/", input_mode="FastFile"),
-        "corpus": TrainingInput("s3://my-bucket/corpora/support-tickets/", input_mode="FastFile"),
+        "corpus": TrainingInput("s3://my-bucket/corpora/support-tickets/train/", input_mode="FastFile"),
+        "validation": TrainingInput(
+            "s3://my-bucket/corpora/support-tickets/validation/", input_mode="FastFile"
+        ),
     },
     wait=False,
 )

@@ -33,6 +33,8 @@ estimator = PyTorch(
         "warmup_steps": 2000,
         "seed": 1,
         "log_every": 10,
+        "eval_data": "s3://my-bucket/corpora/pile/validation",
+        "eval_every": 1000,
     },
     metric_definitions=METRIC_DEFINITIONS,
     tags=[

@@ -99,7 +99,7 @@ def test_an_example_is_a_valid_job_that_fits_and_keeps_its_work(
     assert ("/status/" in request["CheckpointConfig"]["S3Uri"]) is (hosts > 1)
     assert config.checkpoint_dir.startswith("s3://") is (hosts > 1)
     channels = {one["ChannelName"] for one in request.get("InputDataConfig", ())}
-    places = (config.init_from, config.data)
+    places = (config.init_from, config.data, config.eval_data)
     assert {one.removeprefix("channel:") for one in places if one.startswith("channel:")} == channels
 
 

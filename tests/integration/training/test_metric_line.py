@@ -15,14 +15,14 @@ pytestmark = pytest.mark.thorough
 def test_T17_each_definition_finds_its_number_once_a_step_in_a_real_log(tmp_path: Path) -> None:
     records = tmp_path / "metrics.jsonl"
     job = Job.under(tmp_path, "--steps", "4", "--log_every", "2", "--metrics_file", str(records))
-    attempt = job.run("--checkpoint_every", "3")
+    attempt = job.run("--checkpoint_every", "3", "--eval_every", "2", "--eval_batches", "1")
     assert attempt.exit_code == 0, attempt.errors
 
     log = "\n".join(attempt.lines)
     counts = {one["Name"]: len(re.findall(one["Regex"], log)) for one in METRIC_DEFINITIONS}
     assert counts.pop("train:mfu") == 0  # a CPU has no peak to compare with
     assert counts == dict.fromkeys(counts, 2)
-    assert len(counts) == 14
+    assert len(counts) == 16
     assert len(METRIC_DEFINITIONS) <= 40
     assert all(len(one["Regex"]) <= 500 for one in METRIC_DEFINITIONS)
     assert log.isascii()

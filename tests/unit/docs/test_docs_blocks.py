@@ -58,6 +58,7 @@ CHECKED_BY = {
     "training/preemptible.py": "tests/integration/training/test_preemption_guide.py",
     "training/secret_by_name.py": "tests/integration/training/test_secret_guide.py",
     "training/sharded_loop.py": "tests/integration/training/test_guides.py",
+    "training/write_questions.py": "tests/integration/training/test_instructions_guide.py",
     "training/write_tokens.py": "tests/unit/docs/test_docs.py",
     "tutorial/": "tests/e2e/test_transcripts.py",
     "worlds/": "tests/unit/local/test_world_file.py",

@@ -11,6 +11,7 @@ import pytest
 import training
 from tests.markdown import blocks, text_of
 from tests.unit.training.data.corpora import written
+from tests.unit.training.data.small_tokenizers import made
 from training.config import TrainConfig
 from training.data.corpus import open_corpus
 from training.prepare import main
@@ -188,13 +189,16 @@ def test_the_commands_of_the_guide_work(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts/a.txt").write_text("ab" * 5000)
     np.arange(5000, dtype=np.uint16).tofile(tmp_path / "tokens.bin")
+    line = json.dumps({"prompt": "the fox? ", "response": "It jumps."}) + "\n"
+    (tmp_path / "questions.jsonl").write_text(20 * line)
+    made(tmp_path / "llama")
     lines = [
         line.split()
         for block in blocks(text_of("docs/training/data.md"), "bash")
         for line in block.text.replace("\\\n", " ").splitlines()
     ]
     prepares = [line[3:] for line in lines if line[:3] == ["python", "-m", "training.prepare"]]
-    assert [main(words) for words in prepares] == [0, 0, 0]
+    assert [main(words) for words in prepares] == [0] * 5
     trains = [line[2:] for line in lines if line[:2] == ["python", "training/train.py"]]
     configs = [TrainConfig.from_arguments(words, {}) for words in trains]
     assert [open_corpus(config, env={}).vocabulary for config in configs] == [256]

@@ -2,14 +2,14 @@ import json
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer
 
+from tests.unit.training.data.small_tokenizers import made
 from training.data.documents import DocumentFiles
 from training.data.tokenizer import FileTokenizer
 from training.errors import ConfigError, DataError
 from training.prepare import main
 
-_TEXTS = ["the quick brown fox jumps over the lazy dog", "Wie geht es dir? Gut, danke, und dir?"] * 20
 _CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] "
     "+ '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -20,30 +20,6 @@ _MESSAGES = [
     {"role": "user", "content": "Gut"},
     {"role": "assistant", "content": "danke"},
 ]
-
-
-def _made(folder: Path, *, llama: bool = False, template: str | None = None) -> Path:
-    """A small tokenizer: of bytes as GPT-2's and Qwen's, or with a token before each text as Llama's."""
-    tokenizer = Tokenizer(models.BPE(unk_token=None))
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<s>", "</s>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(_TEXTS, trainer)
-    if llama:
-        begin = tokenizer.token_to_id("<s>")
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single="<s> $A", special_tokens=[("<s>", begin)]
-        )
-    folder.mkdir(exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    told = {"eos_token": {"content": "</s>"}, "bos_token": "<s>", "chat_template": template}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    return folder
 
 
 def _trained(tokenizer: FileTokenizer, path: Path) -> tuple[str, str]:
@@ -62,19 +38,19 @@ def _line(folder: Path, line: object) -> Path:
 
 
 def test_a_text_is_what_the_library_makes_of_it_and_the_end(tmp_path: Path) -> None:
-    tokenizer = FileTokenizer(_made(tmp_path / "tokenizer", llama=True), end=None)
+    tokenizer = FileTokenizer(made(tmp_path / "tokenizer", llama=True), end=None)
     told = _trained(tokenizer, _line(tmp_path, {"text": "the quick fox"}))
     assert told == ("<s>the quick fox</s>", "<s>the quick fox</s>")
 
 
 def test_a_prompt_is_not_trained_and_neither_is_what_begins_it(tmp_path: Path) -> None:
-    tokenizer = FileTokenizer(_made(tmp_path / "tokenizer", llama=True), end=None)
+    tokenizer = FileTokenizer(made(tmp_path / "tokenizer", llama=True), end=None)
     told = _trained(tokenizer, _line(tmp_path, {"prompt": "Wie geht es dir?", "response": " Gut, é"}))
     assert told == ("<s>Wie geht es dir? Gut, é</s>", " Gut, é</s>")
 
 
 def test_messages_are_written_by_the_tokenizers_own_template(tmp_path: Path) -> None:
-    tokenizer = FileTokenizer(_made(tmp_path / "tokenizer", llama=True, template=_CHATML), end=None)
+    tokenizer = FileTokenizer(made(tmp_path / "tokenizer", llama=True, template=_CHATML), end=None)
     whole, trained = _trained(tokenizer, _line(tmp_path, {"messages": _MESSAGES}))
     assert whole == (
         "<|im_start|>user\nthe fox?<|im_end|>\n<|im_start|>assistant\njumps over<|im_end|>\n"
@@ -84,7 +60,7 @@ def test_messages_are_written_by_the_tokenizers_own_template(tmp_path: Path) -> 
 
 
 def test_without_a_template_the_simple_one_ends_each_answer(tmp_path: Path) -> None:
-    tokenizer = FileTokenizer(_made(tmp_path / "tokenizer", llama=True), end=None)
+    tokenizer = FileTokenizer(made(tmp_path / "tokenizer", llama=True), end=None)
     whole, trained = _trained(tokenizer, _line(tmp_path, {"messages": _MESSAGES}))
     assert whole.startswith("<s><|user|>\nthe fox?\n<|assistant|>\njumps over</s><|user|>\nGut\n")
     assert trained == "jumps over</s>danke</s>"
@@ -92,7 +68,7 @@ def test_without_a_template_the_simple_one_ends_each_answer(tmp_path: Path) -> N
 
 def test_a_template_that_rewrites_earlier_turns_is_refused_with_the_line(tmp_path: Path) -> None:
     shortens = "{% for message in messages %}{{ message['content'][:9 if loop.last else 2] }}{% endfor %}"
-    tokenizer = FileTokenizer(_made(tmp_path / "tokenizer", template=shortens), end=None)
+    tokenizer = FileTokenizer(made(tmp_path / "tokenizer", template=shortens), end=None)
     path = _line(tmp_path, {"messages": _MESSAGES})
     with pytest.raises(DataError, match=r"line 1: the chat_template writes message 2 otherwise"):
         list(DocumentFiles([path], tokenizer).documents())
@@ -102,13 +78,13 @@ def test_a_template_may_refuse_messages_and_may_not_reach_out(tmp_path: Path) ->
     refuses = "{{ raise_exception('roles must alternate') }}"
     escapes = "{{ messages.__class__.__mro__ }}"
     for template, problem in ((refuses, "roles must alternate"), (escapes, "unsafe")):
-        tokenizer = FileTokenizer(_made(tmp_path / "tokenizer", template=template), end=None)
+        tokenizer = FileTokenizer(made(tmp_path / "tokenizer", template=template), end=None)
         with pytest.raises(DataError, match=problem):
             list(DocumentFiles([_line(tmp_path, {"messages": _MESSAGES})], tokenizer).documents())
 
 
 def test_the_end_token_is_named_by_the_config_or_the_option(tmp_path: Path) -> None:
-    folder = _made(tmp_path / "tokenizer")
+    folder = made(tmp_path / "tokenizer")
     (folder / "tokenizer_config.json").unlink()
     with pytest.raises(ConfigError, match="--end-token must name the token that ends a document"):
         FileTokenizer(folder, end=None)
@@ -128,7 +104,7 @@ def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
 def test_prepare_writes_them_with_whole_documents_in_each_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = _made(tmp_path / "tokenizer", template=_CHATML)
+    folder = made(tmp_path / "tokenizer", template=_CHATML)
     lines = [{"messages": [{"role": "user", "content": f"the fox {n}"}, _MESSAGES[1]]} for n in range(40)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     command = [
@@ -152,7 +128,7 @@ def test_prepare_writes_them_with_whole_documents_in_each_part(
 @pytest.mark.parametrize("llama", [False, True])
 def test_messages_are_the_tokens_that_transformers_makes_of_them(tmp_path: Path, llama: bool) -> None:  # noqa: FBT001
     transformers = pytest.importorskip("transformers")
-    folder = _made(tmp_path / "tokenizer", llama=llama, template=_CHATML)
+    folder = made(tmp_path / "tokenizer", llama=llama, template=_CHATML)
     told = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**told, "eos_token": "</s>"}))
     theirs = transformers.PreTrainedTokenizerFast.from_pretrained(str(folder))
