@@ -73,13 +73,17 @@ def base_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def trained_part(model: nn.Module) -> nn.Module:
-    """What an optimizer steps and a checkpoint holds: the adapters, by their names; without any the model."""
-    if next(adapted_layers(model), None) is None:
+    """What an optimizer steps and a checkpoint holds: what is trained, by its names, each parameter once.
+
+    The model itself where that is all of it; else without what is frozen, and without a head that is the
+    embedding, which a checkpoint would hold twice.
+    """
+    trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    if len(trained) == sum(1 for _ in model.named_parameters(remove_duplicate=False)):
         return model
     found = nn.Module()
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            _place(found, name).register_parameter(name.rpartition(".")[2], parameter)
+    for name, parameter in trained.items():
+        _place(found, name).register_parameter(name.rpartition(".")[2], parameter)
     return found
 
 

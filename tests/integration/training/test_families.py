@@ -2,6 +2,7 @@
 
 import json
 import random
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.integration.training.attempts import Job
 from training.config import TrainConfig
 from training.interop.config_json import read_shape
 from training.interop.exporting import export_weights
@@ -153,6 +155,28 @@ def test_a_model_computes_here_and_there_the_same(name: str, tmp_path: Path) -> 
 def test_so_do_models_whose_fields_are_drawn_at_random(number: int, tmp_path: Path) -> None:
     family, said = list(_random_models())[number]
     _check(family, said, tmp_path, length=48)
+
+
+def test_a_model_of_a_config_json_resumes_to_the_last_bit_and_is_left_as_it_came(tmp_path: Path) -> None:
+    family, said = _MODELS["qwen 3 with biases and windows"]
+    _theirs(family, {**said, "tie_word_embeddings": True, "vocab_size": 256}).save_pretrained(
+        tmp_path / "base"
+    )
+    base = f"--model_config={tmp_path / 'base'} --init_from={tmp_path / 'base'}"
+    saved = "--checkpoint_every=2 --checkpoint_async=false"
+    told = f"{base} {saved} --precision=fp32 --steps=7 --batch_size=4 --seed=1".split()
+    whole, job = Job.under(tmp_path / "whole", *told), Job.under(tmp_path / "job", *told)
+    wanted = whole.run()
+    assert wanted.exit_code == 0, wanted.errors
+    killed = job.run_until(5, signal.SIGKILL, "--min_step_seconds=0.2")
+    resumed = job.run()
+    assert resumed.exit_code == 0, resumed.errors
+    assert min(resumed.losses) in {5, 7}  # the signal may come late
+    assert (killed.losses | resumed.losses).items() <= wanted.losses.items()
+    left = [(one.root / "model/model.safetensors").read_bytes() for one in (whole, job)]
+    assert left[0] == left[1]
+    ours = read_shape(job.root / "model", option="model_config")
+    assert ours == read_shape(tmp_path / "base", option="model_config")
 
 
 def test_many_files_have_an_index_that_transformers_follows(tmp_path: Path) -> None:

@@ -104,6 +104,13 @@ def test_without_adapters_the_model_is_what_is_trained() -> None:
     assert trained_part(model) is model
 
 
+def test_a_head_that_is_the_embedding_is_held_once() -> None:
+    model = Transformer(replace(_SHAPE, tied_head=True))
+    found = trained_part(model)
+    assert found.state_dict().keys() == model.state_dict().keys() - {"head.weight"}
+    assert dict(found.named_parameters())["embedding.weight"] is model.head.weight
+
+
 def _without(tensor: Tensor) -> int:
     """Operations of a token that the first block saves: its input needs no gradient."""
     return 2 * tensor.numel()
