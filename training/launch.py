@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import IntEnum
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,43 @@ def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
     return sorted(hosts, key=lambda host: (len(host), host))  # algo-2 before algo-10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cpu:
+    """One that this process may run on."""
+
+    number: int
+    core: str  # equal for the hardware threads of one core
+    node: int  # the memory that is near
+
+
+def host_cpus(system: Path = Path("/sys/devices/system")) -> list[Cpu]:
+    """As Linux tells it. Where it does not, each CPU is a core, and all memory is equally near."""
+
+    def text(path: Path, default: str) -> str:
+        return path.read_text().strip() if path.is_file() else default
+
+    spans = {int(one.name[4:]): text(one / "cpulist", "") for one in system.glob("node/node[0-9]*")}
+    ends = [(node, *part.split("-")) for node, one in spans.items() for part in one.split(",") if part]
+    near = {
+        cpu: node for node, first, *last in ends for cpu in range(int(first), int((last or [first])[0]) + 1)
+    }
+    cores = {cpu: system / f"cpu/cpu{cpu}/topology/thread_siblings_list" for cpu in os.sched_getaffinity(0)}
+    return [Cpu(number=cpu, core=text(path, str(cpu)), node=near.get(cpu, 0)) for cpu, path in cores.items()]
+
+
+def cpu_shares(cpus: Sequence[Cpu], ranks: str) -> list[list[int]]:
+    """The CPUs of each rank of a host without GPUs, one for each core: matrices gain nothing from the second.
+
+    ``ranks``: how many, or ``numa``: one for each node of memory. Neighbours come first, so that no rank has
+    cores of two nodes where that can be avoided.
+    """
+    firsts = {one.core: one for one in sorted(cpus, key=lambda one: -one.number)}
+    ordered = sorted(firsts.values(), key=lambda one: (one.node, one.number))
+    count = len({one.node for one in cpus}) if ranks == "numa" else int(ranks)
+    cuts = [len(ordered) * at // count for at in range(count + 1)]
+    return [[one.number for one in ordered[first:end]] for first, end in pairwise(cuts)]
+
+
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     """Of every worker; what the job's own environment says wins. No GROUP_RANK: this host does not train."""
     base = env.get("SAGEMAKER_BASE_DIR", "/opt/ml")
@@ -84,7 +122,11 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     hosts = training_hosts(resources, env.get("TRAINING_GROUP", ""))
     here, interface = resources.get("current_host", hosts[0]), resources.get("network_interface_name")
     gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
-    per_host = int(number(env, "NPROC_PER_NODE", gpus or 1))
+    by_node = env.get("NPROC_PER_NODE") == "numa" and not gpus
+    per_host = (
+        len(cpu_shares(host_cpus(), "numa")) if by_node else int(number(env, "NPROC_PER_NODE", gpus or 1))
+    )
+    cores = 0 if gpus else min(len(one) for one in cpu_shares(host_cpus(), str(per_host)))
     cache = env.get("SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY")
     mirrored = read_json(config / "checkpointconfig.json").get("LocalPath")
     ours = {
@@ -96,7 +138,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": interface,
         "GLOO_SOCKET_IFNAME": interface,  # else gloo looks up this host's name, which need not resolve
         "FI_EFA_USE_HUGE_PAGE": "0",  # and no other: efa-cheatsheet.md of AWS's awsome-distributed-training
-        "OMP_NUM_THREADS": "1",  # as torchrun: workers must not fight for cores
+        "OMP_NUM_THREADS": str(max(1, cores)),  # beside GPUs as torchrun: workers must not fight for cores
         "TORCHINDUCTOR_CACHE_DIR": cache and f"{cache}/torchinductor",
         "SM_INPUT_CONFIG_DIR": str(config),
         "SM_MODEL_DIR": f"{base}/model",
@@ -233,7 +275,17 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
     first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
     print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
     envs = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
-    return watch([Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs], stop, seconds)
+    workers = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs]
+    if env.get("NPROC_PER_NODE") == "numa":
+        keep_to_nodes(workers, host_cpus())
+    return watch(workers, stop, seconds)
+
+
+def keep_to_nodes(workers: Sequence[Worker], cpus: Sequence[Cpu]) -> None:
+    """Before they have touched any memory: it then is where their cores are."""
+    for worker, node in zip(workers, sorted({one.node for one in cpus}), strict=True):
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(worker.child.pid, {one.number for one in cpus if one.node == node})
 
 
 def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:

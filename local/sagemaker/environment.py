@@ -40,6 +40,7 @@ def container_environment(
         "PYTHONPATH": str(layout.packages),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": "1",  # a job has its host to itself on SageMaker; here jobs share one
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,

@@ -34,7 +34,7 @@ class Host:
     @classmethod
     def with_script(cls, base: Path, script: str, **env: str) -> "Host":
         """The script as train.py, and nothing beside it but the launcher."""
-        host = cls(base=base, env={"LAUNCH_STOP_SECONDS": "20", **env})
+        host = cls(base=base, env={"LAUNCH_STOP_SECONDS": "20", "OMP_NUM_THREADS": "1", **env})
         host.code.mkdir(parents=True)
         shutil.copy(PROGRAM / "launch.py", host.code)
         (host.code / "train.py").write_text(script)

@@ -9,11 +9,14 @@ from typing import Any, Self
 import pytest
 
 from training.launch import (
+    Cpu,
     End,
     LaunchError,
     Outcome,
     command,
+    cpu_shares,
     environment,
+    host_cpus,
     hyperparameters,
     settle,
     status,
@@ -310,3 +313,77 @@ def test_what_the_ends_of_the_ranks_mean(
 
 def test_exit_codes_are_those_that_the_guide_gives() -> None:
     assert {one.name: int(one) for one in End} == {"COMPLETED": 0, "FAILED": 1, "PREEMPTED": 143}
+
+
+def _host(nodes: int, cores: int, threads: int = 1) -> list[Cpu]:
+    """As Linux counts: first one hardware thread of each core, node by node, then the second ones."""
+    return [
+        Cpu(number=thread * nodes * cores + core, core=str(core), node=core // cores)
+        for thread in range(threads)
+        for core in range(nodes * cores)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "ranks", "shares"),
+    [
+        pytest.param(_host(1, 4), "1", [[0, 1, 2, 3]], id="a rank has all cores"),
+        pytest.param(_host(1, 2, threads=2), "1", [[0, 1]], id="one thread a core"),
+        pytest.param(_host(2, 2, threads=2), "numa", [[0, 1], [2, 3]], id="a rank a node"),
+        pytest.param(_host(1, 4), "numa", [[0, 1, 2, 3]], id="one node"),
+        pytest.param(_host(2, 2), "4", [[0], [1], [2], [3]], id="more ranks than nodes"),
+        pytest.param(_host(1, 3), "2", [[0], [1, 2]], id="what does not divide"),
+        pytest.param(_host(1, 1), "2", [[], [0]], id="more ranks than cores"),
+        pytest.param(
+            [
+                Cpu(number=4, core="4", node=1),
+                Cpu(number=5, core="5", node=0),
+                Cpu(number=6, core="6", node=1),
+            ],
+            "2",
+            [[5], [4, 6]],
+            id="neighbours stay together",
+        ),
+    ],
+)
+def test_the_cores_of_a_host_are_shared_among_its_ranks(
+    cpus: list[Cpu], ranks: str, shares: list[list[int]]
+) -> None:
+    assert cpu_shares(cpus, ranks) == shares
+
+
+def test_linux_is_asked_for_nodes_and_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, text in {
+        "node/node0/cpulist": "0-1,4\n",
+        "node/node1/cpulist": "2-3\n",
+        "cpu/cpu0/topology/thread_siblings_list": "0,4\n",
+        "cpu/cpu4/topology/thread_siblings_list": "0,4\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 2, 4})
+    assert host_cpus(tmp_path) == [
+        Cpu(number=0, core="0,4", node=0),
+        Cpu(number=2, core="2", node=1),
+        Cpu(number=4, core="0,4", node=0),
+    ]
+
+
+def test_a_host_that_says_nothing_has_a_core_for_each_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert cpu_shares(host_cpus(tmp_path), "numa") == [[0, 1]]
+
+
+def test_ranks_without_gpus_have_a_thread_for_each_of_their_cores(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.launch.host_cpus", lambda: _host(2, 4, threads=2))
+    found = {
+        ranks: (env["LOCAL_WORLD_SIZE"], env["OMP_NUM_THREADS"])
+        for ranks in ("1", "2", "numa", "16")
+        if (env := env_of(base, NPROC_PER_NODE=ranks))
+    }
+    assert found == {"1": ("1", "8"), "2": ("2", "4"), "numa": ("2", "4"), "16": ("16", "1")}
+    assert env_of(base, OMP_NUM_THREADS="3")["OMP_NUM_THREADS"] == "3"  # the job's own wins
