@@ -23,7 +23,7 @@ import torch
 from trainmaster_client.report import Report
 
 from training.agreement import Agreement, Decision
-from training.bench import OneBatch
+from training.bench.modes import OneBatch
 from training.choices import Precision
 from training.config import TrainConfig
 from training.goodput import Meter

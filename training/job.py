@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
@@ -109,21 +109,30 @@ def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
     return 0
 
 
-def empty_model(config: TrainConfig, world: World) -> Transformer:
-    """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank."""
+def empty_model(
+    config: TrainConfig, world: World, *, convert: Callable[[Transformer], None] | None = None
+) -> Transformer:
+    """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank.
+
+    ``convert`` changes the model before that, to matrices in float8 for one.
+    """
     with torch.device("meta"):
         model = Transformer(config.shape)
     if config.lora:
         adapt(model, config)
+    if convert is not None:
+        convert(model)
     shard(model, world=world, config=config)
     refuse_unless_it_fits(model, config, world)
     model.to_empty(device=weights_device(config, world))
     return model
 
 
-def make_model(config: TrainConfig, world: World) -> Transformer:
+def make_model(
+    config: TrainConfig, world: World, *, convert: Callable[[Transformer], None] | None = None
+) -> Transformer:
     """With its first weights, for what resumes from nothing."""
-    model = empty_model(config, world)
+    model = empty_model(config, world, convert=convert)
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
 

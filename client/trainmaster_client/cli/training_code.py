@@ -17,7 +17,7 @@ _LAUNCHER = Path("launch.py")
 _ADAPTER_PARTS = frozenset({"__init__", "adapters", "agreement", "preempt"})
 """Rooms and files that scripts of other libraries need beside the launcher."""
 
-_NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench.py"})
+_NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench"})
 """Tools of the checkout."""
 
 

@@ -5,7 +5,7 @@ from trainmaster_client.report import Report
 
 from tests.markdown import codes, text_of
 from tests.markdown import table as rows_of
-from training.bench import Measured, Mode, _read, check, table
+from training.bench.modes import Measured, Mode, _read, check, table
 from training.config import TrainConfig
 from training.metrics import Speed
 

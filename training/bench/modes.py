@@ -1,4 +1,4 @@
-"""`python -m training.bench`: how fast a model trains on this machine, eager and compiled.
+"""Modes of one model: how fast a model trains on this machine, eager and compiled.
 
 It times the program's own training step. The batch lies on the device, and the host waits for the device
 once a lap. A job does not need this module.
@@ -10,7 +10,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +28,7 @@ from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
 from training.metrics import Speed
+from training.model import Transformer
 from training.optim import make_optimizer
 from training.options import described, option, paired, read
 from training.preempt import StopRequest
@@ -127,8 +128,16 @@ def _read(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
     return TrainConfig.from_arguments([f"--{name}={text}" for name, text in rest.items()], {}), options
 
 
-def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mode) -> Measured:
-    trainer = _trainer(replace(config, compile=_COMPILE[mode]), world)
+def measured(
+    config: TrainConfig,
+    options: BenchOptions,
+    world: World,
+    mode: Mode,
+    *,
+    convert: Callable[[Transformer], None] | None = None,
+) -> Measured:
+    """``convert``: changes the model before it is sharded, to float8 for one."""
+    trainer = _trainer(replace(config, compile=_COMPILE[mode]), world, convert=convert)
     began = time.perf_counter()
     trainer.run(range(1, 2))
     first_loss = trainer.loss()  # waits for the device
@@ -147,12 +156,14 @@ def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mod
         memory_bytes=peak_memory_bytes(world.device),
     )
     del trainer
-    _forget(world.device)
+    forget(world.device)
     return found
 
 
-def _trainer(config: TrainConfig, world: World) -> Trainer:
-    model = make_model(config, world)
+def _trainer(
+    config: TrainConfig, world: World, *, convert: Callable[[Transformer], None] | None = None
+) -> Trainer:
+    model = make_model(config, world, convert=convert)
     share, length = config.batch_size // world.size, config.shape.sequence_length
     if share * world.size != config.batch_size:
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
@@ -180,7 +191,7 @@ def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, f
     return seconds / options.lap, cpu_seconds / options.lap
 
 
-def _forget(device: torch.device) -> None:
+def forget(device: torch.device) -> None:
     """What the next mode must not inherit."""
     torch.compiler.reset()
     gc.collect()
@@ -192,7 +203,7 @@ def _forget(device: torch.device) -> None:
 def facts(config: TrainConfig, world: World, found: Sequence[Measured]) -> dict[str, Any]:
     gauge = yardstick(config, world)
     return {
-        "device": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else _cpu(),
+        "device": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else cpu_name(),
         "ranks": world.size,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
@@ -218,7 +229,7 @@ def facts(config: TrainConfig, world: World, found: Sequence[Measured]) -> dict[
     }
 
 
-def _cpu() -> str:
+def cpu_name() -> str:
     """The processor's own name, where Linux tells it."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
@@ -272,7 +283,3 @@ def _check_floor(report: Report, config: TrainConfig, one: Measured) -> None:
     else:
         mfu = round(one.speed.mfu, 1)
         report.check(f"{one.mode}-mfu", expected=expected, actual=f"{mfu} %", ok=mfu >= floor)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
