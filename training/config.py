@@ -70,6 +70,9 @@ class TrainConfig:
     warmup_steps: int = option(10, "steps up to the peak", at_least=0)
     weight_decay: float = option(0.1, "of matrices; norms have none", at_least=0)
     grad_clip: float = option(1.0, "largest norm of all gradients", at_least=1e-3)
+    loss_chunk: int = option(
+        0, "tokens whose logits are made at a time, e.g. 8192; 0: those of a part at once", at_least=0
+    )
     z_loss: float = option(0.0, "weight of the squared log of the softmax's sum, e.g. 1e-4", at_least=0)
 
     # Evaluation.

@@ -11,7 +11,6 @@ from functools import partial
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.nn import functional as F
 
 from training.agreement import Agreement, Decision
 from training.checkpoint import Checkpointer, JobState, SaveTimer
@@ -21,6 +20,7 @@ from training.data.prefetch import BatchSource
 from training.errors import NotFiniteError
 from training.evaluation import Evaluation
 from training.goodput import Meter
+from training.loss import Chunks, token_terms
 from training.metrics import Event, Validation
 from training.model import Transformer
 from training.optim import clip, learning_rate, step_if_finite
@@ -85,6 +85,7 @@ class Trainer:
         """The last step trained."""
         self.reported_loss: float | None = None
         """The newest; None when the checkpoint was already of the last step."""
+        self._terms = token_terms(self.config)
         self._loss = torch.zeros((), dtype=torch.float64, device=self.world.device)
         self._grad_norm = torch.zeros((), device=self.world.device)
         self._first_bad = torch.zeros((), dtype=torch.int64, device=self.world.device)
@@ -113,9 +114,9 @@ class Trainer:
             losses = []
             for part in self._parts(step):
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
-                logits = self.model(part.inputs, part.documents)
+                outputs = self.model(part.inputs, part.documents, self._chunks(part))
                 self.agreement.begin(seconds_needed=partial(self._seconds_to_end, part))
-                loss, objective = self._local_loss(logits, part)
+                loss, objective = self._local_loss(outputs, part)
                 if self.agreement.settled().must_drop:
                     self.optimizer.zero_grad()
                     return self._leave(is_saved=step == steps.start)
@@ -180,20 +181,23 @@ class Trainer:
         dist.all_reduce(count)
         return count.clamp(min=1)
 
-    def _local_loss(self, logits: Tensor, part: Part) -> tuple[Tensor, Tensor]:
+    def _chunks(self, part: Part) -> Chunks | None:
+        """Of the part's logits; None: they are made all at once."""
+        if not self.config.loss_chunk:
+            return None
+        return Chunks(tokens=self.config.loss_chunk, targets=part.targets, terms=self._terms)
+
+    def _local_loss(self, outputs: Tensor, part: Part) -> tuple[Tensor, Tensor]:
         """This rank's part of the mean over what is trained on all ranks, so parts and gradients just add up.
 
-        The loss as it is reported, and what is minimised: with ``z_loss`` the logits are kept from drifting
-        away (PaLM, arXiv 2204.02311, section 5).
+        The loss as it is reported, and what is minimised: with ``z_loss`` more than that. ``outputs``:
+        logits, or the terms that they came to chunk by chunk.
         """
-        logits, targets = logits.float().flatten(0, 1), part.targets.flatten()
-        losses = F.cross_entropy(logits, targets, reduction="none", ignore_index=IGNORED)
+        if not self.config.loss_chunk:
+            outputs = self._terms(outputs.flatten(0, 1), part.targets.flatten())
         # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
-        loss = losses.sum(dtype=torch.float64) / part.tokens
-        if not self.config.z_loss:
-            return loss, loss
-        squares = logits.logsumexp(-1).square() * (targets != IGNORED)
-        return loss, loss + self.config.z_loss * squares.sum(dtype=torch.float64) / part.tokens
+        loss, *squares = (terms.sum(dtype=torch.float64) / part.tokens for terms in outputs.unbind(dim=1))
+        return loss, loss + self.config.z_loss * squares[0] if squares else loss
 
     def _update(self, step: int, losses: list[Tensor]) -> None:
         """A step whose gradients are not finite is not made, and noted; the host hears of it in ``check``."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
+from training.loss import Chunks, Head
 from training.model_config import Lora, ModelShape, Rope, RopeKind
 
 Mask: TypeAlias = Tensor | BlockMask | None
@@ -191,12 +192,14 @@ class Transformer(nn.Module):
         # A dictionary, not a list: names stay when a part of the blocks is taken out.
         self.blocks = nn.ModuleDict({str(layer): Block(shape) for layer in range(shape.layers)})
         self.norm = nn.RMSNorm(shape.width, eps=shape.norm_epsilon)
-        self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        self.head = Head(shape.width, shape.vocabulary, bias=False)
         if shape.tied_head:
             self.head.weight = self.embedding.weight
 
-    def forward(self, tokens: Tensor, documents: Tensor | None = None) -> Tensor:
-        """Logits of shape (batch, length, vocabulary).
+    def forward(
+        self, tokens: Tensor, documents: Tensor | None = None, chunks: Chunks | None = None
+    ) -> Tensor:
+        """Logits of shape (batch, length, vocabulary); with ``chunks`` the terms of the loss, of each token.
 
         With ``documents``, a number for each token, attention stays inside a document and positions begin
         anew in each.
@@ -210,7 +213,7 @@ class Transformer(nn.Module):
         x = self.embedding(tokens)
         for layer, block in self.blocks.items():
             x = block(x, cosines, sines, masks[self.shape.window_of(int(layer))])
-        return self.head(self.norm(x))  # type: ignore[no-any-return]
+        return self.head(self.norm(x), chunks)  # type: ignore[no-any-return]
 
 
 def flops_per_token(shape: ModelShape, lora: Lora | None = None) -> int:

@@ -149,7 +149,7 @@ def batch_for(case: Case, records: Mapping[str, Record]) -> int | None:
 _ON_GPU = {"preset": "llama-1b", "sequence-length": "4096", "batch-size": "8", "lr": "3e-4"}
 _ON_CPU = {"preset": "tiny", "sequence-length": "256", "batch-size": "4", "lr": "3e-4"}
 _SHORT = {"warm-up": "1", "lap": "2", "laps": "3"}
-_CHUNK: dict[str, str] = {}
+_CHUNK = {"loss-chunk": "8192"}
 _COMPILED = {"modes": "compiled"}
 _EAGER = {"modes": "eager"}
 
@@ -186,7 +186,7 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
         _cpu("device", Kind.DEVICE),
         search,
         _cpu("eager", Kind.STEPS, _EAGER),
-        _cpu("eager-chunked-loss", Kind.STEPS, _EAGER, _CHUNK),
+        _cpu("eager-chunked-loss", Kind.STEPS, _EAGER, {"loss-chunk": "512"}),
         _cpu("compiled", Kind.STEPS, _COMPILED),
         replace(_cpu("compiled-float8", Kind.STEPS, _COMPILED), is_float8=True),
         _cpu("checkpoint", Kind.CHECKPOINT),
