@@ -92,11 +92,11 @@ def host_cpus(system: Path = Path("/sys/devices/system")) -> list[Cpu]:
     def text(path: Path, default: str) -> str:
         return path.read_text().strip() if path.is_file() else default
 
-    spans = {int(one.name[4:]): text(one / "cpulist", "") for one in system.glob("node/node[0-9]*")}
-    ends = [(node, *part.split("-")) for node, one in spans.items() for part in one.split(",") if part]
-    near = {
-        cpu: node for node, first, *last in ends for cpu in range(int(first), int((last or [first])[0]) + 1)
-    }
+    near = dict[int, int]()
+    for place in system.glob("node/node[0-9]*"):
+        for span in filter(None, text(place / "cpulist", "").split(",")):
+            first, _, last = span.partition("-")
+            near |= dict.fromkeys(range(int(first), int(last or first) + 1), int(place.name[4:]))
     cores = {cpu: system / f"cpu/cpu{cpu}/topology/thread_siblings_list" for cpu in os.sched_getaffinity(0)}
     return [Cpu(number=cpu, core=text(path, str(cpu)), node=near.get(cpu, 0)) for cpu, path in cores.items()]
 

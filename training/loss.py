@@ -60,11 +60,8 @@ class Head(nn.Linear):
         def terms(some: Tensor, targets: Tensor) -> Tensor:
             return chunks.terms(F.linear(some, self.weight), targets)
 
-        parts = zip(
-            hidden.flatten(0, 1).split(chunks.tokens),
-            chunks.targets.flatten().split(chunks.tokens),
-            strict=True,
-        )
+        flat = (hidden.flatten(0, 1), chunks.targets.flatten())
+        parts = zip(*(torch.split(one, chunks.tokens) for one in flat), strict=True)
         return torch.cat(
             [checkpoint(terms, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
         )

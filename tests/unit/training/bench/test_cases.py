@@ -44,7 +44,7 @@ def test_whatever_does_not_end_well_does_not_fit(state: State) -> None:
 
 def test_what_is_settled_is_not_run_again() -> None:
     cases = [Case(id=state, kind=Kind.STEPS, needs=1, limit=1) for state in State]
-    records = {state: Record(id=state, state=state) for state in State}
+    records = {str(state): Record(id=state, state=state) for state in State}
     assert [case.id for case in unsettled(cases, records)] == ["no-time-left", "running"]
     assert unsettled(cases, {}) == cases
 
