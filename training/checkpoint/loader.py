@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from torch import nn
 from torch.distributed.checkpoint.api import CheckpointException
@@ -9,7 +10,7 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.hashes import Seconds, digest_of, has_hashes, timed, verified_index
+from training.checkpoint.hashes import Seconds, has_hashes, timed, verified_index
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
 from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.saver import described, failures_of
@@ -147,7 +148,7 @@ class Loader:
             return ""
         file, size = next(iter(one.manifest.files.items()))
         name = f"{one.name}/{file if size <= _HASHED_BYTES else MANIFEST}"
-        return f"file={name} sha256={digest_of(self.store.read(name) or b'')}"
+        return f"file={name} sha256={sha256(self.store.read(name) or b'').hexdigest()}"
 
     def _tell(self, line: str) -> None:
         if self.ranks.rank == 0:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 MANIFEST = "manifest.json"
-ALGORITHM = "sha256"
-"""Of the hashes: in hardware on the CPUs of SageMaker's GPU instances, and it lets other threads run."""
+ALGORITHM = "multilinear64-sha256"
+"""Of the hashes: ``hashes.py`` says what it is."""
 INDEX, INDEX_COPY = ".metadata", "metadata"
 """Torch's index of the shards, a pickle, and its copy; the manifest lists the copy."""
 

@@ -167,7 +167,7 @@ def _without_hashes(checkpoint: Path, replaced: dict[str, bytes] | None = None) 
     index = pickle.loads(index_file.read_bytes())
     content = shard.read_bytes()
     for item, place in index.storage_data.items():
-        del place.sha256
+        del place.hash
         for start, code in (replaced or {}).items():
             if item.fqn.startswith(start):
                 place.offset, place.length = len(content), len(code)
@@ -219,6 +219,6 @@ def test_a_directory_is_verified_without_the_job(tmp_path: Path, capsys: pytest.
     spoil(tmp_path / "step-00000005", Spoiling.GARBAGE, random.Random(1))
     assert main([str(tmp_path)]) == 1
     newest, before = capsys.readouterr().out.splitlines()[-2:]
-    assert newest == f"{_NEWEST}  whole, by the sha256 of every item"
+    assert newest == f"{_NEWEST}  whole, by the multilinear64-sha256 of every item"
     assert before.startswith("step-00000005  torn: __0_0.distcp is damaged: ")
     assert names_in(tmp_path) == ["status.json", "step-00000005", _NEWEST]
