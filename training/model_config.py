@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 
 class Family(StrEnum):
@@ -120,9 +121,25 @@ class ModelShape:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same model, whatever length it is trained with."""
-        told = {**asdict(self), "sequence_length": 0}
+        """The same for the same model, whatever length it is trained with.
+
+        What is as usual does not count: a field that comes later must not make checkpoints another model's.
+        """
+        told = _unusual(self)
+        told.pop("sequence_length")
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _unusual(value: Any) -> dict[str, object]:  # noqa: ANN401  a dataclass
+    """The fields that are not as they are unless somebody says otherwise."""
+    found: dict[str, object] = {}
+    for one in fields(value):
+        content = getattr(value, one.name)
+        if one.name == "rope":
+            content = _unusual(content)
+        if content not in (one.default, {}):
+            found[one.name] = content
+    return found
 
 
 def _llama(layers: int, width: int, heads: int, hidden: int, *, kv_heads: int | None = None) -> ModelShape:

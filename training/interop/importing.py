@@ -107,7 +107,11 @@ def _check_config(shape: ModelShape, directory: Path) -> None:
             f"the weights in {directory} are of no model that is trained here: {told}"
         ) from error
     if found := differences(theirs, shape):
-        raise WeightsError(f"the weights in {directory} are of another model: {'; '.join(found)}")
+        told = "; ".join(found)
+        raise WeightsError(
+            f"the weights in {directory} are of another model: {told}; "
+            "to train that one, set model_config to it"
+        )
 
 
 def _files(directory: Path) -> list[Path]:

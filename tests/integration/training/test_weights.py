@@ -181,7 +181,8 @@ def test_weights_of_equal_shapes_but_other_heads_are_refused(tmp_path: Path) -> 
     config = json.loads((tmp_path / "config.json").read_bytes())
     (tmp_path / "config.json").write_text(json.dumps({**config, "num_attention_heads": 8}))
     assert _refused(tmp_path) == (
-        f"the weights in {tmp_path} are of another model: num_attention_heads is 8, the model has 4"
+        f"the weights in {tmp_path} are of another model: num_attention_heads is 8, the model has 4; "
+        "to train that one, set model_config to it"
     )
 
 
