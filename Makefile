@@ -13,7 +13,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training first-ten-minutes release test test-long test-thorough test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training first-ten-minutes release test test-long test-thorough test-torch test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -63,6 +63,19 @@ test-thorough: setup $(AXE) ## every crash, race and stop, twins of their own: w
 
 test-long: setup $(AXE) ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m "long or thorough"
+
+TORCH_VERSION ?= 2.9.1
+TORCH_TESTS := $(addprefix tests/integration/training/,test_loop.py test_long_steps.py test_preemption.py test_resume.py checkpoint)
+
+test-torch: .venv-torch/$(TORCH_VERSION) ## steps, stops, checkpoints and resumes of the training program with another PyTorch (TORCH_VERSION=2.9.1); 5 GB, minutes
+	.venv-torch/bin/python -m pytest -k "not no_shard" $(TORCH_TESTS)
+
+.venv-torch/%: requirements.lock
+	$(PYTHON) -m venv --clear .venv-torch
+	$(subst .venv,.venv-torch,$(PIP)) --require-hashes --no-deps -r requirements.lock
+	$(subst .venv,.venv-torch,$(PIP)) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==$*
+	$(subst .venv,.venv-torch,$(PIP)) --no-deps --no-build-isolation --editable .
+	touch $@
 
 test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its own (1 GB), on the twin; minutes
 	.venv-v3/bin/python -m pip check

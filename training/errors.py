@@ -4,6 +4,7 @@ No torch here: bad options fail in no time.
 
 * TrainingError
   + ConfigError              the hyperparameters are wrong; all that is wrong with them at once
+  + UnsupportedTorchError    the installed torch is too old, or lacks what an option needs
   + DoesNotFitError          the model's state is larger than the memory there is
   + MissingPackageError      an option needs a package that is not installed
   + CheckpointMismatchError  the newest checkpoint is of another training
@@ -38,6 +39,13 @@ class ConfigError(TrainingError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("hyperparameters: " + "; ".join(problems))
         self.problems = tuple(problems)
+
+
+class UnsupportedTorchError(TrainingError):
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(
+            "; ".join(problems) + ": choose another image, see docs/training/README.md#versions-of-pytorch"
+        )
 
 
 class DoesNotFitError(TrainingError):

@@ -29,12 +29,14 @@ def main(arguments: Sequence[str]) -> int:
     from training.config import TrainConfig, debug_variables, describe_options  # noqa: PLC0415
     from training.errors import report_failure  # noqa: PLC0415
     from training.preempt import StopRequest  # noqa: PLC0415
+    from training.torch_version import refuse_unsupported_torch  # noqa: PLC0415
 
     if "--help" in arguments:
         print(describe_options())
         return 0
     try:
         config = TrainConfig.from_arguments(arguments, os.environ)
+        refuse_unsupported_torch(config)
         # Jobs that share a machine must not fight for its cores. Read when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.update(debug_variables(config.debug, os.environ))

@@ -125,6 +125,11 @@ class HashingWriter(FileSystemWriter):
             setattr(one.storage_data, _FIELD, taken.hashers[one.index].hexdigest())
         return written
 
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        super().finish(metadata, results)
+        # Before 2.12 torch writes the places into a copy, and the save returns an index without them.
+        metadata.storage_data = {one.index: one.storage_data for written in results for one in written}
+
 
 class _HashingTransforms(_StorageWriterTransforms):
     def __init__(self) -> None:
