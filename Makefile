@@ -68,7 +68,7 @@ TORCH_VERSION ?= 2.9.1
 TORCH_TESTS := $(addprefix tests/integration/training/,test_loop.py test_long_steps.py test_preemption.py test_resume.py checkpoint)
 
 test-torch: .venv-torch/$(TORCH_VERSION) ## steps, stops, checkpoints and resumes of the training program with another PyTorch (TORCH_VERSION=2.9.1); 5 GB, minutes
-	.venv-torch/bin/python -m pytest -k "not no_shard" $(TORCH_TESTS)
+	.venv-torch/bin/python -m pytest -W default -k "not no_shard" $(TORCH_TESTS)  # torch warns of its own past
 
 .venv-torch/%: requirements.lock
 	$(PYTHON) -m venv --clear .venv-torch
