@@ -11,12 +11,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
-from torch.nn import functional as F
 
 from training.config import TrainConfig
 from training.data.batches import IGNORED, Batch, batch_of
 from training.data.corpus import Corpus
 from training.data.prefetch import prefetched
+from training.loss import Chunks, cross_entropy
 from training.metrics import Validation
 from training.model import Transformer
 from training.world import World
@@ -58,7 +58,8 @@ class Evaluation:
     """Every rank makes one and calls alike."""
 
     def __init__(self, config: TrainConfig, *, world: World, model: Transformer, corpus: Corpus) -> None:
-        self._world, self._model, self._depth = world, model, config.prefetch_batches
+        self._world, self._model = world, model
+        self._depth, self._chunk = config.prefetch_batches, config.loss_chunk
         wanted = config.eval_batches * config.batch_size
         there = wanted if corpus.sequences is None else corpus.sequences
         self._batches = ValidationBatches(
@@ -95,8 +96,9 @@ class Evaluation:
     @torch.no_grad()
     def _add(self, batch: Batch) -> None:
         inputs, targets, *documents = (one.to(self._world.device, non_blocking=True) for one in batch)
-        logits = self._model(inputs, *documents).float().flatten(0, 1)
-        losses = F.cross_entropy(logits, targets.flatten(), reduction="none", ignore_index=IGNORED)
+        chunks = Chunks(tokens=self._chunk, targets=targets, terms=cross_entropy) if self._chunk else None
+        outputs = self._model(inputs, documents[0] if documents else None, chunks)
+        losses = outputs if chunks else cross_entropy(outputs.flatten(0, 1), targets.flatten())
         counted = (targets != IGNORED).sum(dtype=torch.float64)
         self._sums += torch.stack([losses.sum(dtype=torch.float64), counted])
 

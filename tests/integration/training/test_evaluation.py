@@ -96,9 +96,10 @@ def test_with_or_without_evaluation_the_losses_and_the_checkpoint_are_the_same(
 @pytest.mark.thorough
 def test_losses_and_validation_do_not_depend_on_ranks_and_parts(corpus: Path, tmp_path: Path) -> None:
     found = []
-    for ranks, parts in ((1, 1), (2, 1), (2, 2)):
-        root = tmp_path / f"{ranks}-{parts}"
-        options = _options(corpus, root, *_evaluated(corpus), f"--gradient_accumulation_steps={parts}")
+    for ranks, parts, chunk in ((1, 1, 0), (2, 1, 0), (2, 2, 0), (1, 1, 50)):
+        root = tmp_path / f"{ranks}-{parts}-{chunk}"
+        cut = (f"--gradient_accumulation_steps={parts}", f"--loss_chunk={chunk}")
+        options = _options(corpus, root, *_evaluated(corpus), *cut)
         assert in_world(ranks, _run, options) == [0] * ranks
         found.append([*(float.fromhex(one) for one in _losses(root)), _validation(root)])
     for other in found[1:]:

@@ -193,3 +193,17 @@ def test_what_the_job_sets_itself_is_left_alone() -> None:
     found = debug_variables(DebugLevel.DETAIL, {"TORCH_CPP_LOG_LEVEL": "WARNING"})
     assert found["TORCH_DISTRIBUTED_DEBUG"] == "DETAIL"
     assert "TORCH_CPP_LOG_LEVEL" not in found
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--eval_data", "channel:validation"), "eval_data needs eval_every"),
+        (("--eval_every", "5", "--data", "channel:train"), "eval_every needs eval_data"),
+        (("--eval_every", "5", "--eval_batches", "0"), "eval_batches 0 needs eval_data of shards"),
+        (("--document_mask", "true"), "document_mask needs data of shards"),
+    ],
+)
+def test_an_evaluation_and_its_data_belong_together(options: tuple[str, ...], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        TrainConfig.from_arguments(options, {})

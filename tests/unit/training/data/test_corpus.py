@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.training.data.corpora import written
+from tests.unit.training.data.corpora import written, written_documents
 from training.config import TrainConfig
-from training.data.corpus import SyntheticLanguage, open_corpus
+from training.data.corpus import SyntheticLanguage, open_corpus, open_validation
 from training.errors import ConfigError, DataError
 
 
@@ -116,3 +116,30 @@ def test_a_step_must_not_need_more_sequences_than_there_are(tmp_path: Path) -> N
     written(tmp_path, range(100))
     expected = "it has 9 sequences of 10 tokens, a step needs batch_size 12"
     assert expected in _refused(tmp_path, "--batch-size", "12")
+
+
+def test_a_packed_corpus_has_one_sequence_length(tmp_path: Path) -> None:
+    written_documents(tmp_path, [([1] * 20, "1" * 20)] * 8, packed=20)
+    assert (
+        "it is packed into sequences of 20 tokens, sequence_length is 10; set sequence_length 20"
+        in _refused(tmp_path)
+    )
+    assert open_corpus(_config(tmp_path, "--sequence-length", "20"), env={}).sequences == 8
+
+
+def test_document_masks_need_a_corpus_that_says_where_documents_begin(tmp_path: Path) -> None:
+    written(tmp_path, range(100))
+    assert "it does not say where documents begin" in _refused(tmp_path, "--document-mask", "true")
+
+
+def test_evaluation_data_may_be_small_and_its_option_is_named(tmp_path: Path) -> None:
+    written(tmp_path, range(25))
+    options = ("--eval-every", "5", "--eval-data")
+    held_out = open_validation(_config("synthetic", *options, str(tmp_path)), env={})
+    assert held_out is not None
+    assert held_out.sequences == 2
+    with pytest.raises(
+        ConfigError, match="eval_data names channel 'validation', but the job has no channels"
+    ):
+        open_validation(_config("synthetic", *options, "channel:validation"), env={})
+    assert open_validation(_config("synthetic"), env={}) is None
