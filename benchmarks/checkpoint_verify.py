@@ -21,7 +21,8 @@ from torch.optim import AdamW
 from trainmaster_client.report import Report
 
 from training.checkpoint import Checkpointer, LocalStore, shards
-from training.checkpoint.hashes import Seconds, VerifyingReader, read_index
+from training.checkpoint.hashes import Seconds, VerifyingReader
+from training.checkpoint.index import read_index
 from training.checkpoint.manifest import INDEX_COPY
 from training.checkpoint.store import name_of
 

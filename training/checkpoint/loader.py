@@ -10,7 +10,8 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.hashes import Seconds, has_hashes, timed, verified_index
+from training.checkpoint.hashes import Seconds, has_hashes, timed
+from training.checkpoint.index import verified_index
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
 from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.saver import described, failures_of

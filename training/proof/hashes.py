@@ -11,7 +11,8 @@ from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 
-from training.checkpoint.hashes import DamagedError, VerifyingReader, verified_index
+from training.checkpoint.hashes import DamagedError, VerifyingReader
+from training.checkpoint.index import verified_index
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
 
 PARTS = {"params": "model.", "optimizer": "optimizer."}
