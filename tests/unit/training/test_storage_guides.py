@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tests.markdown import ROOT, blocks, text_of
 from training.checkpoint.s3_errors import Place, S3RequestError, explained
 from training.config import TrainConfig
+from training.interop.layout import config_of
+from training.model_config import PRESETS
 
 _S3 = text_of("docs/training/s3.md")
 _WEIGHTS = text_of("docs/training/weights.md")
@@ -23,10 +26,13 @@ def _hyperparameters(text: str) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("guide", [_S3, _WEIGHTS], ids=["s3", "weights"])
-def test_the_hyperparameters_shown_are_options(guide: str) -> None:
+def test_the_hyperparameters_shown_are_options(guide: str, tmp_path: Path) -> None:
     (shown,) = _hyperparameters(guide)
+    shape = PRESETS["llama2-7b"]
+    (tmp_path / "config.json").write_text(json.dumps(config_of(shape, dtype="float32")))
     words = [word for name, value in shown.items() for word in (f"--{name}", str(value))]
-    config = TrainConfig.from_arguments(words, {})
+    config = TrainConfig.from_arguments(words, {"SM_CHANNEL_WEIGHTS": str(tmp_path)})
+    assert config.shape.layers == shape.layers or "model_config" not in shown
     assert all(getattr(config, name) == value for name, value in shown.items())
 
 
