@@ -233,7 +233,7 @@ def data(config: TrainConfig) -> dict[str, Any]:
         text.mkdir()
         (text / "all.txt").write_bytes(bytes(range(32, 96)) * (_TEXT_BYTES // 64))
         began = time.perf_counter()
-        assert prepare.main([str(text), "--output", str(shards)]) == 0
+        assert prepare.main(["--input", str(text), "--output", str(shards)]) == 0
         prepared = time.perf_counter() - began
         config = replace(config, data=str(shards))
         batches = Batches(

@@ -1,9 +1,13 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from training.bench.cases import Case, Kind, State
+from training.bench.suite import in_a_process
 
 pytestmark = pytest.mark.thorough
 
@@ -41,3 +45,25 @@ def test_wrong_options_are_told_at_once() -> None:
         2,
         "error: hyperparameters: modes must be eager, compiled or both, not 'fast'\n",
     )
+
+
+def test_cases_that_fail_in_a_process_of_their_own_say_how() -> None:
+    small = {"preset": "tiny", "sequence-length": "128", "batch-size": "2", "lr": "3e-4", "modes": "eager"}
+    small |= {"warm-up": "1", "lap": "1", "laps": "1"}
+    steps = Case(id="eager", kind=Kind.STEPS, options=small, needs=1, limit=100)
+    states = {
+        "learns": in_a_process(steps.task(), 100),
+        "slow": in_a_process(steps.task(), 0.5),
+        "large": in_a_process(replace(steps, kind=Kind.BATCH, memory_gib=0.4).task(4096), 100),
+        "wrong": in_a_process(steps.task() | {"options": small | {"preset": "none"}}, 100),
+        "float8": in_a_process(replace(steps, is_float8=True).task(), 100),
+    }
+    assert {name: one.state for name, one in states.items()} == {
+        "learns": State.OK,
+        "slow": State.TIME_LIMIT,
+        "large": State.OUT_OF_MEMORY,
+        "wrong": State.FAILED,
+        "float8": State.SKIPPED,
+    }
+    assert states["learns"].result["tok_s"] > 0
+    assert states["wrong"].reason.startswith("ConfigError: hyperparameters: preset must be one of")
