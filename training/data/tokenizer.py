@@ -25,7 +25,7 @@ class FileTokenizer:
         end: The token that ends a document, as text; None: the ``eos_token`` of tokenizer_config.json.
 
     Raises:
-        MissingPackageError: The library is not installed.
+        MissingPackageError: The library, or that for chat templates, is not installed.
         DataError: The files are not there or cannot be read.
         ConfigError: There is no end token.
     """
@@ -95,6 +95,8 @@ class FileTokenizer:
         return int(number)
 
     def _template(self, source: str | None, special: Mapping[str, str]) -> Template | None:
+        if source is not None and find_spec("jinja2") is None:
+            raise MissingPackageError(what="chat templates", packages=["jinja2"])
         try:
             return None if source is None else jinja_template(source, variables=special)
         except ValueError as error:
