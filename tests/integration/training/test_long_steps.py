@@ -62,14 +62,14 @@ def _attempt(
     config = TrainConfig.from_arguments([f"--{name}={value}" for name, value in texts.items()], {})
     clock = Clock(signal_at)
     part = step / config.gradient_accumulation_steps
-    make_model, save_within = job.make_model, Checkpointer.save_within
+    empty_model, save_within = job.empty_model, Checkpointer.save_within
 
     def passes(_model: nn.Module, _inputs: Any, logits: Tensor) -> None:
         clock.spend(part * _FORWARD)
         logits.register_hook(lambda _: clock.spend(part * (1 - _FORWARD)))
 
-    def make_slow_model(config: TrainConfig, world: World) -> nn.Module:
-        model = make_model(config, world)
+    def empty_slow_model(config: TrainConfig, world: World) -> nn.Module:
+        model = empty_model(config, world)
         model.register_forward_hook(passes)
         return model
 
@@ -80,7 +80,7 @@ def _attempt(
         return save_within(self, number, 1e6, **keywords)
 
     with pytest.MonkeyPatch.context() as patch, StopRequest(clock=clock) as stop:
-        patch.setattr(job, "make_model", make_slow_model)
+        patch.setattr(job, "empty_model", empty_slow_model)
         patch.setattr(job, "Meter", partial(Meter, clock=clock))
         patch.setattr(Checkpointer, "save_within", save_slowly)
         patch.setattr(Checkpointer, "seconds_to_save", lambda _: save)
