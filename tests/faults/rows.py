@@ -14,7 +14,7 @@ class Row:
     """Why this version need not have a test of it yet."""
 
 
-_NOT_DUE = dict.fromkeys("M", "not built yet")
+_NOT_DUE: dict[str, str] = {}
 """Why the rows of a group need not have tests yet."""
 _LIST = Path(__file__).with_name("rows.txt")
 _ROW = re.compile(r"^([A-Z][0-9]+b?) +(.*?)\n  = (.*?)(?=\n+[A-Z][0-9]|\n*\Z)", re.MULTILINE | re.DOTALL)
