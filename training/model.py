@@ -146,7 +146,7 @@ class Attention(nn.Module):
             self.query_norm: nn.Module = nn.RMSNorm(shape.head_width, eps=shape.norm_epsilon)
             self.key_norm: nn.Module = nn.RMSNorm(shape.head_width, eps=shape.norm_epsilon)
         else:
-            self.query_norm = self.key_norm = nn.Identity()
+            self.query_norm, self.key_norm = nn.Identity(), nn.Identity()
 
     def forward(self, x: Tensor, cosines: Tensor, sines: Tensor, mask: Mask = None) -> Tensor:
         query = rotate(self.query_norm(self._heads(self.query(x))), cosines, sines)

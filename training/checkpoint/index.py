@@ -57,7 +57,15 @@ class _IndexReader(pickle.Unpickler):
         return found
 
 
+def _member(of: object, name: str) -> object:
+    """Python 3.11 before 3.11.4 pickles a member of an enumeration as an attribute of it."""
+    if of is not torch_index._MEM_FORMAT_ENCODING or name not in of.__members__:  # noqa: SLF001  the index has it
+        raise DamagedError(f"the index takes {name} of {of!r}, which is not run")
+    return of[name]
+
+
 _KNOWN: dict[tuple[str, str], Any] = {
+    ("builtins", "getattr"): _member,
     ("torch", "Size"): torch.Size,
     ("torch.serialization", "_get_layout"): torch.serialization._get_layout,  # noqa: SLF001  the index has it
     ("torch.distributed.checkpoint.filesystem", "_StorageInfo"): _StorageInfo,

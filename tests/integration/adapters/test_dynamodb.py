@@ -194,6 +194,7 @@ def test_as_many_victims_as_are_asked_at_a_time_are_one_transaction(table: Table
     assert {one.state for one in table.snapshot().running} == {S.PREEMPTING}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("depth", [3, 100])
 def test_a_pass_reads_the_same_however_deep_the_queue_is(table: Table, depth: int) -> None:
     for number in range(depth):

@@ -77,6 +77,7 @@ def test_they_are_looked_at_and_listed_before_they_are_in_order(table: Table) ->
     assert table.reader.queue_length("main") == 43
 
 
+@pytest.mark.thorough
 def test_they_come_into_order_as_if_they_had_been_submitted_now(table: Table) -> None:
     queue(table)
     before = in_order(table)
@@ -89,6 +90,7 @@ def test_they_come_into_order_as_if_they_had_been_submitted_now(table: Table) ->
     assert len([entry.name for entry in table.reader.waiting("main", after=None, limit=99)]) == 43
 
 
+@pytest.mark.thorough
 def test_what_time_was_too_short_for_goes_on_later(table: Table) -> None:
     queue(table)
     before = in_order(table)
@@ -104,6 +106,7 @@ def test_what_time_was_too_short_for_goes_on_later(table: Table) -> None:
     assert (in_order(table), table.snapshot().earlier_lanes) == (before, ())
 
 
+@pytest.mark.thorough
 def test_who_comes_in_by_the_release_before_meanwhile_is_taken_over_next(table: Table) -> None:
     queue(table)
     as_the_release_before(table)
@@ -114,6 +117,7 @@ def test_who_comes_in_by_the_release_before_meanwhile_is_taken_over_next(table: 
     assert (left.team, left.puts) == ("speech", 4)
 
 
+@pytest.mark.thorough
 def test_who_was_started_by_a_release_that_was_rolled_back_to_leaves_the_order(table: Table) -> None:
     jobs = queue(table)
     rows = in_order(table)

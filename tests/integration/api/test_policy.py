@@ -435,6 +435,7 @@ def test_a_dry_run_of_another_order_looks_at_the_turns_that_would_be(api: Api) -
     assert {(name, change) for name, change, _ in changes(api, aged)} == {("old", "starts"), ("new", "waits")}
 
 
+@pytest.mark.thorough
 def test_a_dry_run_looks_at_the_first_of_a_long_queue_and_says_so(api: Api) -> None:
     for number in range(65):
         api.submit(f"job-{number:02d}")

@@ -58,6 +58,7 @@ def test_the_next_ones_name_the_job_ahead(full: Api) -> None:
     assert waits(full, "b")["message"].startswith("a is ahead and waits for ml.p5.48xlarge=1")
 
 
+@pytest.mark.thorough
 def test_far_behind_the_first_a_job_is_told_how_many_are_ahead(full: Api) -> None:
     for number in range(66):
         full.submit(f"job-{number:02d}")
@@ -72,6 +73,7 @@ def test_a_job_that_fits_is_about_to_start(api: Api) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_what_a_pass_wrote_long_ago_does_not_outlive_the_order(full: Api) -> None:
     for number in range(66):
         full.submit(f"job-{number:02d}", priority=1)

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks import scale
 
 
+@pytest.mark.thorough
 def test_its_quick_run_writes_a_report(tmp_path: Path) -> None:
     path = tmp_path / "scale.json"
     scale.main(["--quick", "--json", str(path)])

@@ -183,6 +183,7 @@ def test_a_back_off_parks_a_job_until_it_is_due_and_a_hold_for_ever(plane: Plane
     assert plane.reader.queue_length("main") == 2
 
 
+@pytest.mark.thorough
 def test_a_pass_reads_the_first_64_then_eight_of_each_other_team_and_lane(plane: Plane) -> None:
     for number in reversed(range(66)):
         plane.submitted(f"a{number:02d}", score=number)
@@ -214,6 +215,7 @@ def in_turn(snapshot: Snapshot) -> list[str]:
     return [entry.name for entry in sorted(snapshot.waiting, key=lambda one: one.rank)]
 
 
+@pytest.mark.thorough
 def test_a_lane_of_which_few_are_among_the_first_is_read_on(plane: Plane) -> None:
     for number in range(62):
         plane.submitted(f"a{number:02d}", score=number)

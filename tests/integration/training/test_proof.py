@@ -99,6 +99,7 @@ def test_T04_stopped_at_two_random_steps_its_log_is_that_of_the_run_that_nobody_
     assert story.failed(story.stopped, story.attempts, "stopped") == set()
 
 
+@pytest.mark.thorough
 def test_the_proof_finds_out_that_a_resumed_optimizer_has_lost_its_moments(story: Story) -> None:
     attempts = story.going_on("drops_the_optimizer")
     run = replace(story.stopped, id="spoiled", schedule=story.one_stop)

@@ -57,6 +57,7 @@ def test_the_status_tells_how_far_the_job_is_and_how_it_ended(tmp_path: Path) ->
         "lost_steps": 0,
         "reason": "",
         "skipped": [],
+        "carried": {},
     }
     assert _status(tmp_path) == running
     learner.checkpointer.end("failed", step=8, reason="loss is nan")
