@@ -13,7 +13,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training first-ten-minutes release test test-long test-thorough test-torch test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training first-ten-minutes release test test-long test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -98,6 +98,15 @@ test-clients: test-programs .venv-airflow/.ready ## every client that docs/sdk.m
 test-programs: setup .venv-aio/.ready .venv-cli/.ready .venv-flows/.ready .venv-v3/.ready $(JAVASCRIPT) ## of these the CLI, other languages and patterns of notebooks
 	$(PYTEST) -m long -rs tests/clients
 
+test-hyperpod: setup .venv-hyperpod/.ready ## manifests of HyperPod against AWS's own models, in their own environment (500 MB); two minutes
+	$(PYTEST) -m long -rs tests/clients/test_hyperpod_models.py
+
+.venv-hyperpod/.ready: requirements-hyperpod.lock
+	$(PYTHON) -m venv --clear .venv-hyperpod
+	$(subst .venv,.venv-hyperpod,$(PIP)) $(LATER) --require-hashes --no-deps -r requirements-hyperpod.lock
+	.venv-hyperpod/bin/python -m pip check
+	touch $@
+
 .venv-cli/.ready: requirements-cli.lock
 	$(PYTHON) -m venv --clear .venv-cli
 	$(subst .venv,.venv-cli,$(PIP)) --require-hashes --no-deps -r requirements-cli.lock
@@ -162,6 +171,7 @@ lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements-airflow.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-airflow.lock
 	uv pip compile requirements-cli.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-cli.lock
 	uv pip compile requirements-flows.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-flows.lock
+	uv pip compile requirements-hyperpod.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-hyperpod.lock
 	uv pip compile requirements-scan.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-scan.lock
 	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-ministack.lock
 
@@ -215,4 +225,4 @@ deploy: build ## to your AWS account; asks for each parameter of docs/guides/dep
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf tests/browser/node_modules tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf tests/browser/node_modules tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-hyperpod .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

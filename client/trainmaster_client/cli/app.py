@@ -19,6 +19,7 @@ from trainmaster_client.cli import (
     job_logs,
     jobs,
     local_gateway,
+    manifest,
     mcp_command,
     plan,
     policy,
@@ -97,6 +98,7 @@ app.command("run", rich_help_panel=Panel.JOBS, context_settings={"allow_interspe
 app.command("pools", rich_help_panel=Panel.POOLS)(pools.pools)
 app.command("plan", rich_help_panel=Panel.JOBS)(plan.plan)
 app.command("advise", rich_help_panel=Panel.JOBS)(advise.advise)
+app.command("manifest", rich_help_panel=Panel.JOBS)(manifest.print_manifest)
 app.command("ssh", rich_help_panel=Panel.JOBS)(ssh.ssh)
 app.command("usage", rich_help_panel=Panel.MONEY)(usage.usage)
 app.command("violations", rich_help_panel=Panel.MONEY)(violations.violations)

@@ -30,6 +30,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "trainmaster advise job.json --by cost",
             "trainmaster advise job.json --shape ml.g5.xlarge=4:spot",
         ),
+        "manifest": (
+            "trainmaster manifest --kind pytorchjob job.json",
+            "trainmaster manifest --kind trainjob job.json --claim fsx -o job.yaml",
+        ),
         "ssh": ("trainmaster ssh my-job", "trainmaster ssh my-job --host 2"),
         "tune attach": ("trainmaster tune attach my-study --output s3://bucket/prefix",),
         "tune show": ("trainmaster tune show my-study",),

@@ -44,6 +44,7 @@ CHECKED_BY = {
     "grafana/": "tests/template/test_grafana_dashboard.py",
     "install/": "tests/e2e/test_first_ten_minutes.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
+    "kubernetes/": "tests/template/test_kubernetes_examples.py",
     "notebooks/": "tests/integration/client/handles/test_guide.py",
     "recipes/": "tests/integration/client/test_recipes.py",
     "requests/": "tests/e2e/test_examples.py",

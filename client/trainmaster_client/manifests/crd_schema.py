@@ -1,0 +1,85 @@
+"""A document held against the schema of its CustomResourceDefinition, as its publisher ships it.
+
+Rules in CEL (``x-kubernetes-validations``) are the API server's own and not evaluated. Fields that a schema
+does not have are mistakes here, as ``kubectl --validate=strict`` says them; the server alone drops them.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.manifests.job_request import Document
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_EXTRA = 'Install it: pip install "trainmaster[manifest]".'
+
+
+def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
+    """Each with its field; empty where it is valid.
+
+    Raises:
+        InvalidArgumentError: The definition is of another kind or version, or jsonschema is not installed.
+    """
+    try:
+        # An extra. OpenAPI 3.0 is a dialect of draft 4.
+        from jsonschema import Draft4Validator  # type: ignore[import-untyped]  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidArgumentError("--crd needs the package jsonschema.", hint=_EXTRA) from error
+    validator = Draft4Validator(_strict(_schema(document, crd), is_root=True))
+    found = sorted(validator.iter_errors(document), key=lambda one: [str(part) for part in one.absolute_path])
+    return [
+        f"{'.'.join(str(part) for part in one.absolute_path) or 'document'}: {one.message}" for one in found
+    ]
+
+
+def read_crd(file: Path) -> Mapping[str, Any]:
+    """Raises InvalidArgumentError."""
+    hint = "Name the YAML file of a CustomResourceDefinition with --crd."
+    try:
+        with file.open(encoding="utf-8") as stream:
+            documents = list(yaml.load_all(stream, Loader=_LOADER))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidArgumentError(f"{file} cannot be read: {error}.", hint=hint) from error
+    for one in documents:
+        if isinstance(one, dict) and one.get("kind") == "CustomResourceDefinition":
+            return one
+    raise InvalidArgumentError(f"{file} has no CustomResourceDefinition.", hint=hint)
+
+
+def _schema(document: Document, crd: Mapping[str, Any]) -> Document:
+    spec = crd["spec"]
+    group, _, version = document["apiVersion"].rpartition("/")
+    for one in spec["versions"]:
+        if (spec["group"], spec["names"]["kind"], one["name"]) == (group, document["kind"], version):
+            return dict(one["schema"]["openAPIV3Schema"])
+    raise InvalidArgumentError(
+        f"The definition is of {spec['names']['kind']} in {spec['group']},"
+        f" and the manifest is a {document['kind']} of {document['apiVersion']}.",
+        hint="Name the definition of that kind and version with --crd.",
+    )
+
+
+def _strict(schema: Document, *, is_root: bool = False) -> Document:
+    """With no other fields than it has; the metadata of the document itself is the server's to know."""
+    changed = dict(_changed(schema, is_root=is_root))
+    is_closed = "properties" in schema and not schema.get("x-kubernetes-preserve-unknown-fields")
+    return changed | ({"additionalProperties": False} if is_closed else {})
+
+
+def _changed(schema: Document, *, is_root: bool) -> Iterator[tuple[str, Any]]:
+    for word, value in schema.items():
+        if word == "properties":
+            yield (
+                word,
+                {
+                    name: one if is_root and name == "metadata" else _strict(one)
+                    for name, one in value.items()
+                },
+            )
+        elif word in {"items", "additionalProperties"} and isinstance(value, dict):
+            yield word, _strict(value)
+        else:
+            yield word, value

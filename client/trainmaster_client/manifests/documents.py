@@ -1,0 +1,234 @@
+"""A request that can be mapped, as documents: files for the pods, volumes, and last the job itself."""
+
+import json
+from typing import Any
+
+from trainmaster_client.manifests.job_request import (
+    GRACE_MARGIN_SECONDS,
+    Document,
+    Kind,
+    Manifest,
+    ManifestOptions,
+    Request,
+    accelerator,
+    entrypoint,
+    host_count,
+    require_mappable,
+    stop_seconds,
+    tag_labels,
+)
+from trainmaster_client.manifests.network import EFA_INTERFACES, EFA_RESOURCE
+from trainmaster_client.manifests.notes import notes
+from trainmaster_client.manifests.volumes import START, Storage, config_map_name, sagemaker_files, storage
+
+INSTANCE_LABEL = "node.kubernetes.io/instance-type"
+"""With ``ml.`` on HyperPod's nodes, without it on EC2's."""
+
+
+def manifest(body: Any, options: ManifestOptions, *, start_program: str) -> Manifest:  # noqa: ANN401  a file's
+    """Of any JSON. ``start_program`` is the text of ``pod_start.py``.
+
+    Raises:
+        InvalidArgumentError: It names every mistake, and what cannot be mapped.
+    """
+    require_mappable(body, options)
+    found = storage(body, options)
+    job = {Kind.PYTORCHJOB: _pytorchjob, Kind.TRAINJOB: _trainjob, Kind.HYPERPOD: _hyperpod}[options.kind]
+    files = _config_map(body, options, found, start_program)
+    return Manifest(
+        documents=(files, *found.documents, job(body, options, found)), notes=tuple(notes(body, options))
+    )
+
+
+def _config_map(body: Request, options: ManifestOptions, found: Storage, start_program: str) -> Document:
+    files = {name: json.dumps(content, indent=1) + "\n" for name, content in sagemaker_files(body).items()}
+    if found.fetched:
+        places = {name: {"bucket": one.bucket, "prefix": one.key} for name, one in found.fetched.items()}
+        files["channels.json"] = json.dumps(places, indent=1) + "\n"
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": config_map_name(body), "namespace": options.namespace},
+        "data": {"start.py": start_program, **files},
+    }
+
+
+def _pytorchjob(body: Request, options: ManifestOptions, found: Storage) -> Document:
+    replica = {"restartPolicy": "ExitCode", "template": {"spec": _pod(body, options, found)}}
+    workers = host_count(body) - 1
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": _metadata(body, options),
+        "spec": {
+            "runPolicy": {
+                "cleanPodPolicy": "None",
+                **_deadline(body),
+                **_retries(body, "backoffLimit"),
+            },
+            "pytorchReplicaSpecs": {
+                "Master": {"replicas": 1, **replica},
+                **({"Worker": {"replicas": workers, **replica}} if workers else {}),
+            },
+        },
+    }
+
+
+def _hyperpod(body: Request, options: ManifestOptions, found: Storage) -> Document:
+    return {
+        "apiVersion": "sagemaker.amazonaws.com/v1",
+        "kind": "HyperPodPyTorchJob",
+        "metadata": _metadata(body, options),
+        "spec": {
+            "nprocPerNode": "1",  # the launcher, which starts a rank for each accelerator
+            "replicaSpecs": [
+                {
+                    "name": "pods",
+                    "replicas": host_count(body),
+                    "template": {"spec": _pod(body, options, found)},
+                }
+            ],
+            "runPolicy": {
+                "cleanPodPolicy": "None",
+                **_deadline(body),
+                **_retries(body, "jobMaxRetryCount"),
+            },
+        },
+    }
+
+
+def _trainjob(body: Request, options: ManifestOptions, found: Storage) -> Document:
+    """What a patch may change of a runtime's pods is less than what a pod has: see the notes."""
+    container = _container(body, options, found, name="node")
+    pod = _pod(body, options, found)
+    patched = (
+        "terminationGracePeriodSeconds",
+        "nodeSelector",
+        "tolerations",
+        "serviceAccountName",
+        "volumes",
+    )
+    spec = {name: pod[name] for name in patched if name in pod}
+    spec["containers"] = [{"name": "node", "volumeMounts": container["volumeMounts"]}]
+    node = {"name": "node", "template": {"spec": {"template": {"spec": spec}}}}
+    asked = {name: container[name] for name in ("image", "command", "args", "env") if name in container}
+    resources = {"resourcesPerNode": container["resources"]} if "resources" in container else {}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": _metadata(body, options),
+        "spec": {
+            "runtimeRef": {"name": options.runtime},
+            **_deadline(body),
+            "trainer": {"numNodes": host_count(body), **asked, **resources},
+            "runtimePatches": [
+                {
+                    "manager": "trainmaster/manifest",
+                    "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [node]}}},
+                }
+            ],
+        },
+    }
+
+
+def _metadata(body: Request, options: ManifestOptions) -> Document:
+    labels, others = tag_labels(body)
+    kueue = {
+        "kueue.x-k8s.io/queue-name": options.queue,
+        "kueue.x-k8s.io/priority-class": options.queue and options.priority_class,
+    }
+    return {
+        "name": body["TrainingJobName"],
+        "namespace": options.namespace,
+        "labels": {
+            "app.kubernetes.io/managed-by": "trainmaster",
+            **labels,
+            **{name: text for name, text in kueue.items() if text},
+        },
+        **({"annotations": {"trainmaster/tags": json.dumps(others)}} if others else {}),
+    }
+
+
+def _deadline(body: Request) -> Document:
+    seconds = body.get("StoppingCondition", {}).get("MaxRuntimeInSeconds")
+    return {} if seconds is None else {"activeDeadlineSeconds": seconds}
+
+
+def _retries(body: Request, field: str) -> Document:
+    attempts = body.get("RetryStrategy", {}).get("MaximumRetryAttempts")
+    return {} if attempts is None else {field: attempts}
+
+
+def _pod(body: Request, options: ManifestOptions, found: Storage) -> Document:
+    container = _container(body, options, found, name="pytorch")
+    fetch = {"name": "fetch", "image": container["image"], "command": ["python3", START, "--fetch"]}
+    wants = _accelerated(body)
+    optional: Document = {
+        "serviceAccountName": options.service_account,
+        "priorityClassName": options.priority_class,
+        "tolerations": [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in wants],
+        "initContainers": [fetch | {"volumeMounts": container["volumeMounts"]}] if found.fetched else None,
+    }
+    return {
+        "terminationGracePeriodSeconds": stop_seconds(body) + GRACE_MARGIN_SECONDS,
+        "nodeSelector": _nodes(body, options),
+        **{name: value for name, value in optional.items() if value},
+        "containers": [container],
+        "volumes": list(found.volumes),
+    }
+
+
+def _nodes(body: Request, options: ManifestOptions) -> dict[str, str]:
+    kind, name = options.kind, body["ResourceConfig"]["InstanceType"]
+    if kind is Kind.HYPERPOD:
+        return {INSTANCE_LABEL: name}
+    is_spot = body.get("EnableManagedSpotTraining", False)
+    spot = {"eks.amazonaws.com/capacityType": "SPOT"} if is_spot else {}
+    return {INSTANCE_LABEL: name.removeprefix("ml."), **spot}
+
+
+def _container(body: Request, options: ManifestOptions, found: Storage, *, name: str) -> Document:
+    algorithm, limits = body["AlgorithmSpecification"], _limits(body)
+    arguments = algorithm.get("ContainerArguments")
+    return {
+        "name": name,
+        "image": algorithm["TrainingImage"],
+        "command": _command(body, options),
+        **({"args": list(arguments)} if arguments else {}),
+        "env": _variables(body),
+        **({"resources": {"requests": limits, "limits": limits}} if limits else {}),
+        "volumeMounts": list(found.mounts),
+        "lifecycle": {"preStop": {"exec": {"command": ["python3", START, "--stop"]}}},
+    }
+
+
+def _command(body: Request, options: ManifestOptions) -> list[str]:
+    """In exec form: no shell in between, which would keep SIGTERM to itself."""
+    program = [START, *(entrypoint(body) or ())]
+    if options.kind is not Kind.HYPERPOD:
+        return ["python3", *program]
+    return [
+        "hyperpodrun",
+        f"--nnodes={host_count(body)}",
+        "--nproc-per-node=1",
+        "--shutdown-signal=SIGTERM",  # its own default kills at once
+        f"--shutdown-timeout={stop_seconds(body)}",
+        *program,
+    ]
+
+
+def _variables(body: Request) -> list[dict[str, str]]:
+    given = {"TRAINING_JOB_NAME": body["TrainingJobName"], **body.get("Environment", {})}
+    return [{"name": name, "value": text} for name, text in given.items()]
+
+
+def _limits(body: Request) -> dict[str, int]:
+    """EFA only between hosts: a device that one pod holds is another's no more."""
+    resources = body["ResourceConfig"]
+    efa = EFA_INTERFACES.get(resources["InstanceType"], 0) if host_count(body) > 1 else 0
+    return _accelerated(body) | ({EFA_RESOURCE: efa} if efa else {})
+
+
+def _accelerated(body: Request) -> dict[str, int]:
+    found = accelerator(body["ResourceConfig"]["InstanceType"])
+    return {} if found is None else dict([found])
