@@ -106,7 +106,8 @@ def _tag_notes(body: Request, options: ManifestOptions) -> Iterator[str]:
     if PRIORITY in keys and not options.priority_class:
         yield f"Tags ({PRIORITY}): only a label; the cluster orders by a PriorityClass (--priority-class)"
     if PRIORITY in keys and options.priority_class and options.kind is Kind.TRAINJOB:
-        yield f"Tags ({PRIORITY}): for Kueue alone; a TrainJob cannot set priorityClassName, its runtime can"
+        of_kueue = "only Kueue's label is set" if options.queue else "--priority-class is left out"
+        yield f"Tags ({PRIORITY}): {of_kueue}; a TrainJob cannot set priorityClassName, its runtime can"
     for key in keys:
         if key.startswith(TAG_PREFIX):
             yield f"Tags ({key}): only a label; this queue does not run the job"

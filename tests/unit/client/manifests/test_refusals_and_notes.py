@@ -146,6 +146,20 @@ def test_notes_say_what_is_left_out() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        pytest.param(None, "--priority-class is left out", id="without Kueue"),
+        pytest.param("team-a", "only Kueue's label is set", id="with Kueue"),
+    ],
+)
+def test_a_trainjob_says_that_it_cannot_set_a_priority_class(queue: str | None, said: str) -> None:
+    found = made(large_job(), kind=Kind.TRAINJOB, claim="fsx", priority_class="high", queue=queue)
+    rest = "a TrainJob cannot set priorityClassName, its runtime can"
+    assert f"Tags (priority): {said}; {rest}" in found.notes
+    assert ("kueue.x-k8s.io/priority-class" in found.job["metadata"]["labels"]) == (queue is not None)
+
+
 MAPPED_WHOLE = {
     "TrainingJobName",
     "HyperParameters",
