@@ -54,7 +54,7 @@ class TrainConfig:
     data: str = option(
         SYNTHETIC, "synthetic, channel:NAME, a directory or s3://BUCKET/PREFIX of token shards"
     )
-    document_mask: bool = option(False, "attention stays inside documents, and positions begin anew in each")
+    document_mask: bool = option(False, "attention stays inside documents, and positions start at 0 in each")
     batch_size: int = option(8, "sequences per step, over all ranks", at_least=1)
     gradient_accumulation_steps: int = option(
         1, "parts that a rank's share of a step is cut into", at_least=1

@@ -74,7 +74,7 @@ class Evaluation:
         self._sums = self._zero()
 
     def batches(self) -> Iterator[None]:
-        """Evaluate anew; between two batches the caller may give up."""
+        """Evaluate again; between two batches the caller may give up."""
         self._sums = self._zero()
         pin = self._world.device if self._world.device.type == "cuda" else None
         numbers = range(self._batches.count)

@@ -65,7 +65,7 @@ def _mixed(rates: Tensor, kept: Tensor, factor: float) -> Tensor:
 
 
 def _turning(rope: Rope, head_width: int, turns: float) -> float:
-    """The pair, as a number with a fraction, that turns so often over the original length."""
+    """The pair, as a number with a fraction, that turns this many times over the original length."""
     wavelength = rope.original_positions / (turns * 2 * math.pi)
     return head_width * math.log(wavelength) / (2 * math.log(rope.theta))
 
@@ -201,8 +201,8 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Logits of shape (batch, length, vocabulary); with ``chunks`` the terms of the loss, of each token.
 
-        With ``documents``, a number for each token, attention stays inside a document and positions begin
-        anew in each.
+        With ``documents``, a number for each token, attention stays inside a document and positions start
+        at 0 in each.
         """
         cosines, sines = rotary_angles(self.shape, tokens.shape[1], tokens.device)
         if documents is not None:

@@ -87,7 +87,7 @@ def write_mark(folder: Path, *, step: int, now: datetime) -> Mark:
 
 
 def remove_mark(folder: Path) -> None:
-    """Before it is written anew: half of it must not count as the whole that it was."""
+    """Before it is written again: half of it must not count as the whole that it was."""
     (folder / MARK).unlink(missing_ok=True)
 
 

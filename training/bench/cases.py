@@ -57,7 +57,7 @@ class Case:
     """A search: the first batch tried, and the largest."""
 
     def task(self, batch: int | None = None) -> dict[str, Any]:
-        """What its process is told."""
+        """What its process gets."""
         size = {} if batch is None else {"batch-size": str(batch)}
         return {
             "id": self.id,
@@ -114,7 +114,7 @@ def out_of_time(case: Case, left: float, before: Record | None) -> Record | None
     """None: it may begin."""
     if left >= case.needs:
         return None
-    why = f"needs {case.needs:.0f} s of {max(0.0, left):.0f} s that are left: go on with --resume"
+    why = f"needs {case.needs:.0f} s of {max(0.0, left):.0f} s that are left: continue with --resume"
     return Record(
         id=case.id, state=State.NO_TIME, reason=why, result=before.result if before else {}, starts=0
     )

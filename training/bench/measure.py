@@ -1,6 +1,6 @@
 """One case of a suite: `python -m training.bench.measure TASK ANSWER`, a process that may fail in any way.
 
-What goes wrong is told by its type where torch has one; the answer is written in one piece, or not at all.
+What goes wrong is known by its type where torch has one; the answer is written in one piece, or not at all.
 """
 
 import json

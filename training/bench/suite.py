@@ -120,7 +120,7 @@ class Suite:
         while (batch := next_batch(tried, first=first, most=most)) is not None:
             if deadline - self.clock() < case.limit and tried:
                 self._note(
-                    replace(before, state=State.NO_TIME, reason="go on with --resume", starts=0),
+                    replace(before, state=State.NO_TIME, reason="continue with --resume", starts=0),
                     is_shown=False,
                 )
                 return

@@ -4,7 +4,7 @@
     metadata          torch's index: with the place of each item it has the hash of
     __0_0.distcp ...  the item's bytes: one tensor, or the part of one that a rank wrote
 
-So a rank that reads some items verifies those and no others, and an item that stands where another belongs
+So a rank that reads some items verifies those and no others, and an item in the place of another
 is found out too. An index without hashes is that of a checkpoint written before they were taken.
 
 The hash is the SHA-256 of the multilinear hashes of all rows: a row is 8 KiB, taken as 64-bit numbers, each

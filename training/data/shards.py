@@ -16,7 +16,7 @@ from training.errors import DataError
 _SHOWN = 3
 """Names in a message; a failure file has room for 1,024 characters."""
 _BITS_SHARE = 16
-"""Tokens take at least so many times the memory of their bits; blocks of both hold about as many tokens."""
+"""Tokens take at least this many times the memory of their bits; blocks of both hold about as many tokens."""
 _DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 
 

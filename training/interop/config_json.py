@@ -115,7 +115,7 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
 
 
 def _family(fields: Fields) -> Family:
-    """Llama's where it is none that is known: the other fields are judged all the same."""
+    """Llama's where it is none that is known: the other fields are judged still."""
     name, classes = fields.get("model_type"), fields.get("architectures", [])
     if name not in list(Family):
         problem = "is missing" if name is None else f"{told(name)} is not trained here"

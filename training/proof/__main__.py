@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "--silent-seconds",
         type=float,
         default=SILENT_SECONDS,
-        help="an attempt that prints nothing for so long is given up (%(default)g)",
+        help="an attempt that prints nothing for this long is given up (%(default)g)",
     )
     program = parser.add_argument_group("passed on to the program")
     program.add_argument("--data", help="a directory of token shards; else the synthetic language")
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _passed_on(options: argparse.Namespace) -> dict[str, str]:
-    """Raises ScheduleError for what is no option of a name and a value."""
+    """Raises ScheduleError for what is not NAME=VALUE."""
     named = {
         "data": options.data and (options.data if ":" in options.data else str(Path(options.data).resolve())),
         "preset": options.model,

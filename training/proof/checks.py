@@ -46,7 +46,7 @@ def _check_trials(report: Report, trials: list[Facts]) -> None:
 
 
 def _check_spoiled(report: Report, run: Facts) -> None:
-    """Each attempt that found a spoiled checkpoint has named it, and went on from one before."""
+    """Each attempt that found a spoiled checkpoint has named it, and resumed from one before."""
     spoiled = [one for one in run["attempts"] if one["spoiled"]]
     names = [one["spoiled"].partition(":")[0] for one in spoiled]
     passed_over = [

@@ -15,7 +15,7 @@ _PROC = Path("/proc")
 def started(
     command: Sequence[str], *, env: Mapping[str, str], errors: Path, silent_seconds: float
 ) -> Iterator["Started"]:
-    """In a session of its own; nothing of it is left at the end, nor once it has been silent for so long."""
+    """In its own session; nothing is left of it at the end, or once it has been silent for this long."""
     with errors.open("wb") as file:
         process = subprocess.Popen(  # noqa: S603  the program under proof
             command, env=env, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True

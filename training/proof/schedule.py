@@ -13,7 +13,7 @@ _IN_SAVE = "SAVE"
 _LEAST_BATCH = 8
 PROGRAM = Path(__file__).parents[1] / "train.py"
 SILENT_SECONDS = 600.0
-"""An attempt that has printed nothing for so long hangs; how long it takes in all is not limited."""
+"""An attempt that has printed nothing for this long hangs; how long it takes in all is not limited."""
 PREEMPTED = 128 + signal.SIGTERM
 KILLED = -signal.SIGKILL
 _STEPS_TO_AGREE = 2

@@ -37,7 +37,7 @@ class Trial:
 
 
 def trials(checkpoint: Path, number: int, source: random.Random) -> list[dict[str, Any]]:
-    """Spoil a copy of it so many times, each way in turn, and read each as a resume does."""
+    """Spoil a copy of it this many times, each way in turn, and read each as a resume does."""
     found = []
     for count in range(number):
         with TemporaryDirectory(prefix="trainmaster-spoiled-") as place:

@@ -55,7 +55,7 @@ def test_a_case_begins_only_if_enough_is_left_for_it() -> None:
     assert late is not None
     assert (late.state, late.reason) == (
         State.NO_TIME,
-        "needs 40 s of 39 s that are left: go on with --resume",
+        "needs 40 s of 39 s that are left: continue with --resume",
     )
 
 

@@ -1,4 +1,4 @@
-"""Who waits first for each type, as those behind are told and held to."""
+"""Who waits first for each type: those behind must not delay it, and their reasons name it."""
 
 from dataclasses import dataclass, field
 
