@@ -25,10 +25,10 @@ def _unpack(place: Path) -> None:
     shutil.copy(_PROGRAM / "launch.py", place)
     ours = place / "training"
     ours.mkdir()
-    for name in ("__init__.py", "errors.py"):
+    for name in ("__init__.py", "errors.py", "preempt.py", "agreement.py"):
         shutil.copy(_PROGRAM / name, ours)
-    for name in ("preempt", "checkpoint"):
-        shutil.copytree(_PROGRAM / name, ours / name, ignore=shutil.ignore_patterns("__pycache__"))
+    no_bytecode = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(_PROGRAM / "checkpoint", ours / "checkpoint", ignore=no_bytecode)
 
 
 def _attempt(place: Path, until: str) -> tuple[int, list[str]]:
