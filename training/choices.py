@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+SYNTHETIC = "synthetic"
+"""Of ``data``: made, not read."""
+
 
 class Precision(StrEnum):
     FP32 = "fp32"

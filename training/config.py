@@ -10,6 +10,7 @@ from typing import Self
 
 from training import fsdp1
 from training.choices import (
+    SYNTHETIC,
     ActivationCheckpointing,
     Compile,
     DebugLevel,
@@ -18,18 +19,13 @@ from training.choices import (
     ReduceDtype,
     Strategy,
 )
+from training.contradictions import contradictions
+from training.environment import directory_of
 from training.errors import ConfigError
 from training.interop.config_json import read_shape
 from training.interop.layout import PROJECTIONS
 from training.model_config import PRESETS, Lora, ModelShape
 from training.options import described, option, paired, read, shown
-
-SYNTHETIC = "synthetic"
-CHANNEL = "channel:"
-_CHANNEL_VARIABLE = "SM_CHANNEL_"
-_FLIGHT_RECORDER_ENTRIES = "2000"
-"""The last collectives of each rank; a few hundred bytes each."""
-_DEFAULT_OUTPUT_DATA_DIR = "/opt/ml/output/data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +173,8 @@ class TrainConfig:
         if problems:
             raise ConfigError(problems)
         config = cls(**values, said=tuple(said), described=shape)
-        if contradictions := _contradictions(config):
-            raise ConfigError(contradictions)
+        if found := contradictions(config):
+            raise ConfigError(found)
         return config
 
 
@@ -198,97 +194,6 @@ def _as_now(texts: Mapping[str, str]) -> dict[str, str]:
     return {**texts, name: words.get(texts[name].lower(), texts[name])} if name in texts else dict(texts)
 
 
-def _contradictions(config: TrainConfig) -> list[str]:
-    """Options that cannot be meant together; what depends on the number of ranks is judged with it."""
-    found = []
-    if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
-        found.append("reduce_dtype bf16 needs precision bf16 or bf16_pure")
-    if config.shard_group_size and config.strategy not in _HYBRID:
-        found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
-    if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
-        found.append(f"optimizer {config.optimizer} needs precision bf16 or fp32: its weights are fp32")
-    if config.cpu_offload and config.optimizer is OptimizerName.MUON:
-        found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
-    found += _contradictions_of_evaluation(config)
-    found += _contradictions_of_adapters(config)
-    if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
-        found.append("cpu_offload needs a strategy that shards")
-    return found
-
-
-def _contradictions_of_evaluation(config: TrainConfig) -> list[str]:
-    found = []
-    if config.eval_data and not config.eval_every:
-        found.append("eval_data needs eval_every: the steps between evaluations")
-    if config.eval_every and not config.eval_data and config.data != SYNTHETIC:
-        found.append(
-            "eval_every needs eval_data, e.g. the folder validation that prepare --validation-share writes"
-        )
-    if config.eval_every and not config.eval_batches and (config.eval_data or config.data) == SYNTHETIC:
-        found.append("eval_batches 0 needs eval_data of shards: synthetic data has no end")
-    if config.document_mask and config.data == SYNTHETIC:
-        found.append("document_mask needs data of shards: synthetic data has no documents")
-    return found
-
-
-def _contradictions_of_adapters(config: TrainConfig) -> list[str]:
-    found = []
-    if config.lora_rank and not config.init_from:
-        found.append("lora_rank needs init_from: adapters are trained beside weights that are there")
-    unknown = set(config.lora_targets.split(",")) - {"all", *PROJECTIONS}
-    if unknown:
-        told = ", ".join(shown(one) for one in sorted(unknown))
-        found.append(f"lora_targets must be all or some of {', '.join(PROJECTIONS)}, not {told}")
-    return found
-
-
-_HYBRID = {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
-
-
 def describe_options() -> str:
     """What `--help` prints: an option a line."""
     return described(TrainConfig)
-
-
-def directory_of(source: str, env: Mapping[str, str], *, option: str) -> Path:
-    """Of ``channel:NAME`` the channel's directory; anything else is a directory itself.
-
-    Raises:
-        ConfigError: The job has no such channel; ``option`` is the one that named it.
-    """
-    if not source.startswith(CHANNEL):
-        return Path(source)
-    name = source.removeprefix(CHANNEL)
-    found = env.get(_CHANNEL_VARIABLE + name.upper())
-    if found is None:
-        there = sorted(
-            key.removeprefix(_CHANNEL_VARIABLE).lower() for key in env if key.startswith(_CHANNEL_VARIABLE)
-        )
-        raise ConfigError(
-            [f"{option} names channel {name!r}, but the job has {', '.join(there) or 'no channels'}"]
-        )
-    return Path(found)
-
-
-def output_data_dir(env: Mapping[str, str]) -> Path:
-    """What is not part of the result goes there; SageMaker packs it as output.tar.gz."""
-    return Path(env.get("SM_OUTPUT_DATA_DIR", _DEFAULT_OUTPUT_DATA_DIR))
-
-
-def debug_variables(level: DebugLevel, env: Mapping[str, str]) -> dict[str, str]:
-    """What must be set before torch is imported; a variable that ``env`` has is left alone."""
-    if level is DebugLevel.OFF:
-        return {}
-    dump = f"{output_data_dir(env)}/flight-recorder-"  # + rank
-    wanted = {
-        "TORCH_DISTRIBUTED_DEBUG": level.name,
-        "TORCH_CPP_LOG_LEVEL": "INFO",
-        "TORCH_SHOW_CPP_STACKTRACES": "1",
-        "TORCH_FR_BUFFER_SIZE": _FLIGHT_RECORDER_ENTRIES,
-        "TORCH_FR_DUMP_TEMP_FILE": dump,
-        # As they are called before PyTorch 2.9, and what makes NCCL dump them.
-        "TORCH_NCCL_TRACE_BUFFER_SIZE": _FLIGHT_RECORDER_ENTRIES,
-        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": dump,
-        "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
-    }
-    return {name: text for name, text in wanted.items() if name not in env}

@@ -17,13 +17,13 @@ from pathlib import Path
 if not __package__:  # started as a script: train.py beside it names this folder `training`
     importlib.import_module("train")
 
-from training.config import directory_of
 from training.data.documents import JSON_LINES, ByteTokenizer, DocumentFiles, Tally
 from training.data.index import TokenDtype
 from training.data.inputs import Texts, TokenFiles, TokenSource, files_under
 from training.data.packing import Packed
 from training.data.tokenizer import FileTokenizer
 from training.data.writer import Layout, Part, ShardWriter, empty_corpus
+from training.environment import directory_of
 from training.errors import ConfigError, DataError, TrainingError, report_failure
 
 _SHARD_TOKENS = 2**27

@@ -8,7 +8,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from training.checkpoint import Checkpointer
-from training.config import TrainConfig, output_data_dir
+from training.config import TrainConfig
+from training.environment import output_data_dir
 from training.goodput import Meter
 from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, event_line, peak_of
 from training.model import flops_per_token

@@ -9,9 +9,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from training.config import CHANNEL, SYNTHETIC, TrainConfig, directory_of
+from training.choices import SYNTHETIC
+from training.config import TrainConfig
 from training.data.places import DirectoryPlace, Place
 from training.data.shards import open_shards
+from training.environment import CHANNEL, directory_of
 from training.errors import ConfigError
 from training.seeds import seed_of
 

@@ -13,7 +13,7 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from training.config import directory_of
+from training.environment import directory_of
 from training.errors import ConfigError, WeightsError
 from training.interop.config_json import read_shape
 from training.interop.exporting import INDEX, ONE_FILE, is_first, raise_together

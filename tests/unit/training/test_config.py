@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from training.choices import DebugLevel, Precision
-from training.config import TrainConfig, debug_variables, describe_options, directory_of
+from training.config import TrainConfig, describe_options
+from training.environment import debug_variables, directory_of
 from training.errors import ConfigError
 
 

@@ -1,0 +1,58 @@
+"""Options that cannot be meant together; what depends on the number of ranks is judged with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from training.choices import SYNTHETIC, OptimizerName, Precision, ReduceDtype, Strategy
+from training.interop.layout import PROJECTIONS
+from training.options import shown
+
+if TYPE_CHECKING:  # config asks this module when its options are read
+    from training.config import TrainConfig
+
+_HYBRID = {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
+
+
+def contradictions(config: TrainConfig) -> list[str]:
+    """What is wrong, of each contradiction the options to change."""
+    found = []
+    if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
+        found.append("reduce_dtype bf16 needs precision bf16 or bf16_pure")
+    if config.shard_group_size and config.strategy not in _HYBRID:
+        found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
+    if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
+        found.append(f"optimizer {config.optimizer} needs precision bf16 or fp32: its weights are fp32")
+    if config.cpu_offload and config.optimizer is OptimizerName.MUON:
+        found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
+    found += _of_evaluation(config)
+    found += _of_adapters(config)
+    if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
+        found.append("cpu_offload needs a strategy that shards")
+    return found
+
+
+def _of_evaluation(config: TrainConfig) -> list[str]:
+    found = []
+    if config.eval_data and not config.eval_every:
+        found.append("eval_data needs eval_every: the steps between evaluations")
+    if config.eval_every and not config.eval_data and config.data != SYNTHETIC:
+        found.append(
+            "eval_every needs eval_data, e.g. the folder validation that prepare --validation-share writes"
+        )
+    if config.eval_every and not config.eval_batches and (config.eval_data or config.data) == SYNTHETIC:
+        found.append("eval_batches 0 needs eval_data of shards: synthetic data has no end")
+    if config.document_mask and config.data == SYNTHETIC:
+        found.append("document_mask needs data of shards: synthetic data has no documents")
+    return found
+
+
+def _of_adapters(config: TrainConfig) -> list[str]:
+    found = []
+    if config.lora_rank and not config.init_from:
+        found.append("lora_rank needs init_from: adapters are trained beside weights that are there")
+    unknown = set(config.lora_targets.split(",")) - {"all", *PROJECTIONS}
+    if unknown:
+        told = ", ".join(shown(one) for one in sorted(unknown))
+        found.append(f"lora_targets must be all or some of {', '.join(PROJECTIONS)}, not {told}")
+    return found
