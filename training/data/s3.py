@@ -1,15 +1,28 @@
-"""A corpus in S3, read by range GETs: a job starts without a copy of it. The one user of boto3 here.
+"""A corpus in S3, read by range GETs: a job starts without a copy of it. Its client of boto3 is made here.
 
 Endpoint, region and credentials are boto3's business (AWS_ENDPOINT_URL_S3, AWS_REGION, the job's role).
+Ranges come by addresses that it has signed (`signed.py`), and by boto3 itself where that does not give them.
+
+An object is read as it was when its folder was listed: each GET has its ETag as a condition.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    IncompleteReadError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
 
+from training.data.signed import DIRECTORY_BUCKET, TIMEOUT_SECONDS, Body, SignedReads, Span
 from training.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -18,12 +31,22 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _ATTEMPTS = 6
 """Of one request, at most 20 s apart (botocore's standard mode): many ranks at once make S3 say SlowDown."""
-_READS = 2
-"""Of a body that breaks off: botocore retries requests, not their bodies."""
-_TIMEOUT_SECONDS = 15
-_BROKEN = (HTTPClientError, IncompleteReadError)
+_READS = 3
+"""Of a body that breaks off or is not the range: botocore retries requests, not their bodies."""
 _DENIED = frozenset({"AccessDenied", "403"})
 _ABSENT = frozenset({"NoSuchKey", "NoSuchBucket", "404"})
+_REPLACED = frozenset({"PreconditionFailed", "412"})
+_EXPIRED = frozenset(
+    {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId"}
+)
+_KEYLESS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError)
+
+
+class _WrongRangeError(Exception):
+    """The answer has other bytes than those asked for."""
+
+
+_BROKEN = (HTTPClientError, IncompleteReadError, _WrongRangeError)
 
 
 def s3_place(url: str) -> "S3Place":
@@ -31,15 +54,17 @@ def s3_place(url: str) -> "S3Place":
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     if not bucket:
         raise ConfigError([f"data must be s3://BUCKET/PREFIX, not {url!r}"])
-    return S3Place(s3_client(attempts=_ATTEMPTS), bucket=bucket, prefix=prefix.strip("/"))
+    return S3Place(s3_client(attempts=_ATTEMPTS, bucket=bucket), bucket=bucket, prefix=prefix.strip("/"))
 
 
-def s3_client(*, attempts: int) -> "S3Client":
+def s3_client(*, attempts: int, bucket: str = "") -> "S3Client":
     return boto3.client(
         "s3",
         config=Config(
-            connect_timeout=_TIMEOUT_SECONDS,
-            read_timeout=_TIMEOUT_SECONDS,
+            # The default signs addresses as S3 did before 2014, which objects with a KMS key do not accept.
+            signature_version=None if bucket.endswith(DIRECTORY_BUCKET) else "s3v4",
+            connect_timeout=TIMEOUT_SECONDS,
+            read_timeout=TIMEOUT_SECONDS,
             retries={"mode": "standard", "total_max_attempts": attempts},
         ),
     )
@@ -49,6 +74,8 @@ class S3Place:
     def __init__(self, client: "S3Client", *, bucket: str, prefix: str) -> None:
         self._client, self._bucket = client, bucket
         self._folder = f"{prefix}/" if prefix else ""
+        self._signed = SignedReads(client, bucket=bucket)
+        self._etags: dict[str, str] = {}
 
     @property
     def told(self) -> str:
@@ -58,19 +85,30 @@ class S3Place:
         return self._call("s3:ListBucket", "", self._list)
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        def get() -> bytes:
-            answer = self._client.get_object(
-                Bucket=self._bucket, Key=self._folder + name, Range=f"bytes={offset}-{offset + size - 1}"
-            )
-            return answer["Body"].read()
+        if size == 0:
+            return b""  # no range says that
+        key = self._folder + name
+        span = Span(offset=offset, size=size, etag=self._etags.get(name))
+        body = self._signed.read(key, span) or self._call("s3:GetObject", name, lambda: self._get(key, span))
+        if body.etag:
+            self._etags.setdefault(name, body.etag)
+        return body.content
 
-        return self._call("s3:GetObject", name, get)
+    def _get(self, key: str, span: Span) -> Body:
+        get = partial(self._client.get_object, Bucket=self._bucket, Key=key, Range=span.range)
+        answer = get(IfMatch=span.etag) if span.etag else get()
+        told = answer.get("ContentRange")
+        if not span.is_told_by(told, answer["ContentLength"]):
+            answer["Body"].close()
+            raise _WrongRangeError(f"{span.range} was asked for, S3 answers {told or 'without a range'}")
+        return Body(content=answer["Body"].read(), etag=answer["ETag"])
 
     def _list(self) -> Mapping[str, int]:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._folder, Delimiter="/"
         )
-        objects = (one for page in pages for one in page.get("Contents", []))
+        objects = [one for page in pages for one in page.get("Contents", [])]
+        self._etags = {one["Key"].removeprefix(self._folder): one["ETag"] for one in objects}
         return {one["Key"].removeprefix(self._folder): one["Size"] for one in objects}
 
     def _call(self, action: str, name: str, call: Callable[[], _T]) -> _T:
@@ -79,9 +117,11 @@ class S3Place:
                 return call()
             except ClientError as error:
                 raise self._refused(action, name, error) from error
-            except BotoCoreError as error:
+            except _KEYLESS as error:
+                raise self._keyless(name, str(error)) from error
+            except (BotoCoreError, _WrongRangeError) as error:
                 if left == 0 or not isinstance(error, _BROKEN):
-                    raise self._failed(name, f"{type(error).__name__}: {error}") from error
+                    raise self._failed(name, f"{type(error).__name__.strip('_')}: {error}") from error
         raise AssertionError
 
     def _refused(self, action: str, name: str, error: ClientError) -> DataError:
@@ -101,7 +141,23 @@ class S3Place:
                 remedy="upload the whole folder that python -m training.prepare wrote, "
                 "and check bucket and prefix",
             )
+        if code in _REPLACED:
+            return DataError(
+                place=self.told + name,
+                problem=f"{code}: the object was replaced since this attempt began",
+                remedy="write changed data to another prefix; to train on the new data, start the job again",
+            )
+        if code in _EXPIRED:
+            return self._keyless(name, f"S3 answers {code}")
         return self._failed(name, f"S3 answers {code}")
+
+    def _keyless(self, name: str, problem: str) -> DataError:
+        return DataError(
+            place=self.told + name,
+            problem=problem,
+            remedy="the credentials of this process are missing or have expired: let it use the job's role, "
+            "which boto3 renews, not keys in the environment; then start the job again",
+        )
 
     def _failed(self, name: str, problem: str) -> DataError:
         return DataError(

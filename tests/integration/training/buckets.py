@@ -23,6 +23,12 @@ CREDENTIALS = {
 
 RESET = 0
 """In place of a status: the connection ends without an answer."""
+CUT = -1
+"""Likewise: the connection ends in the middle of the body."""
+SHIFTED = -2
+"""Likewise: the range of the answer begins a byte later."""
+WHOLE = -3
+"""Likewise: the answer is the whole object."""
 
 
 @dataclass(kw_only=True)
@@ -105,8 +111,12 @@ def _application(server: S3Server) -> Callable[..., list[bytes]]:
         with lock:
             server.served.append((method, path))
             fault = server.fault(method, path)
-            if fault is None:
+            if fault is None or fault.status in {SHIFTED, WHOLE}:
+                if fault is not None:
+                    _change_range(environ, fault.status)
                 return [b"".join(moto(environ, start))]
+            if fault.status == CUT:
+                _cut(environ, moto)
         environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         body = f"<Error><Code>{fault.code}</Code><Message>so it was told</Message></Error>".encode()
         if fault.status == RESET:
@@ -116,3 +126,24 @@ def _application(server: S3Server) -> Callable[..., list[bytes]]:
         return [body]
 
     return answer
+
+
+def _change_range(environ: dict[str, Any], to: int) -> None:
+    asked = environ.pop("HTTP_RANGE")
+    if to == SHIFTED:
+        first, last = asked.removeprefix("bytes=").split("-")
+        environ["HTTP_RANGE"] = f"bytes={int(first) + 1}-{int(last) + 1}"
+
+
+def _cut(environ: dict[str, Any], moto: Callable[..., Any]) -> None:
+    """All of the head and half of the body."""
+    head: list[str] = []
+
+    def start(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
+        head[:] = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in headers)]
+
+    body = b"".join(moto(environ, start))
+    connection = environ["werkzeug.socket"]
+    connection.sendall("\r\n".join([*head, "", ""]).encode() + body[: len(body) // 2])
+    connection.shutdown(socket.SHUT_RDWR)
+    raise ConnectionResetError
