@@ -26,6 +26,7 @@ setup: .venv/.ready ## make .venv with everything in it
 	$(PIP) $(LATER) --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python local/setup/torch_build.py $(TORCH) $(LATER) $(PIP_ARGS)
 	$(PIP) $(LATER) --no-deps $(TORCH)
+	$(BIN)/python local/setup/torchvision_hook.py
 	$(PIP) $(LATER) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check
 	touch $@

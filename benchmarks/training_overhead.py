@@ -159,7 +159,7 @@ def _trainer(world: World, agreement: Agreement, meter: Meter) -> Trainer:
     model = make_model(CONFIG, world)
     share, length = CONFIG.batch_size // world.size, CONFIG.shape.sequence_length
     tokens = torch.randint(
-        CONFIG.shape.vocabulary, (share, length + 1), generator=torch.Generator().manual_seed(world.rank)
+        CONFIG.text_shape.vocabulary, (share, length + 1), generator=torch.Generator().manual_seed(world.rank)
     )
     return Trainer(
         CONFIG,

@@ -14,6 +14,22 @@ class Precision(StrEnum):
     """Everything is bf16; Kahan's sum keeps what small updates would lose (AnyPrecisionAdamW)."""
 
 
+class Objective(StrEnum):
+    """What a vision transformer learns."""
+
+    CLASSIFY = "classify"
+    MASKED = "masked"
+    """The pixels of patches that are hidden from it (SimMIM)."""
+
+
+class Augment(StrEnum):
+    """What is changed of an image at random, each time that it is trained on."""
+
+    NONE = "none"
+    CROP = "crop"
+    """A part of it, and half of them mirrored."""
+
+
 class OptimizerName(StrEnum):
     ADAMW = "adamw"
     ADAMW_8BIT = "adamw_8bit"

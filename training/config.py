@@ -12,8 +12,10 @@ from training import fsdp1
 from training.choices import (
     SYNTHETIC,
     ActivationCheckpointing,
+    Augment,
     Compile,
     DebugLevel,
+    Objective,
     OptimizerName,
     Precision,
     ReduceDtype,
@@ -26,12 +28,15 @@ from training.interop.config_json import read_shape
 from training.interop.layout import PROJECTIONS
 from training.model_config import PRESETS, Lora, ModelShape
 from training.options import described, option, paired, read, shown
+from training.vision.shape import VISION_PRESETS, Shape, VisionShape
+
+_PRESETS: Mapping[str, Shape] = {**PRESETS, **VISION_PRESETS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
     # What is trained.
-    preset: str = option("tiny", f"model shape: {', '.join(PRESETS)}")
+    preset: str = option("tiny", f"model shape: {', '.join(_PRESETS)}")
     model_config: str = option(
         "", "instead of a preset: a config.json of Hugging Face, its directory or channel:NAME"
     )
@@ -43,8 +48,18 @@ class TrainConfig:
     lora_alpha: float = option(0.0, "adapters count alpha / rank times; 0: twice", at_least=0)
     lora_targets: str = option("all", f"matrices with adapters: all, or some of {','.join(PROJECTIONS)}")
     lora_merge: bool = option(True, "leave the merged weights, too, beside the adapters")
+    new_head: bool = option(False, "images: the head of init_from is left out, e.g. for other classes")
     steps: int = option(60, "steps of the whole job, over all attempts", at_least=1)
     seed: int = option(0, "weights and the order of the data follow from it", at_least=0)
+
+    # Images.
+    objective: Objective = option(Objective.CLASSIFY, "classify images, or predict masked patches of them")
+    image_size: int = option(0, "pixels of an image's side; 0: the model's", at_least=0)
+    classes: int = option(0, "of the images; 0: the model's", at_least=0)
+    mask_share: float = option(0.6, "masked: the share of patches that are hidden and predicted", at_least=0)
+    label_smoothing: float = option(0.0, "share of the target that all classes get alike", at_least=0)
+    augment: Augment = option(Augment.CROP, "images of training: none, or crop (random part, half mirrored)")
+    decode_threads: int = option(2, "images decoded at a time, on each rank", at_least=1)
 
     # Data.
     data: str = option(
@@ -127,7 +142,7 @@ class TrainConfig:
 
     said: tuple[str, ...] = field(default=())
     """What became of options of FSDP1; for the log."""
-    described: ModelShape | None = field(default=None)
+    described: Shape | None = field(default=None)
     """What ``model_config`` says; None: the preset counts."""
 
     @property
@@ -136,9 +151,37 @@ class TrainConfig:
         return f"{self.described.family} {self.described.fingerprint}" if self.described else self.preset
 
     @property
-    def shape(self) -> ModelShape:
-        shape = self.described or PRESETS[self.preset]
+    def shape(self) -> Shape:
+        shape = self.described or _PRESETS[self.preset]
+        if isinstance(shape, VisionShape):
+            return self._of_images(shape)
         return replace(shape, sequence_length=self.sequence_length) if self.sequence_length else shape
+
+    @property
+    def text_shape(self) -> ModelShape:
+        """Of a decoder; whoever asks knows that it is one."""
+        shape = self.shape
+        assert isinstance(shape, ModelShape)
+        return shape
+
+    @property
+    def image_shape(self) -> VisionShape:
+        shape = self.shape
+        assert isinstance(shape, VisionShape)
+        return shape
+
+    def _of_images(self, shape: VisionShape) -> VisionShape:
+        return replace(
+            shape,
+            image_size=self.image_size or shape.image_size,
+            classes=self.classes or shape.classes,
+            masked=self.mask_share if self.objective is Objective.MASKED else 0.0,
+        )
+
+    @property
+    def targets_per_step(self) -> int:
+        """What the loss is the mean over, where none is left out; over all ranks."""
+        return self.batch_size * self.shape.targets
 
     @property
     def lora(self) -> Lora | None:
@@ -164,8 +207,8 @@ class TrainConfig:
         ours, said = fsdp1.translated(texts)
         values, unread = read(cls, _as_now(ours), env)
         problems += unread
-        if values.get("preset", "tiny") not in PRESETS:
-            problems.append(f"preset must be one of {', '.join(PRESETS)}, not {shown(values['preset'])}")
+        if values.get("preset", "tiny") not in _PRESETS:
+            problems.append(f"preset must be one of {', '.join(_PRESETS)}, not {shown(values['preset'])}")
         shape = None
         if values.get("model_config"):
             problems += ["model_config and preset are two models: give one"] if "preset" in values else []
@@ -178,7 +221,7 @@ class TrainConfig:
         return config
 
 
-def _read_shape(source: str, env: Mapping[str, str], problems: list[str]) -> ModelShape | None:
+def _read_shape(source: str, env: Mapping[str, str], problems: list[str]) -> Shape | None:
     """Before any weights are fetched; what is wrong with it joins the problems."""
     try:
         return read_shape(directory_of(source, env, option="model_config"), option="model_config")

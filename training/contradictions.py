@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from training.choices import SYNTHETIC, OptimizerName, Precision, ReduceDtype, Strategy
+from training.choices import SYNTHETIC, Objective, OptimizerName, Precision, ReduceDtype, Strategy
 from training.interop.layout import PROJECTIONS
 from training.options import shown
+from training.vision.layout import not_expressible
+from training.vision.shape import VisionShape
 
 if TYPE_CHECKING:  # config asks this module when its options are read
     from training.config import TrainConfig
@@ -27,6 +29,7 @@ def contradictions(config: TrainConfig) -> list[str]:
         found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
     found += _of_evaluation(config)
     found += _of_adapters(config)
+    found += _of_images(config) if isinstance(config.shape, VisionShape) else _of_text(config)
     if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
         found.append("cpu_offload needs a strategy that shards")
     return found
@@ -44,6 +47,57 @@ def _of_evaluation(config: TrainConfig) -> list[str]:
         found.append("eval_batches 0 needs eval_data of shards: synthetic data has no end")
     if config.document_mask and config.data == SYNTHETIC:
         found.append("document_mask needs data of shards: synthetic data has no documents")
+    return found
+
+
+def _of_text(config: TrainConfig) -> list[str]:
+    """Options that only images have."""
+    usual = {
+        "objective": Objective.CLASSIFY,
+        "image_size": 0,
+        "classes": 0,
+        "label_smoothing": 0.0,
+        "new_head": False,
+    }
+    given = [name for name, value in usual.items() if getattr(config, name) != value]
+    return [f"{name} needs a model of images, e.g. preset vit-tiny" for name in given]
+
+
+def _of_images(config: TrainConfig) -> list[str]:
+    """Options that only texts have, and sizes of images that do not come out even."""
+    shape, found = config.shape, []
+    assert isinstance(shape, VisionShape)
+    usual = {
+        "sequence_length": 0,
+        "document_mask": False,
+        "loss_chunk": 0,
+        "z_loss": 0.0,
+        "lora_rank": 0,
+    }
+    for name, value in usual.items():
+        if getattr(config, name) != value:
+            found.append(f"{name} is for texts; preset {config.model_name} is of images")
+    if shape.image_size % shape.patch:
+        found.append(f"image_size {shape.image_size} does not divide by the model's patch of {shape.patch}")
+    if config.new_head and not config.init_from:
+        found.append("new_head needs init_from: the weights whose head is left out")
+    if config.export and (strange := not_expressible(shape)):
+        found.append(
+            f"export cannot write {config.model_name} as transformers' ViT, which has no "
+            f"{' and no '.join(strange)}: set export false and keep the checkpoint"
+        )
+    return found + _of_objective(config)
+
+
+def _of_objective(config: TrainConfig) -> list[str]:
+    found = []
+    is_masked = config.objective is Objective.MASKED
+    if is_masked and not 0 < config.mask_share < 1:
+        found.append(f"mask_share must be between 0 and 1, not {config.mask_share}")
+    if is_masked and config.label_smoothing:
+        found.append("label_smoothing needs objective classify")
+    if config.label_smoothing >= 1:
+        found.append(f"label_smoothing must be below 1, not {config.label_smoothing}")
     return found
 
 

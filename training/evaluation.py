@@ -18,7 +18,7 @@ from training.data.corpus import Corpus
 from training.data.prefetch import prefetched
 from training.loss import Chunks, cross_entropy
 from training.metrics import Validation
-from training.model import Transformer
+from training.model import Backbone
 from training.world import World
 
 
@@ -57,7 +57,7 @@ class ValidationBatches:
 class Evaluation:
     """Every rank makes one and calls alike."""
 
-    def __init__(self, config: TrainConfig, *, world: World, model: Transformer, corpus: Corpus) -> None:
+    def __init__(self, config: TrainConfig, *, world: World, model: Backbone, corpus: Corpus) -> None:
         self._world, self._model = world, model
         self._depth, self._chunk = config.prefetch_batches, config.loss_chunk
         wanted = config.eval_batches * config.batch_size

@@ -20,6 +20,7 @@ from training.data.corpus import Corpus, open_corpus, open_validation
 from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
 from training.evaluation import Evaluation
+from training.families import model_of
 from training.goodput import Meter
 from training.init import initialise
 from training.interop.exporting import export_adapters, export_weights
@@ -28,7 +29,7 @@ from training.loop import Trainer
 from training.lora import adapt, initialise_adapters, trained_part
 from training.memory import refuse_unless_it_fits
 from training.metrics import Event, Validation
-from training.model import Transformer
+from training.model import Backbone
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
@@ -110,14 +111,14 @@ def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
 
 
 def empty_model(
-    config: TrainConfig, world: World, *, convert: Callable[[Transformer], None] | None = None
-) -> Transformer:
+    config: TrainConfig, world: World, *, convert: Callable[[Backbone], None] | None = None
+) -> Backbone:
     """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank.
 
     ``convert`` changes the model before that, to matrices in float8 for one.
     """
     with torch.device("meta"):
-        model = Transformer(config.shape)
+        model = model_of(config.shape)
     if config.lora:
         adapt(model, config)
     if convert is not None:
@@ -129,8 +130,8 @@ def empty_model(
 
 
 def make_model(
-    config: TrainConfig, world: World, *, convert: Callable[[Transformer], None] | None = None
-) -> Transformer:
+    config: TrainConfig, world: World, *, convert: Callable[[Backbone], None] | None = None
+) -> Backbone:
     """With its first weights, for what resumes from nothing."""
     model = empty_model(config, world, convert=convert)
     initialise(model, seed=config.seed, layers=config.shape.layers)
@@ -140,7 +141,7 @@ def make_model(
 def _checkpointer(
     config: TrainConfig,
     env: Mapping[str, str],
-    model: Transformer,
+    model: Backbone,
     optimizer: Optimizer,
     guard: Mapping[str, str],
 ) -> Checkpointer:
@@ -235,7 +236,7 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
     return guarded
 
 
-def _guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Transformer) -> dict[str, str]:
+def _guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:
     """Load what adapters are trained beside, which no checkpoint holds; what of it may not change."""
     if config.lora is None:
         return {}
@@ -243,7 +244,7 @@ def _guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Transform
     return {"lora": str(config.lora), "base": hashed_weights(config.init_from, env)}
 
 
-def _tell_what_runs(config: TrainConfig, world: World, model: Transformer) -> None:
+def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
     if not world.is_first:
         return
     options = {name: value for name, value in asdict(config).items() if name not in {"said", "described"}}

@@ -22,7 +22,7 @@ from training.evaluation import Evaluation
 from training.goodput import Meter
 from training.loss import Chunks, token_terms
 from training.metrics import Event, Validation
-from training.model import Transformer
+from training.model import Backbone
 from training.optim import clip, learning_rate, step_if_finite
 from training.parallel import begin_part
 from training.report import Reporter, Trace, tell
@@ -63,7 +63,7 @@ class Trainer:
     config: TrainConfig
     _: KW_ONLY
     world: World
-    model: Transformer
+    model: Backbone
     optimizer: torch.optim.Optimizer
     batches: BatchSource
     agreement: Agreement

@@ -14,7 +14,7 @@ from training.choices import Precision
 from training.config import TrainConfig
 from training.init import SPREAD, initialise
 from training.interop.layout import PROJECTIONS
-from training.model import Transformer
+from training.model import Backbone
 from training.model_config import Lora
 
 _DOWN, _UP = "lora_a", "lora_b"
@@ -35,7 +35,7 @@ class AdaptedLinear(nn.Linear):
         return super().forward(x) + F.linear(F.linear(x, self.lora_a), self.lora_b) * self.scale
 
 
-def adapt(model: Transformer, config: TrainConfig) -> None:
+def adapt(model: Backbone, config: TrainConfig) -> None:
     """Freeze the model and put adapters beside its matrices; before it is sharded, on the meta device.
 
     What is frozen needs no more digits than are computed with, so it is kept in the compute precision.

@@ -1,7 +1,8 @@
 """A decoder-only transformer of the Llama family: RMSNorm, rotary positions, SwiGLU, grouped queries.
 
-One plain module for Llama, Mistral, Qwen2 and Qwen3: what differs between them is in the shape. It knows
-nothing of ranks, sharding or compiling; `parallel` does these from the outside.
+One plain module for Llama, Mistral, Qwen2 and Qwen3: what differs between them is in the shape. Its
+blocks are those of vision transformers, too (`vision/model.py`). It knows nothing of ranks, sharding or
+compiling; `parallel` does these from the outside.
 """
 
 import math
@@ -15,7 +16,8 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from training.loss import Chunks, Head
-from training.model_config import Lora, ModelShape, Rope, RopeKind
+from training.model_config import BlockShape, Lora, ModelShape, Norm, Rope, RopeKind
+from training.vision.shape import Shape, VisionShape
 
 Mask: TypeAlias = Tensor | BlockMask | None
 """What may attend to what; None: every token to those before it."""
@@ -118,12 +120,12 @@ def _window_mask(length: int, window: int, device: torch.device) -> Tensor | Blo
     return create_block_mask(sees, None, None, length, length, device=device)
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> Tensor:
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask, *, is_causal: bool = True) -> Tensor:
     """Each of shape (batch, heads, length, width); queries may have more heads."""
     if isinstance(mask, BlockMask):
         return _flex()(query, key, value, block_mask=mask, enable_gqa=True)  # type: ignore[no-any-return]
     return F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=True
+        query, key, value, attn_mask=mask, is_causal=is_causal and mask is None, enable_gqa=True
     )
 
 
@@ -133,26 +135,37 @@ def _flex() -> Callable[..., Any]:
     return torch.compile(flex_attention)
 
 
+def norm_of(shape: BlockShape, width: int) -> nn.Module:
+    if shape.norm is Norm.RMS:
+        return nn.RMSNorm(width, eps=shape.norm_epsilon)
+    return nn.LayerNorm(width, eps=shape.norm_epsilon, bias=shape.norm_bias)
+
+
 class Attention(nn.Module):
-    def __init__(self, shape: ModelShape) -> None:
+    def __init__(self, shape: BlockShape) -> None:
         super().__init__()
-        self.head_width = shape.head_width
+        self.head_width, self.is_causal = shape.head_width, shape.is_causal
         ours, shared = shape.heads * shape.head_width, shape.kv_heads * shape.head_width
         self.query = nn.Linear(shape.width, ours, bias=shape.qkv_bias)
         self.key = nn.Linear(shape.width, shared, bias=shape.qkv_bias)
         self.value = nn.Linear(shape.width, shared, bias=shape.qkv_bias)
         self.output = nn.Linear(ours, shape.width, bias=shape.output_bias)
         if shape.head_norms:
-            self.query_norm: nn.Module = nn.RMSNorm(shape.head_width, eps=shape.norm_epsilon)
-            self.key_norm: nn.Module = nn.RMSNorm(shape.head_width, eps=shape.norm_epsilon)
+            self.query_norm = norm_of(shape, shape.head_width)
+            self.key_norm = norm_of(shape, shape.head_width)
         else:
             self.query_norm, self.key_norm = nn.Identity(), nn.Identity()
 
-    def forward(self, x: Tensor, cosines: Tensor, sines: Tensor, mask: Mask = None) -> Tensor:
-        query = rotate(self.query_norm(self._heads(self.query(x))), cosines, sines)
-        key = rotate(self.key_norm(self._heads(self.key(x))), cosines, sines)
+    def forward(
+        self, x: Tensor, cosines: Tensor | None = None, sines: Tensor | None = None, mask: Mask = None
+    ) -> Tensor:
+        """Without cosines and sines, positions are part of ``x``."""
+        query = self.query_norm(self._heads(self.query(x)))
+        key = self.key_norm(self._heads(self.key(x)))
+        if cosines is not None and sines is not None:
+            query, key = rotate(query, cosines, sines), rotate(key, cosines, sines)
         value = self._heads(self.value(x))
-        mixed = attend(query, key, value, mask)
+        mixed = attend(query, key, value, mask, is_causal=self.is_causal)
         return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def _heads(self, x: Tensor) -> Tensor:
@@ -161,30 +174,57 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, shape: ModelShape) -> None:
+    def __init__(self, shape: BlockShape) -> None:
         super().__init__()
-        self.gate = nn.Linear(shape.width, shape.hidden, bias=shape.feed_forward_bias)
+        self.gate = (
+            nn.Linear(shape.width, shape.hidden, bias=shape.feed_forward_bias) if shape.is_gated else None
+        )
         self.up = nn.Linear(shape.width, shape.hidden, bias=shape.feed_forward_bias)
         self.output = nn.Linear(shape.hidden, shape.width, bias=shape.feed_forward_bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.gate is None:
+            return self.output(F.gelu(self.up(x)))  # type: ignore[no-any-return]
         return self.output(F.silu(self.gate(x)) * self.up(x))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
-    def __init__(self, shape: ModelShape) -> None:
+    """Of any family: what differs is in the shape."""
+
+    def __init__(self, shape: BlockShape) -> None:
         super().__init__()
-        self.attention_norm = nn.RMSNorm(shape.width, eps=shape.norm_epsilon)
+        self.attention_norm = norm_of(shape, shape.width)
         self.attention = Attention(shape)
-        self.feed_forward_norm = nn.RMSNorm(shape.width, eps=shape.norm_epsilon)
+        self.feed_forward_norm = None if shape.is_parallel else norm_of(shape, shape.width)
         self.feed_forward = FeedForward(shape)
 
-    def forward(self, x: Tensor, cosines: Tensor, sines: Tensor, mask: Mask = None) -> Tensor:
-        x = x + self.attention(self.attention_norm(x), cosines, sines, mask)
+    def forward(
+        self, x: Tensor, cosines: Tensor | None = None, sines: Tensor | None = None, mask: Mask = None
+    ) -> Tensor:
+        normed = self.attention_norm(x)
+        attended = self.attention(normed, cosines, sines, mask)
+        if self.feed_forward_norm is None:
+            return x + attended + self.feed_forward(normed)  # type: ignore[no-any-return]
+        x = x + attended
         return x + self.feed_forward(self.feed_forward_norm(x))  # type: ignore[no-any-return]
 
 
-class Transformer(nn.Module):
+class Backbone(nn.Module):
+    """What sharding, loading and the loop ask of a model, whatever its family."""
+
+    shape: Shape
+    embedding: nn.Module
+    blocks: nn.ModuleDict
+    norm: nn.Module
+    head: nn.Module
+
+
+class Transformer(Backbone):
+    shape: ModelShape
+    embedding: nn.Embedding
+    norm: nn.RMSNorm
+    head: Head
+
     def __init__(self, shape: ModelShape) -> None:
         super().__init__()
         self.shape = shape
@@ -216,7 +256,7 @@ class Transformer(nn.Module):
         return self.head(self.norm(x), chunks)  # type: ignore[no-any-return]
 
 
-def flops_per_token(shape: ModelShape, lora: Lora | None = None) -> int:
+def flops_per_token(shape: Shape, lora: Lora | None = None) -> int:
     """Of a training step, forward and backward: 6 per weight of a matrix, and 12 per layer for attention.
 
     As PaLM counts (arXiv 2204.02311, appendix B): no discount for the causal mask, embeddings are free, and
@@ -224,6 +264,8 @@ def flops_per_token(shape: ModelShape, lora: Lora | None = None) -> int:
     other; a window counts as if all of it were seen. A weight beside which adapters are trained counts 4, as
     no gradient of it is computed.
     """
+    if isinstance(shape, VisionShape):
+        return shape.flops_per_token
     matrices = {name: rows * columns for name, (rows, columns) in shape.matrices.items()}
     weights = shape.layers * sum(matrices.values()) + shape.width * shape.vocabulary
     lengths = (shape.window_of(layer) or shape.sequence_length for layer in range(shape.layers))

@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.model import Transformer
+from training.model import Backbone
 from training.world import World
 
 Forward = Callable[..., Any]
@@ -47,7 +47,7 @@ _KEPT = [
 """Costly to compute again: nearly all of a block's operations are in them."""
 
 
-def shard(model: Transformer, *, world: World, config: TrainConfig) -> None:
+def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     """Make every parameter a DTensor, in place; of a model on the meta device nothing is allocated.
 
     The embedding, each block, and the last norm with the head are gathered and reduced each by itself, so

@@ -69,7 +69,7 @@ def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
 def run_of(config: TrainConfig) -> training_runs.Run:
     """The run that these options describe, as the control plane sees it."""
     return training_runs.Run(
-        shape=as_planned(config.shape),
+        shape=as_planned(config.text_shape),
         batch_size=config.batch_size,
         accumulation=config.gradient_accumulation_steps,
         precision=training_runs.Precision(config.precision),

@@ -33,7 +33,7 @@ from training.data.prefetch import prefetched
 from training.errors import DoesNotFitError
 from training.job import make_model
 from training.metrics import peak_of
-from training.model import Transformer, flops_per_token
+from training.model import Backbone, flops_per_token
 from training.optim import make_optimizer
 from training.report import Trace, peak_memory_bytes
 from training.world import World, joined_world
@@ -125,7 +125,7 @@ def _limit_memory(gib: float) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (used + int(gib * _GIB),) * 2)
 
 
-def float8(model: Transformer) -> None:
+def float8(model: Backbone) -> None:
     """Matrices of the blocks in float8, scaled by tensor; the head stays as it is.
 
     Raises:

@@ -28,7 +28,7 @@ from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
 from training.metrics import Speed
-from training.model import Transformer
+from training.model import Backbone
 from training.optim import make_optimizer
 from training.options import described, option, paired, read
 from training.preempt import StopRequest
@@ -134,7 +134,7 @@ def measured(
     world: World,
     mode: Mode,
     *,
-    convert: Callable[[Transformer], None] | None = None,
+    convert: Callable[[Backbone], None] | None = None,
 ) -> Measured:
     """``convert``: changes the model before it is sharded, to float8 for one."""
     trainer = _trainer(replace(config, compile=_COMPILE[mode]), world, convert=convert)
@@ -161,14 +161,16 @@ def measured(
 
 
 def _trainer(
-    config: TrainConfig, world: World, *, convert: Callable[[Transformer], None] | None = None
+    config: TrainConfig, world: World, *, convert: Callable[[Backbone], None] | None = None
 ) -> Trainer:
     model = make_model(config, world, convert=convert)
     share, length = config.batch_size // world.size, config.shape.sequence_length
     if share * world.size != config.batch_size:
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
     source = torch.Generator().manual_seed(seed_of(config.seed, "bench", world.rank))
-    tokens = torch.randint(config.shape.vocabulary, (share, length + 1), generator=source).to(world.device)
+    tokens = torch.randint(config.text_shape.vocabulary, (share, length + 1), generator=source).to(
+        world.device
+    )
     return Trainer(
         config,
         world=world,

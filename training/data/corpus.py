@@ -80,7 +80,7 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
         DataError: The shards are missing, cut short, out of reach or do not fit the model.
     """
     if data == SYNTHETIC:
-        return SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
+        return SyntheticLanguage(vocabulary=config.text_shape.vocabulary, seed=config.seed)
     return open_shards(_place(data, env, option=option), config, at_least=at_least)
 
 

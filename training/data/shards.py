@@ -58,7 +58,7 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
 
 
 def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
-    shape = config.shape
+    shape = config.text_shape
     if index.vocabulary > shape.vocabulary:
         raise DataError(
             place=place.told,

@@ -1,4 +1,4 @@
-"""Reads the config.json of Hugging Face's decoders; all that cannot be trained here is refused at once.
+"""Reads the config.json of Hugging Face's models; all that cannot be trained here is refused at once.
 
 What a file does not say is as transformers has it for the family. A field that is not known here may change
 what the model computes, so it is refused, unless it is switched off.
@@ -13,6 +13,9 @@ from training.interop.fields import Fields, told
 from training.interop.layout import CLASSES, CONFIG, LONGEST
 from training.interop.rope_json import read_rope
 from training.model_config import Family, ModelShape
+from training.vision.layout import PREPROCESSOR
+from training.vision.layout import shape_of as vision_shape_of
+from training.vision.shape import Shape, VisionShape
 
 _TRAINED_LENGTH = 4096
 """Tokens of a sequence unless the options say otherwise; models may be for far longer ones."""
@@ -56,25 +59,34 @@ _NOT_COMPUTED = frozenset(
 """Fields that change nothing of what is computed of tokens."""
 
 
-def read_shape(path: Path, *, option: str) -> ModelShape:
+def read_shape(path: Path, *, option: str) -> Shape:
     """Of a config.json, or of the directory that it is in.
 
     Raises:
         ConfigError: With all that is missing, wrong or not trained here; ``option`` is the one that named it.
     """
     path = path / CONFIG if path.is_dir() else path
+    config = _read_object(path, option=option)
     try:
-        config = json.loads(path.read_bytes())
+        if config.get("model_type") != VisionShape.family:
+            return shape_of(config)
+        beside = path.parent / PREPROCESSOR
+        preprocessor = _read_object(beside, option=option) if beside.exists() else {}
+        return vision_shape_of(config, preprocessor)
+    except ConfigError as error:
+        raise ConfigError([f"{CONFIG}: {one}" for one in error.problems]) from error
+
+
+def _read_object(path: Path, *, option: str) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_bytes())
     except OSError as error:
         raise ConfigError([f"{option} {path} cannot be read: {error.strerror}"]) from error
     except ValueError as error:
         raise ConfigError([f"{option} {path} is not JSON: {error}"]) from error
-    if not isinstance(config, dict):
-        raise ConfigError([f"{option} {path} is not the config.json of a model"])
-    try:
-        return shape_of(config)
-    except ConfigError as error:
-        raise ConfigError([f"{CONFIG}: {one}" for one in error.problems]) from error
+    if not isinstance(found, dict):
+        raise ConfigError([f"{option} {path} is not the {path.name} of a model"])
+    return found
 
 
 def shape_of(config: Mapping[str, object]) -> ModelShape:
@@ -119,7 +131,7 @@ def _family(fields: Fields) -> Family:
     name, classes = fields.get("model_type"), fields.get("architectures", [])
     if name not in list(Family):
         problem = "is missing" if name is None else f"{told(name)} is not trained here"
-        fields.wrong("model_type", f"{problem}; one of {', '.join(Family)} is")
+        fields.wrong("model_type", f"{problem}; one of {', '.join([*Family, VisionShape.family])} is")
         return Family.LLAMA
     family = Family(name)
     if classes and classes != [CLASSES[family]]:

@@ -15,18 +15,12 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from training.errors import WeightsError
-from training.interop.layout import (
-    ADAPTER_CONFIG,
-    ADAPTERS,
-    CONFIG,
-    adapter_config,
-    config_of,
-    hf_name,
-    peft_name,
-)
+from training.interop.layout import ADAPTER_CONFIG, ADAPTERS, adapter_config, peft_name
+from training.interop.layouts import layout_of
 from training.interop.tensor_file import byte_count, write_file
 from training.lora import adapted_layers, base_parameters, merged, trained_part
-from training.model_config import Lora, ModelShape
+from training.model_config import Lora
+from training.vision.shape import Shape
 
 INDEX = "model.safetensors.index.json"
 ONE_FILE = "model.safetensors"
@@ -36,10 +30,8 @@ _DRAFT = ".draft-"
 _GB = 10**9
 
 
-def export_weights(
-    model: nn.Module, directory: Path, shape: ModelShape, *, file_bytes: int = _FILE_BYTES
-) -> None:
-    """Every rank calls; the first one writes what ``AutoModelForCausalLM.from_pretrained`` loads.
+def export_weights(model: nn.Module, directory: Path, shape: Shape, *, file_bytes: int = _FILE_BYTES) -> None:
+    """Every rank calls; the first one writes what transformers' ``from_pretrained`` loads.
 
     Adapters are merged into their matrices. Numbers stay of the type they are kept in: fp32, or bf16 with
     precision bf16_pure and where the model is frozen. A crash leaves drafts, whose names nobody loads; the
@@ -136,11 +128,15 @@ def _write(
     parameters: Mapping[str, nn.Parameter],
     wholes: Iterator[Tensor],
     directory: Path,
-    shape: ModelShape,
+    shape: Shape,
     file_bytes: int,
 ) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    kinds = {hf_name(name): (one.dtype, tuple(one.shape)) for name, one in parameters.items()}
+    layout = layout_of(shape)
+    kinds = {
+        layout.name(name): (one.dtype, layout.size(name, tuple(one.shape)))
+        for name, one in parameters.items()
+    }
     sizes = {name: byte_count(*kind) for name, kind in kinds.items()}
     _check_room(directory, sum(sizes.values()))
     files = files_of(sizes, file_bytes=file_bytes)
@@ -153,7 +149,8 @@ def _write(
         index = {"metadata": {"total_size": sum(sizes.values())}, "weight_map": where}
         _write_json(directory / INDEX, index)
     dtype = next(iter(parameters.values())).dtype
-    _write_json(directory / CONFIG, config_of(shape, dtype=str(dtype).removeprefix("torch.")))
+    for name, content in layout.files(str(dtype).removeprefix("torch.")).items():
+        _write_json(directory / name, content)
 
 
 def _check_room(directory: Path, size: int) -> None:

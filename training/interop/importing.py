@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,23 +18,25 @@ from training.environment import directory_of
 from training.errors import ConfigError, WeightsError
 from training.interop.config_json import read_shape
 from training.interop.exporting import INDEX, ONE_FILE, is_first, raise_together
-from training.interop.layout import CONFIG, HEAD, differences, hf_name, is_weight
+from training.interop.layout import CONFIG, HEAD
+from training.interop.layouts import layout_of
 from training.interop.tensor_file import Entry, read_header, read_part
 from training.lora import base_parameters
-from training.model import Transformer
-from training.model_config import ModelShape
+from training.model import Backbone
+from training.vision.shape import Shape
 
 _SHOWN = 3
 """A message names so many of each kind of mistake."""
 
 
-def load_weights(model: Transformer, source: str, env: Mapping[str, str]) -> None:
+def load_weights(model: Backbone, source: str, env: Mapping[str, str], *, new_head: bool = False) -> None:
     """Every rank calls, after the model was sharded. Numbers are converted to the type they are trained in.
 
     Args:
         model: Gets the weights.
         source: A directory, or ``channel:NAME`` of the job.
         env: Where channels are named.
+        new_head: The head stays as it is, whatever head is there.
 
     Raises:
         ConfigError: There is no such channel.
@@ -42,7 +45,7 @@ def load_weights(model: Transformer, source: str, env: Mapping[str, str]) -> Non
     directory, began = directory_of(source, env, option="init_from"), time.perf_counter()
     failure: WeightsError | None = None
     try:
-        _load(model, directory)
+        _load(model, directory, new_head=new_head)
     except WeightsError as error:
         failure = error
     except OSError as error:
@@ -81,14 +84,18 @@ def hashed_weights(source: str, env: Mapping[str, str]) -> str:
     return hashlib.sha256("".join(f"{one}  {name}\n" for name, one in lines).encode()).hexdigest()
 
 
-def _load(model: Transformer, directory: Path) -> None:
-    _check_config(model.shape, directory)
+def _load(model: Backbone, directory: Path, *, new_head: bool) -> None:
+    _check_config(model.shape, directory, new_head=new_head)
+    layout, parameters = layout_of(model.shape), base_parameters(model)
     headers = {path: read_header(path) for path in _files(directory)}
-    there = {name: one for header in headers.values() for name, one in header.items() if is_weight(name)}
-    wanted = {hf_name(name): one for name, one in base_parameters(model).items()}
+    there = {name: one for header in headers.values() for name, one in header.items()}
     if model.shape.tied_head:
         there.pop(HEAD, None)  # some programs write it all the same
-    _check(directory, there, {name: tuple(one.shape) for name, one in wanted.items()})
+    loaded = {name: one for name, one in parameters.items() if not (new_head and layout.is_head(name))}
+    wanted = {layout.name(name): one for name, one in loaded.items()}
+    sizes = {layout.name(name): layout.size(name, tuple(one.shape)) for name, one in loaded.items()}
+    left = {name for name in there if not layout.is_weight(name, with_head=not new_head)}
+    _check(directory, {name: one for name, one in there.items() if name not in left}, sizes)
     for path, header in headers.items():
         with path.open("rb") as file:
             # In the order of the file: streamed channels are read on, not back and forth.
@@ -96,7 +103,7 @@ def _load(model: Transformer, directory: Path) -> None:
                 _fill(wanted[name], header[name], file)
 
 
-def _check_config(shape: ModelShape, directory: Path) -> None:
+def _check_config(shape: Shape, directory: Path, *, new_head: bool) -> None:
     if not (directory / CONFIG).exists():
         return  # then the shapes of the weights are all there is to compare
     try:
@@ -106,7 +113,7 @@ def _check_config(shape: ModelShape, directory: Path) -> None:
         raise WeightsError(
             f"the weights in {directory} are of no model that is trained here: {told}"
         ) from error
-    if found := differences(theirs, shape):
+    if found := layout_of(shape).differences(theirs, new_head=new_head):
         told = "; ".join(found)
         raise WeightsError(
             f"the weights in {directory} are of another model: {told}; "
@@ -159,4 +166,5 @@ def _fill(parameter: nn.Parameter, entry: Entry, file: BinaryIO) -> None:
         _, offsets = compute_local_shape_and_global_offset(local.shape, local.device_mesh, local.placements)
         local = local.to_local()
     if local.numel():  # a rank may have none of a short parameter
+        entry = replace(entry, shape=entry.shape[: local.ndim])  # what is cut off is 1
         local.copy_(read_part(file, entry, offsets=tuple(offsets), sizes=tuple(local.shape)))

@@ -131,7 +131,7 @@ def _check(family: str, said: Mapping[str, Any], place: Path, *, length: int) ->
     wanted = _logits(theirs, tokens)
 
     config = TrainConfig.from_arguments([f"--model_config={place / 'theirs'}"], {})
-    ours = Transformer(config.shape)
+    ours = Transformer(config.text_shape)
     load_weights(ours, str(place / "theirs"), {})
     assert (_logits(ours, tokens) - wanted).abs().max() <= 1e-5
 

@@ -72,7 +72,7 @@ def test_the_state_of_each_preset_is_what_the_guide_says() -> None:
     rows = table(_STRATEGIES, "preset", "parameters", "state", "8 ranks", "128 ranks", "checkpoint")
     for preset, _, state, eight, many, checkpoint in rows:
         with torch.device("meta"):
-            model = Transformer(TrainConfig(preset=codes(preset)[0]).shape)
+            model = Transformer(TrainConfig(preset=codes(preset)[0]).text_shape)
         numbers = sum(one.numel() for one in model.parameters())
         gibibytes = numbers * 16 / 2**30
         assert [state, eight, many] == [f"{gibibytes / ranks:.1f} GiB" for ranks in (1, 8, 128)]

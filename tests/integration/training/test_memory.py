@@ -18,7 +18,7 @@ pytestmark = pytest.mark.thorough
 
 def on_meta(config: TrainConfig, world: World) -> Transformer:
     with torch.device("meta"):
-        model = Transformer(config.shape)
+        model = Transformer(config.text_shape)
     shard(model, world=world, config=config)
     return model
 

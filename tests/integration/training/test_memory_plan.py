@@ -48,7 +48,7 @@ def pretended_world(ranks: int) -> Iterator[World]:
 def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Transformer:
     """The program's model, or one of fewer blocks: they are all alike."""
     with torch.device("meta"):
-        model = Transformer(replace(config.shape, layers=layers or config.shape.layers))
+        model = Transformer(replace(config.text_shape, layers=layers or config.shape.layers))
     shard(model, world=world, config=config)
     return model
 

@@ -1,0 +1,78 @@
+"""A vision transformer: patches of an image as tokens, learned positions, the blocks of the decoders.
+
+Its blocks see every token of the image, have LayerNorm and GELU instead of RMSNorm and SwiGLU, and positions
+are added once instead of turning queries and keys; all of that is in the shape (`training/model.py`).
+"""
+
+import torch
+from torch import Tensor, nn
+
+from training.model import Backbone, Block, norm_of
+from training.vision.shape import CHANNELS, Pooling, VisionShape
+
+_BRIGHTEST = 255
+
+
+class PatchEmbedding(nn.Module):
+    """Tokens of images: the class token where there is one, and each patch, with their positions."""
+
+    def __init__(self, shape: VisionShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.patches = nn.Conv2d(CHANNELS, shape.width, kernel_size=shape.patch, stride=shape.patch)
+        self.positions = nn.Parameter(torch.empty(1, shape.sequence_length, shape.width))
+        has_class_token = shape.pooling is Pooling.CLASS
+        self.class_token = nn.Parameter(torch.empty(1, 1, shape.width)) if has_class_token else None
+        self.mask_token = nn.Parameter(torch.empty(1, 1, shape.width)) if shape.masked else None
+
+    def forward(self, images: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Of images as ``scaled`` takes them; of ``hidden`` patches (images, patches) nothing is seen."""
+        tokens = self.patches(scaled(images, self.shape).to(self.patches.weight.dtype))
+        tokens = tokens.flatten(2).transpose(1, 2)
+        if hidden is not None:
+            assert self.mask_token is not None
+            tokens = torch.where(hidden.unsqueeze(2), self.mask_token.to(tokens), tokens)
+        if self.class_token is not None:
+            tokens = torch.cat((self.class_token.expand(len(tokens), -1, -1), tokens), dim=1)
+        return tokens + self.positions  # type: ignore[no-any-return]
+
+
+class VisionTransformer(Backbone):
+    shape: VisionShape
+
+    def __init__(self, shape: VisionShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embedding = PatchEmbedding(shape)
+        self.blocks = nn.ModuleDict({str(layer): Block(shape) for layer in range(shape.layers)})
+        self.norm = norm_of(shape, shape.width)
+        self.head = nn.Linear(shape.width, shape.outputs)
+
+    def forward(self, images: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Logits of shape (images, 1, classes); of a masked shape pixels: (images, patches, patch_values)."""
+        x = self.embedding(images, hidden)
+        for block in self.blocks.values():
+            x = block(x)
+        if self.shape.masked:
+            return self.head(self.norm(x[:, -self.shape.patches :]))  # type: ignore[no-any-return]
+        if self.shape.pooling is Pooling.CLASS:
+            return self.head(self.norm(x[:, :1]))  # type: ignore[no-any-return]
+        return self.head(self.norm(x).mean(dim=1, keepdim=True))  # type: ignore[no-any-return]
+
+
+def scaled(images: Tensor, shape: VisionShape) -> Tensor:
+    """Bytes (images, colours, height, width) as the model sees them, in fp32; other types are so already."""
+    if images.dtype is not torch.uint8:
+        return images
+    mean, deviation = (
+        _BRIGHTEST * torch.tensor(one, device=images.device).view(-1, 1, 1)
+        for one in (shape.pixel_mean, shape.pixel_deviation)
+    )
+    return images.float().sub_(mean).div_(deviation)
+
+
+def patches_of(images: Tensor, patch: int) -> Tensor:
+    """(images, colours, height, width) to (images, patches, values of each), in the order of the tokens."""
+    count, colours, height, width = images.shape
+    cut = images.reshape(count, colours, height // patch, patch, width // patch, patch)
+    return cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)

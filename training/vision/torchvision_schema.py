@@ -1,0 +1,37 @@
+"""Lets torchvision be imported beside a torch that its kernels were not built for.
+
+PyPI's torchvision has kernels for GPUs. Beside a CPU build of torch they cannot be loaded, and the import
+ends in "operator torchvision::nms does not exist": torchvision registers what some operators return, and only
+its kernels declare them. Transforms need no kernel, so declaring these is enough. Where the
+kernels load, as in SageMaker's containers, nothing is declared.
+
+Nothing of torch or torchvision is imported before `declare` is called.
+"""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+_OPERATORS = tuple(
+    f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor" for name in ("nms", "qnms")
+)
+"""qnms: since torchvision 0.28; one that torchvision does not ask for does no harm."""
+_declared: list[Any] = []
+"""The declaration lives as long as the library object that made it."""
+
+
+def declare() -> None:
+    """Call before torchvision is imported, as often as you like; does nothing where that is missing."""
+    found = importlib.util.find_spec("torchvision")
+    if _declared or found is None or not found.submodule_search_locations:
+        return
+    import torch  # noqa: PLC0415  see above
+
+    kernels = Path(found.submodule_search_locations[0]) / "_C.so"
+    try:
+        torch.ops.load_library(str(kernels))  # type: ignore[no-untyped-call]
+    except (ImportError, OSError):  # what torchvision itself catches, when it loads them
+        library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+        for operator in _OPERATORS:
+            library.define(operator)  # type: ignore[no-untyped-call]
+        _declared.append(library)
