@@ -42,7 +42,7 @@ def test_M9_every_mistake_is_one_refusal_before_weights_are_fetched_and_nobody_t
     assert len(host.failure) <= 1024
     for mistake in (
         "steps must be a whole number, not 'two'",
-        "model_type 'mixtral' is not trained here; one of llama, mistral, qwen2, qwen3 is",
+        "model_type 'mixtral' is not trained here; one of llama, mistral, qwen2, qwen3, vit is",
         "num_hidden_layers must be a whole number from 1 to 10000, not '32'",
         "rope_scaling.rope_type 'longrope' is not trained here; one of default, linear, ",
         "num_experts_per_tok 2, num_local_experts 8",

@@ -273,7 +273,7 @@ def test_mistakes_of_the_file_and_of_the_options_are_one_refusal(tmp_path: Path)
     }
     assert _refused(tmp_path, mixtral, "--steps=0").problems == (
         "steps must be a finite number, 1 or more, not 0",
-        "config.json: model_type 'mixtral' is not trained here; one of llama, mistral, qwen2, qwen3 is",
+        "config.json: model_type 'mixtral' is not trained here; one of llama, mistral, qwen2, qwen3, vit is",
         f"config.json: rope_scaling.rope_type 'su' {_KINDS}",
         f"config.json: num_experts_per_tok 2, num_local_experts 8: {_UNKNOWN}",
     )
