@@ -133,7 +133,8 @@ def as_now_placed(snapshot: Snapshot) -> Snapshot:
 @given(st.one_of(cases(plain=True), cases(), cases(surely="holds"), cases(surely="quotas")))
 def test_where_nothing_may_be_done_a_plan_does_nothing(case: Case) -> None:
     bare = replace(case.snapshot, warm={}, warm_pools=(), budgets={}, due=())
-    for snapshot in (case.snapshot, bare, as_now_placed(bare)):
+    warm = replace(case.snapshot, budgets={}, due=())
+    for snapshot in (case.snapshot, warm, as_now_placed(warm), bare, as_now_placed(bare)):
         if not may_act(snapshot, case.pool, now=NOON):
             assert plan(snapshot, case.pool, now=NOON).actions == ()
 

@@ -18,7 +18,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, spot_fallback, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, questions
-from trainmaster.core.monitoring.checkpoints import needs_look
+from trainmaster.core.monitoring.checkpoints import is_worth_a_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
 from trainmaster_client.simulate.admission import Admitted, submitted, traits_of
@@ -247,7 +247,9 @@ class PoolReplay:
         others_wait = len(self.state.lanes) > 0
         for name in self.turns.of(now):
             entry, run = self.state.running[name], self.site.runs[name]
-            if run.stopped_s is None and needs_look(entry, others_wait=others_wait, max_age=max_age, now=now):
+            if run.stopped_s is not None:
+                continue
+            if is_worth_a_look(entry, others_wait=others_wait, max_age=max_age, now=now):
                 written_at = self.site.saved_at(name)
                 if written_at is not None and written_at != entry.checkpoint.last:
                     seen = steps.checkpoint_seen(self.state.jobs[name], written_at)

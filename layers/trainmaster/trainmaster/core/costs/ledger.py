@@ -53,7 +53,8 @@ def lost_to(reason_code: str) -> Cause:
 
 
 def month_of(instant: datetime) -> str:
-    return instant.astimezone(UTC).strftime("%Y-%m")
+    utc = instant.astimezone(UTC)
+    return f"{utc.year:04}-{utc.month:02}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

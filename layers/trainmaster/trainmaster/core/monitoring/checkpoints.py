@@ -14,8 +14,15 @@ CHECKPOINT_RUNS = 5
 
 
 def needs_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta, now: datetime) -> bool:
+    """In its turn, if a look says anything."""
+    return looks_at(entry.name, now=now) and is_worth_a_look(
+        entry, others_wait=others_wait, max_age=max_age, now=now
+    )
+
+
+def is_worth_a_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta, now: datetime) -> bool:
     """Where jobs wait, because a preemption chooses by it; elsewhere once the known one is too old."""
-    if entry.training_since is None or not entry.has_checkpoint or not looks_at(entry.name, now=now):
+    if entry.training_since is None or not entry.has_checkpoint:
         return False
     return others_wait or is_overdue(entry.training_since, entry.checkpoint.last, max_age=max_age, now=now)
 

@@ -4,10 +4,18 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, free_now, pool_vector
+from trainmaster.core.planning.capacity import (
+    ASKED_TO_STOP,
+    counted_on,
+    free_now,
+    on_its_way,
+    pool_vector,
+    take,
+)
 from trainmaster.core.planning.preemption import stoppable
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
 
@@ -17,8 +25,9 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
     For callers that need no reasons: most events of a full pool start no job. True promises nothing.
     """
     return (
-        bool(snapshot.due or snapshot.warm_pools or snapshot.budgets)
+        bool(snapshot.due or snapshot.budgets)
         or snapshot.blocked
+        or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
         or any(_is_to_be_stopped(one) for one in snapshot.running if one.state in ASKED_TO_STOP)
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
@@ -40,9 +49,25 @@ def _changes(hold: PreemptionReservation, snapshot: Snapshot, *, now: datetime) 
     return all(one.preempted_for != hold.preemptor for one in stopping)
 
 
+def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
+    """A warm pool changes without a start, or may be given up for a job that instances are kept for."""
+    upkeep = Upkeep(
+        rules=pool.warm_pool,
+        reused=frozenset(),
+        released=frozenset(),
+        wanted=keys_wanted(snapshot.waiting),
+        limited=frozenset(snapshot.account_limits),
+        now=now,
+    )
+    return bool(snapshot.holds or upkeep.actions(snapshot.warm_pools))
+
+
 def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
-    """Into what is free, with what is held for it."""
+    """Into what is free, with what is held for it; a warm pool may be given up beside what is on its way."""
     free = free_now(snapshot, pool_vector(pool), snapshot.holds)
+    if snapshot.warm_pools:
+        warm = (one.vector for one in snapshot.warm_pools)
+        take(free, total((on_its_way(snapshot.running), counted_on(snapshot.running), *warm)), times=-1)
     held = {hold.preemptor: hold.vector for hold in snapshot.holds}
     if not held and not any(count > 0 for count in free.values()):
         return False  # nearly always, while a queue is long
