@@ -27,8 +27,8 @@ def rotary_angles(shape: ModelShape, length: int, device: torch.device) -> tuple
     """Cosines and sines of shape (length, head_width / 2), in fp32 whatever the model's precision."""
     rates = rotary_rates(shape.rope, shape.head_width, length, device)
     angles = torch.outer(torch.arange(length, device=device).float(), rates)
-    stretch = shape.rope.attention_factor
-    return angles.cos() * stretch, angles.sin() * stretch
+    factor = shape.rope.attention_factor
+    return angles.cos() * factor, angles.sin() * factor
 
 
 def rotary_rates(rope: Rope, head_width: int, length: int, device: torch.device) -> Tensor:
@@ -62,7 +62,7 @@ def rotary_rates(rope: Rope, head_width: int, length: int, device: torch.device)
 
 
 def _mixed(rates: Tensor, kept: Tensor, factor: float) -> Tensor:
-    """Between a rate as it was, where ``kept`` is 1, and one that stretches positions, where it is 0."""
+    """Between a rate as it was, where ``kept`` is 1, and as slow as ``factor`` makes it, where it is 0."""
     return rates / factor * (1 - kept) + rates * kept
 
 

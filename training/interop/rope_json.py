@@ -127,10 +127,10 @@ def _ordered(
 def _attention_factor(fields: Fields, factor: float) -> float:
     """As YaRN recommends (arXiv 2309.00071, 3.4), or by DeepSeek's two factors."""
 
-    def stretch(by: float) -> float:
+    def scale(by: float) -> float:
         return 0.1 * by * math.log(factor) + 1.0
 
     one, other = fields.get("mscale", 0), fields.get("mscale_all_dim", 0)
     if not (one and other):
-        return stretch(1.0)
-    return stretch(fields.number("mscale")) / stretch(fields.number("mscale_all_dim"))
+        return scale(1.0)
+    return scale(fields.number("mscale")) / scale(fields.number("mscale_all_dim"))

@@ -109,21 +109,23 @@ def _rectangles(
     said = _said(attempt, team)
     cut = window.length_s * _CUT_SHARE if attempt.end == "preempted" else 0.0
     for first, count in runs:
-        low, high = first + 0.06, count - 0.12
-        yield from _part(attempt.start_s, attempt.train_s, (low, high), window, f"starting {color}", said)
-        yield from _part(attempt.train_s, attempt.end_s, (low, high), window, color, said)
+        rows = (first + 0.06, count - 0.12)
+        yield from _part((attempt.start_s, attempt.train_s), rows, window, f"starting {color}", said)
+        yield from _part((attempt.train_s, attempt.end_s), rows, window, color, said)
         if cut:
-            yield from _part(attempt.end_s - cut, attempt.end_s, (low, high), window, "cut", said)
+            yield from _part((attempt.end_s - cut, attempt.end_s), rows, window, "cut", said)
 
 
-def _part(  # noqa: PLR0913, PLR0917  a rectangle has four edges
-    since: float, until: float, across: tuple[float, float], window: Window, class_: str, said: str
+def _part(
+    seconds: tuple[float, float], rows: tuple[float, float], window: Window, class_: str, said: str
 ) -> Iterator[Node]:
-    left = max(0.0, since - window.since_s)
-    right = min(float(window.length_s), until - window.since_s)
+    """``seconds``: from and until; ``rows``: the upper edge, and how high it is."""
+    left, right = (min(max(0.0, one - window.since_s), float(window.length_s)) for one in seconds)
     if right > left:
-        low, high = across
-        yield node("rect", node("title", said), x=left, y=low, width=right - left, height=high, class_=class_)
+        top, height = rows
+        yield node(
+            "rect", node("title", said), x=left, y=top, width=right - left, height=height, class_=class_
+        )
 
 
 def _said(attempt: ReplayedAttempt, team: str) -> str:

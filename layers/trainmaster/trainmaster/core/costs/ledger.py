@@ -53,8 +53,7 @@ def lost_to(reason_code: str) -> Cause:
 
 
 def month_of(instant: datetime) -> str:
-    utc = instant.astimezone(UTC)
-    return f"{utc.year:04}-{utc.month:02}"
+    return instant.astimezone(UTC).isoformat()[:7]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,21 +55,22 @@ class Section:
 S = TypeVar("S", bound=Section)
 
 
-def key(  # noqa: PLR0913  each says another thing of a key
+def key(
     kind: Kind[T],
     default: object,
     says: str,
     *,
-    value: T | None = None,
     example: str | None = None,
     earlier: Mapping[int, object] | None = None,
 ) -> T:
-    """A key that may be left out: then it has its default, which is read like any other value.
-
-    ``value`` is for a default that cannot be written.
-    """
+    """A key that may be left out: then it has its default, which is read like any other value."""
     declared = Key(kind=kind, default=default, says=says, example=example, earlier=earlier or {})
-    return _field(_default(kind, default) if value is None else value, declared)
+    return _field(_default(kind, default), declared)
+
+
+def key_or_empty(kind: Kind[T], says: str, *, empty: T) -> T:
+    """A key that may be left out: then it has a value that an author cannot write."""
+    return _field(empty, Key(kind=kind, says=says))
 
 
 def key_or_off(kind: Kind[T], default: object, says: str) -> T | None:

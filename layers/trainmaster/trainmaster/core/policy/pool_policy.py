@@ -6,7 +6,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.policy.findings import Location, nearest, shown
-from trainmaster.core.policy.keys import Keys, Section, key, needed, optional
+from trainmaster.core.policy.keys import Keys, Section, key, key_or_empty, needed, optional
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, is_number
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
@@ -116,12 +116,11 @@ class QuotaCounts:
 class Quota(Section):
     """What one team may count on in a pool. It counts on-demand instances; spot runs outside of it."""
 
-    nominal: Mapping[str, int] = key(
+    nominal: Mapping[str, int] = key_or_empty(
         QuotaCounts(),
-        None,
         "The team's own instances by type; a bare number where the pool has one on-demand type. "
         "A type left out: none.",
-        value={},
+        empty={},
     )
     borrowing_limit: Mapping[str, int] | None = optional(
         QuotaCounts(),
