@@ -12,6 +12,30 @@ class Precision(StrEnum):
     """Computes in bf16; weights, gradients and optimizer are fp32."""
     BF16_PURE = "bf16_pure"
     """Everything is bf16; Kahan's sum keeps what small updates would lose (AnyPrecisionAdamW)."""
+    FLOAT8 = "float8"
+    """As bf16, but matrices of the blocks are multiplied in float8, each scaled as a whole."""
+    FLOAT8_ROWWISE = "float8_rowwise"
+    """Likewise, scaled row by row."""
+    FLOAT8_EMULATED = "float8_emulated"
+    """The numbers of float8, multiplied by what any device has: no faster, to see what they do to a loss."""
+    FLOAT8_ROWWISE_EMULATED = "float8_rowwise_emulated"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Precision | None":
+        """Dashes and underscores are the same, as in the names of options."""
+        return next((one for one in cls if one.value == str(value).replace("-", "_")), None)
+
+    @property
+    def is_float8(self) -> bool:
+        return self.value.startswith("float8")
+
+    @property
+    def is_emulated(self) -> bool:
+        return self.value.endswith("_emulated")
+
+    @property
+    def is_rowwise(self) -> bool:
+        return "_rowwise" in self.value
 
 
 class Objective(StrEnum):

@@ -97,7 +97,12 @@ class TrainConfig:
 
     # Precision, memory and parallelism.
     precision: Precision = option(
-        Precision.BF16, "bf16 or fp32 compute; bf16_pure: weights and optimizer too"
+        Precision.BF16,
+        "bf16 or fp32 compute; bf16_pure: weights and optimizer too; "
+        "float8, float8_rowwise: matrices of blocks, also with _emulated",
+    )
+    float8_all_gather: bool = option(
+        True, "with float8 by tensor: gather weights in float8, half the bytes of bf16"
     )
     reduce_dtype: ReduceDtype = option(ReduceDtype.FP32, "what bf16 gradients are summed in over the ranks")
     strategy: Strategy = option(

@@ -20,11 +20,18 @@ def contradictions(config: TrainConfig) -> list[str]:
     """What is wrong, of each contradiction the options to change."""
     found = []
     if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
-        found.append("reduce_dtype bf16 needs precision bf16 or bf16_pure")
+        found.append("reduce_dtype bf16 needs a precision other than fp32")
     if config.shard_group_size and config.strategy not in _HYBRID:
         found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
     if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
-        found.append(f"optimizer {config.optimizer} needs precision bf16 or fp32: its weights are fp32")
+        found.append(
+            f"optimizer {config.optimizer} does not go with precision bf16_pure: its weights are fp32"
+        )
+    if config.precision.is_float8 and config.lora_rank:
+        found.append(
+            f"precision {config.precision} does not go with lora_rank: adapters are too small to gain; "
+            "set precision bf16"
+        )
     if config.cpu_offload and config.optimizer is OptimizerName.MUON:
         found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
     found += _of_evaluation(config)

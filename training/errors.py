@@ -5,6 +5,7 @@ No torch here: bad options fail in no time.
 * TrainingError
   + ConfigError              the hyperparameters are wrong; all that is wrong with them at once
   + UnsupportedTorchError    the installed torch is too old, or lacks what an option needs
+  + UnsupportedDeviceError   the device lacks what an option needs
   + DoesNotFitError          the model's state is larger than the memory there is
   + MissingPackageError      an option needs a package that is not installed
   + CheckpointMismatchError  the newest checkpoint is of another training
@@ -46,6 +47,10 @@ class UnsupportedTorchError(TrainingError):
         super().__init__(
             "; ".join(problems) + ": choose another image, see docs/training/README.md#versions-of-pytorch"
         )
+
+
+class UnsupportedDeviceError(TrainingError):
+    """Says what would do instead."""
 
 
 class DoesNotFitError(TrainingError):

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch.optim import Optimizer
 
+from training import float8
 from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.choices import OptimizerName, Precision
@@ -110,30 +111,23 @@ def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
     return 0
 
 
-def empty_model(
-    config: TrainConfig, world: World, *, convert: Callable[[Backbone], None] | None = None
-) -> Backbone:
-    """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank.
-
-    ``convert`` changes the model before that, to matrices in float8 for one.
-    """
+def empty_model(config: TrainConfig, world: World) -> Backbone:
+    """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank."""
     with torch.device("meta"):
         model = model_of(config.shape)
     if config.lora:
         adapt(model, config)
-    if convert is not None:
-        convert(model)
+    if config.precision.is_float8:
+        float8.convert(model, config, world)
     shard(model, world=world, config=config)
     refuse_unless_it_fits(model, config, world)
     model.to_empty(device=weights_device(config, world))
     return model
 
 
-def make_model(
-    config: TrainConfig, world: World, *, convert: Callable[[Backbone], None] | None = None
-) -> Backbone:
+def make_model(config: TrainConfig, world: World) -> Backbone:
     """With its first weights, for what resumes from nothing."""
-    model = empty_model(config, world, convert=convert)
+    model = empty_model(config, world)
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
 

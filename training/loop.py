@@ -19,6 +19,7 @@ from training.data.batches import IGNORED
 from training.data.prefetch import BatchSource
 from training.errors import NotFiniteError
 from training.evaluation import Evaluation
+from training.float8 import gathers_float8, precompute_scales
 from training.goodput import Meter
 from training.loss import Chunks, token_terms
 from training.metrics import Event, Validation
@@ -208,6 +209,8 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.lr(step)
         step_if_finite(self.optimizer, self._grad_norm)
+        if gathers_float8(self.config):
+            precompute_scales(self.model)
         self.optimizer.zero_grad()
 
     def report(self, step: int, reporter: Reporter) -> None:

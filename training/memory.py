@@ -24,9 +24,9 @@ USABLE = 0.92
 """Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
 _UNKNOWN = -1
 _SHARDED_BY_ALL = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}
-_STATE = {Precision.FP32: 16, Precision.BF16: 16, Precision.BF16_PURE: 10}
+_STATE = dict.fromkeys(Precision, 16) | {Precision.BF16_PURE: 10}
 """Bytes a parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
-_FROZEN = {Precision.FP32: 4, Precision.BF16: 2, Precision.BF16_PURE: 2}
+_FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
 """Of one beside which adapters are trained: the weight, as it is computed with."""
 _SMALLER = {OptimizerName.ADAMW_8BIT: 10, OptimizerName.MUON: 12}
 """Likewise, with moments of a byte each, or one of four; what few parameters take more is left out."""

@@ -152,6 +152,7 @@ class Event(StrEnum):
     """What happens once or occasionally, and is worth a line."""
 
     WORLD = "world"
+    FLOAT8 = "float8"
     RESUME = "resume"
     CHECKPOINT = "checkpoint"
     PREEMPT = "preempt"

@@ -39,6 +39,8 @@ _KEPT = [
     _ATEN.mm.default,
     _ATEN.addmm.default,
     _ATEN.bmm.default,
+    _ATEN._scaled_mm.default,  # noqa: SLF001  of float8, with the largest value that its scale follows from
+    _ATEN.max.default,
     _ATEN._scaled_dot_product_flash_attention.default,  # noqa: SLF001  torch's names of its kernels
     _ATEN._scaled_dot_product_cudnn_attention.default,  # noqa: SLF001
     _ATEN._scaled_dot_product_efficient_attention.default,  # noqa: SLF001

@@ -48,7 +48,6 @@ class Case:
     """Seconds that must be left for it to begin."""
     limit: float
     """Seconds after which it is given up; of each probe, where it is a search."""
-    is_float8: bool = False
     batch_of: str | None = None
     """The search whose batch it takes; where none was found, ``options`` has one."""
     memory_gib: float = 0.0
@@ -64,7 +63,6 @@ class Case:
             "kind": self.kind,
             "options": {**self.options, **size},
             "env": dict(self.env),
-            "float8": self.is_float8,
             "memory_gib": self.memory_gib,
         }
 
@@ -152,6 +150,7 @@ _SHORT = {"warm-up": "1", "lap": "2", "laps": "3"}
 _CHUNK = {"loss-chunk": "8192"}
 _COMPILED = {"modes": "compiled"}
 _EAGER = {"modes": "eager"}
+_FLOAT8 = {"precision": "float8"}
 
 
 def _gpu(case_id: str, kind: Kind, needs: float, limit: float, **options: str) -> Case:
@@ -175,7 +174,7 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
             search,
             compiled,
             _gpu("eager", Kind.STEPS, 40, 90, **_EAGER),
-            replace(compiled, id="compiled-float8", is_float8=True),
+            _gpu("compiled-float8", Kind.STEPS, 70, 180, **_COMPILED, **_FLOAT8),
             _gpu("compiled-chunked-loss", Kind.STEPS, 70, 180, **_COMPILED, **_CHUNK),
             _gpu("checkpoint", Kind.CHECKPOINT, 60, 120),
             _gpu("data", Kind.DATA, 25, 60),
@@ -188,7 +187,7 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
         _cpu("eager", Kind.STEPS, _EAGER),
         _cpu("eager-chunked-loss", Kind.STEPS, _EAGER, {"loss-chunk": "512"}),
         _cpu("compiled", Kind.STEPS, _COMPILED),
-        replace(_cpu("compiled-float8", Kind.STEPS, _COMPILED), is_float8=True),
+        _cpu("compiled-float8", Kind.STEPS, _COMPILED, _FLOAT8),
         _cpu("checkpoint", Kind.CHECKPOINT),
         _cpu("data", Kind.DATA),
         _cpu("trace", Kind.TRACE, _EAGER),

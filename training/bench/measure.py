@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,10 @@ from training.config import TrainConfig
 from training.data.batches import Batches
 from training.data.corpus import open_corpus
 from training.data.prefetch import prefetched
-from training.errors import DoesNotFitError
+from training.errors import DoesNotFitError, MissingPackageError, UnsupportedDeviceError
 from training.job import make_model
 from training.metrics import peak_of
-from training.model import Backbone, flops_per_token
+from training.model import flops_per_token
 from training.optim import make_optimizer
 from training.report import Trace, peak_memory_bytes
 from training.world import World, joined_world
@@ -41,15 +40,10 @@ from training.world import World, joined_world
 _GIB, _TERA = 2**30, 1e12
 _HOST_ALLOCATION = "DefaultCPUAllocator: can't allocate memory"
 """All that tells a refused allocation on a CPU from other RuntimeErrors: torch has no type for it."""
-_FLOAT8_CAPABILITY = (8, 9)
 _TEXT_BYTES = 8 * 2**20
 _BATCHES_READ = 100
 _TRACED_STEP = 3
 _SHOWN_KERNELS = 8
-
-
-class CannotBeMeasuredError(Exception):
-    """Its message says what is missing."""
 
 
 def main(arguments: list[str]) -> int:
@@ -66,7 +60,7 @@ def answered(measure: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """The result, or which kind of failure it was."""
     try:
         return {"state": State.OK, "reason": "", "result": measure()}
-    except CannotBeMeasuredError as error:
+    except (UnsupportedDeviceError, MissingPackageError) as error:
         state, reason = State.SKIPPED, str(error)
     except (torch.OutOfMemoryError, MemoryError, DoesNotFitError) as error:
         state, reason = State.OUT_OF_MEMORY, _first_line(error)
@@ -88,13 +82,12 @@ def _measured(task: Mapping[str, Any]) -> dict[str, Any]:
     if task["memory_gib"]:
         _limit_memory(task["memory_gib"])
     config, options = _read([f"--{name}={text}" for name, text in task["options"].items()])
-    convert = float8 if task["float8"] else None
     with joined_world(os.environ, join_seconds=60.0) as world:
         match Kind(task["kind"]):
             case Kind.DEVICE:
                 return device(world)
             case Kind.STEPS:
-                found = measured(config, options, world, options.chosen[0], convert=convert)
+                found = measured(config, options, world, options.chosen[0])
                 memory = {"memory_gib": found.memory_bytes / _GIB, "batch": config.batch_size}
                 memory["flops_per_token"] = flops_per_token(config.shape)
                 return {**asdict(found.speed), **memory, **_told(found)}
@@ -123,22 +116,6 @@ def _limit_memory(gib: float) -> None:
     words = Path("/proc/self/statm").read_text().split()
     used = int(words[5]) * resource.getpagesize()  # data and stack
     resource.setrlimit(resource.RLIMIT_DATA, (used + int(gib * _GIB),) * 2)
-
-
-def float8(model: Backbone) -> None:
-    """Matrices of the blocks in float8, scaled by tensor; the head stays as it is.
-
-    Raises:
-        CannotBeMeasuredError: There is no such unit, or no torchao.
-    """
-    capability = torch.cuda.get_device_capability() if torch.cuda.is_available() else (0, 0)
-    if capability < _FLOAT8_CAPABILITY:
-        raise CannotBeMeasuredError("needs a GPU with float8 matrices (compute capability 8.9 and above)")
-    if find_spec("torchao") is None:
-        raise CannotBeMeasuredError("torchao is not installed: pip install torchao")
-    from torchao.float8 import convert_to_float8_training  # noqa: PLC0415  an extra
-
-    convert_to_float8_training(model, module_filter_fn=lambda _module, name: name.startswith("blocks."))
 
 
 def device(world: World) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +28,6 @@ from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
 from training.metrics import Speed
-from training.model import Backbone
 from training.optim import make_optimizer
 from training.options import described, option, paired, read
 from training.preempt import StopRequest
@@ -128,16 +127,8 @@ def _read(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
     return TrainConfig.from_arguments([f"--{name}={text}" for name, text in rest.items()], {}), options
 
 
-def measured(
-    config: TrainConfig,
-    options: BenchOptions,
-    world: World,
-    mode: Mode,
-    *,
-    convert: Callable[[Backbone], None] | None = None,
-) -> Measured:
-    """``convert``: changes the model before it is sharded, to float8 for one."""
-    trainer = _trainer(replace(config, compile=_COMPILE[mode]), world, convert=convert)
+def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mode) -> Measured:
+    trainer = _trainer(replace(config, compile=_COMPILE[mode]), world)
     began = time.perf_counter()
     trainer.run(range(1, 2))
     first_loss = trainer.loss()  # waits for the device
@@ -160,10 +151,8 @@ def measured(
     return found
 
 
-def _trainer(
-    config: TrainConfig, world: World, *, convert: Callable[[Backbone], None] | None = None
-) -> Trainer:
-    model = make_model(config, world, convert=convert)
+def _trainer(config: TrainConfig, world: World) -> Trainer:
+    model = make_model(config, world)
     share, length = config.batch_size // world.size, config.shape.sequence_length
     if share * world.size != config.batch_size:
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])

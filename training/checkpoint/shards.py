@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
@@ -21,6 +21,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_leaves
 
@@ -47,7 +48,20 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> State:
     if not optimizer.state:
         _make_moments(model, optimizer)
     weights, moments = get_state_dict(model, optimizer)
-    return {"model": weights, "optimizer": moments}
+    return {"model": {name: as_stored(one) for name, one in weights.items()}, "optimizer": moments}
+
+
+def as_stored(weight: Tensor) -> Tensor:
+    """Without what torchao wraps a sharded weight in, for FSDP to gather it in float8; the same memory."""
+    if not isinstance(weight, DTensor):
+        return weight
+    inner = getattr(weight.to_local(), "_tensor", None)
+    if inner is None:
+        return weight
+    mesh, placements = weight.device_mesh, weight.placements
+    return DTensor.from_local(
+        inner, mesh, placements, run_check=False, shape=weight.shape, stride=weight.stride()
+    )
 
 
 def _make_moments(model: nn.Module, optimizer: Optimizer) -> None:

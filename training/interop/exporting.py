@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from training.checkpoint.shards import as_stored
 from training.errors import WeightsError
 from training.interop.layout import ADAPTER_CONFIG, ADAPTERS, adapter_config, peft_name
 from training.interop.layouts import layout_of
@@ -115,7 +116,7 @@ def _merged(model: nn.Module, parameters: Mapping[str, nn.Parameter]) -> Iterato
 
 def _gathered(parameter: nn.Parameter) -> Tensor:
     """Whole; on the CPU of the first rank, where it is wanted."""
-    whole = parameter.detach()
+    whole = as_stored(parameter.detach())
     if isinstance(whole, DTensor):
         # It may be offloaded to the host.
         whole = whole.to(whole.device_mesh.device_type)

@@ -56,7 +56,7 @@ def test_cases_that_fail_in_a_process_of_their_own_say_how() -> None:
         "slow": in_a_process(steps.task(), 0.5),
         "large": in_a_process(replace(steps, kind=Kind.BATCH, memory_gib=0.4).task(4096), 100),
         "wrong": in_a_process(steps.task() | {"options": small | {"preset": "none"}}, 100),
-        "float8": in_a_process(replace(steps, is_float8=True).task(), 100),
+        "float8": in_a_process(steps.task() | {"options": small | {"precision": "float8"}}, 100),
     }
     assert {name: one.state for name, one in states.items()} == {
         "learns": State.OK,

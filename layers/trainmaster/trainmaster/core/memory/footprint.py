@@ -78,9 +78,9 @@ class Estimate:
         return self.headroom_bytes >= 0
 
 
-_STATE = {Precision.FP32: (4, 4, 8), Precision.BF16: (4, 4, 8), Precision.BF16_PURE: (2, 2, 6)}
+_STATE = dict.fromkeys(Precision, (4, 4, 8)) | {Precision.BF16_PURE: (2, 2, 6)}
 """Bytes of weight, gradient and optimizer of one parameter."""
-_FROZEN = {Precision.FP32: 4, Precision.BF16: 2, Precision.BF16_PURE: 2}
+_FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
 """Of a weight beside which adapters are trained: as it is computed with."""
 _KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
 """From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""

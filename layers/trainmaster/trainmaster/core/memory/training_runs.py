@@ -19,6 +19,16 @@ class Precision(StrEnum):
     BF16 = "bf16"
     """Computes in bf16; weights, gradients and optimizer are fp32."""
     BF16_PURE = "bf16_pure"
+    FLOAT8 = "float8"
+    """As bf16, but matrices of the blocks are multiplied in float8; counted as bf16, which is never less."""
+    FLOAT8_ROWWISE = "float8_rowwise"
+    FLOAT8_EMULATED = "float8_emulated"
+    FLOAT8_ROWWISE_EMULATED = "float8_rowwise_emulated"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Precision | None":
+        """The program takes dashes for underscores."""
+        return next((one for one in cls if one.value == str(value).replace("-", "_")), None)
 
 
 class ReduceDtype(StrEnum):
