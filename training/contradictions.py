@@ -24,9 +24,7 @@ def contradictions(config: TrainConfig) -> list[str]:
     if config.shard_group_size and config.strategy not in _HYBRID:
         found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
     if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
-        found.append(
-            f"optimizer {config.optimizer} does not go with precision bf16_pure: its weights are fp32"
-        )
+        found.append(f"optimizer {config.optimizer} needs fp32 weights, which precision bf16_pure has not")
     if config.precision.is_float8 and config.lora_rank:
         found.append(
             f"precision {config.precision} does not go with lora_rank: adapters are too small to gain; "

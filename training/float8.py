@@ -33,8 +33,8 @@ _GAIN_NOTHING: Mapping[Precision, Sequence[tuple[float, float]]] = {
     Precision.FLOAT8_EMULATED: (),
     Precision.FLOAT8_ROWWISE_EMULATED: (),
 }
-"""Rows and columns of a weight up to which scaling costs more than float8 saves, as torchao's authors measured
-on H100 (torchao 0.18, float8_linear_utils._auto_filter_for_recipe). What is emulated gains at no size."""
+"""Rows and columns of a weight up to which scaling costs more than float8 saves, on H100 (torchao 0.18,
+float8_linear_utils._auto_filter_for_recipe). What is emulated gains at no size, so none is too small."""
 _BLOCKS = "blocks."
 _NOISE = ("Failed to load ", "Skipping import of cpp extensions", "register_constant() on Enum")
 """Of torchao's import: none of the extensions it misses is for training in float8."""
@@ -83,8 +83,8 @@ def refuse_device(precision: Precision, device: torch.device) -> None:
     least = ".".join(map(str, _CAPABILITY))
     raise UnsupportedDeviceError(
         f"precision {precision} needs a GPU that multiplies float8 (compute capability {least} or above: L4, "
-        f"L40S, H100, H200, B200), and {here}: set precision bf16, or {precision}_emulated to see what float8 "
-        "does to the loss"
+        f"L40S, H100, H200, B200), and {here}: set precision bf16, or {precision}_emulated to see what "
+        "float8 does to the loss"
     )
 
 
@@ -116,8 +116,9 @@ def _of_tokens(config: TrainConfig, world: World) -> list[str]:
     tokens = config.tokens_per_step // (world.size * config.gradient_accumulation_steps)
     if tokens % _MULTIPLE == 0:
         return []
-    have = f"precision {config.precision} needs tokens that divide by {_MULTIPLE}, and a rank has {tokens} at once"
-    return [f"{have}: change batch_size, sequence_length or gradient_accumulation_steps"]
+    wanted = f"precision {config.precision} needs tokens that divide by {_MULTIPLE}"
+    remedy = "change batch_size, sequence_length or gradient_accumulation_steps"
+    return [f"{wanted}, and a rank has {tokens} at once: {remedy}"]
 
 
 def gathers_float8(config: TrainConfig) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
@@ -48,13 +48,12 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> State:
     if not optimizer.state:
         _make_moments(model, optimizer)
     weights, moments = get_state_dict(model, optimizer)
-    return {"model": {name: as_stored(one) for name, one in weights.items()}, "optimizer": moments}
+    plain = {name: as_stored(one) if isinstance(one, DTensor) else one for name, one in weights.items()}
+    return {"model": plain, "optimizer": moments}
 
 
-def as_stored(weight: Tensor) -> Tensor:
+def as_stored(weight: DTensor) -> DTensor:
     """Without what torchao wraps a sharded weight in, for FSDP to gather it in float8; the same memory."""
-    if not isinstance(weight, DTensor):
-        return weight
     inner = getattr(weight.to_local(), "_tensor", None)
     if inner is None:
         return weight

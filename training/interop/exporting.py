@@ -116,10 +116,10 @@ def _merged(model: nn.Module, parameters: Mapping[str, nn.Parameter]) -> Iterato
 
 def _gathered(parameter: nn.Parameter) -> Tensor:
     """Whole; on the CPU of the first rank, where it is wanted."""
-    whole = as_stored(parameter.detach())
+    whole = parameter.detach()
     if isinstance(whole, DTensor):
         # It may be offloaded to the host.
-        whole = whole.to(whole.device_mesh.device_type)
+        whole = as_stored(whole).to(whole.device_mesh.device_type)
         assert isinstance(whole, DTensor)
         whole = whole.full_tensor()
     return whole.cpu() if is_first() else whole

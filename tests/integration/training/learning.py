@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from training.config import TrainConfig
+from training.float8 import convert
 from training.init import initialise
 from training.model import Transformer
 from training.model_config import ModelShape
@@ -25,6 +26,8 @@ _SUCCESSOR = torch.arange(128) * 37 + 11
 def sharded(config: TrainConfig, world: World, shape: ModelShape = SHAPE) -> Transformer:
     with torch.device("meta"):
         model = Transformer(shape)
+    if config.precision.is_float8:
+        convert(model, config, world)
     shard(model, world=world, config=config)
     model.to_empty(device=weights_device(config, world))
     initialise(model, seed=config.seed, layers=shape.layers)

@@ -54,7 +54,8 @@ def test_the_sdks_own_hyperparameters_are_ignored() -> None:
         pytest.param(["--lr", "nan"], "lr must be a finite number, 0 or more, not nan", id="not finite"),
         pytest.param(
             ["--precision", "fp8"],
-            "precision must be one of fp32, bf16, bf16_pure, not 'fp8'",
+            "precision must be one of fp32, bf16, bf16_pure, float8, float8_rowwise, float8_emulated, "
+            "float8_rowwise_emulated, not 'fp8'",
             id="precision",
         ),
         pytest.param(
@@ -120,7 +121,7 @@ def _default_of(line: str) -> list[str]:
     [
         pytest.param(
             ["--precision", "fp32", "--reduce_dtype", "bf16"],
-            "reduce_dtype bf16 needs precision bf16 or bf16_pure",
+            "reduce_dtype bf16 needs a precision other than fp32",
             id="nothing to reduce in bf16",
         ),
         pytest.param(

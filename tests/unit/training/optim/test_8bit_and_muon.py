@@ -132,7 +132,7 @@ def test_muon_is_for_matrices_of_blocks_and_its_step_is_about_as_large_as_adamws
 
 
 def test_what_does_not_go_together_is_refused() -> None:
-    with pytest.raises(ConfigError, match="optimizer muon needs precision bf16 or fp32"):
+    with pytest.raises(ConfigError, match="optimizer muon needs fp32 weights"):
         TrainConfig.from_arguments(["--optimizer", "muon", "--precision", "bf16_pure"], {})
     with pytest.raises(ConfigError, match="cpu_offload does not go with optimizer muon"):
         TrainConfig.from_arguments(["--optimizer", "muon", "--cpu_offload", "true"], {})
