@@ -16,6 +16,7 @@ from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
+from training.cpu import advice, this_processor
 from training.data.batches import Batches
 from training.data.corpus import Corpus, open_corpus, open_validation
 from training.data.prefetch import BatchSource, prefetched
@@ -246,6 +247,8 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
     print("config " + json.dumps(options, default=_as_text), flush=True)
     for line in config.said:
         print(f"fsdp1: {line}", flush=True)
+    if world.device.type == "cpu" and (told := advice(this_processor(), config.precision)):
+        print(f"cpu: {told}", flush=True)
     tell(
         world,
         Event.WORLD,

@@ -164,6 +164,19 @@ def _cpu(case_id: str, kind: Kind, *options: Mapping[str, str], threads: int = 1
     return Case(id=case_id, kind=kind, needs=20, limit=100, options=_ON_CPU | _SHORT | merged, env=env)
 
 
+CPU_ROWS = ("fp32-one-thread", "fp32-all-cores", "bf16-all-cores", "bf16-compiled")
+"""What a CPU gains by its cores, by bf16 and by compiling; compared with the first."""
+
+
+def _cpu_rows(threads: int) -> tuple[Case, ...]:
+    fp32, bf16 = {"precision": "fp32"}, {"precision": "bf16"}
+    kinds = ((_EAGER, fp32, 1), (_EAGER, fp32, threads), (_EAGER, bf16, threads), (_COMPILED, bf16, threads))
+    return tuple(
+        _cpu(row, Kind.STEPS, mode, precision, threads=number)
+        for row, (mode, precision, number) in zip(CPU_ROWS, kinds, strict=True)
+    )
+
+
 def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
     """By the worth of a figure: the seconds may not suffice. ``host_threads``: what ``launch.py`` gives."""
     if name == "h200":
@@ -180,6 +193,9 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
             _gpu("data", Kind.DATA, 25, 60),
             _gpu("trace", Kind.TRACE, 40, 90, **_EAGER),
         )
+    rows = _cpu_rows(host_threads)
+    if name == "cpu-precision":
+        return (_cpu("device", Kind.DEVICE), *rows)
     search = replace(_cpu("batch", Kind.BATCH, _EAGER), batches=(8, 64), memory_gib=0.5, limit=40)
     return (
         _cpu("device", Kind.DEVICE),
@@ -191,8 +207,8 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
         _cpu("checkpoint", Kind.CHECKPOINT),
         _cpu("data", Kind.DATA),
         _cpu("trace", Kind.TRACE, _EAGER),
-        _cpu("host-threads", Kind.STEPS, _EAGER, threads=host_threads),
+        *rows,
     )
 
 
-SUITES = ("h200", "cpu")
+SUITES = ("h200", "cpu", "cpu-precision")

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster_client.report import Report
 
-from training.bench.cases import Record, State
+from training.bench.cases import CPU_ROWS, Record, State
 
 Result = Mapping[str, Any]
 
@@ -72,7 +72,22 @@ def _checkpoint(result: Result) -> str:
 
 def table(facts: Mapping[str, Any]) -> str:
     records = [Record.of_json(one) for one in facts["results"]]
-    return "\n".join(["", f"suite {facts['suite']}", *(line_of(one) for one in records)])
+    lines = ["", f"suite {facts['suite']}", *(line_of(one) for one in records)]
+    return "\n".join(lines + cpu_table({one.id: one.result for one in records if one.state is State.OK}))
+
+
+def cpu_table(results: Mapping[str, Result]) -> list[str]:
+    """By its name, what this CPU gains by cores, bf16 and compiling; empty: the suite has no such rows."""
+    rows = {name: results[name] for name in CPU_ROWS if name in results}
+    if not rows or "device" not in results:
+        return []
+    device, first = results["device"], results.get(CPU_ROWS[0])
+    lines = ["", f"{device['name']}, bf16 by {device['bf16_instructions'] or 'no instructions of its own'}"]
+    lines.append(f"{'':18}{'threads':>8}{'tokens/s':>12}{'ratio':>8}")
+    for name, one in rows.items():
+        ratio = f"{one['tok_s'] / first['tok_s']:.2f}" if first else "-"
+        lines.append(f"{name:18}{one['threads']:8}{one['tok_s']:12,.0f}{ratio:>8}")
+    return lines
 
 
 def check(report: Report, suite: str) -> None:

@@ -23,9 +23,10 @@ from torch._inductor.exc import InductorError
 
 from training import prepare
 from training.bench.cases import Kind, State
-from training.bench.modes import _read, _trainer, cpu_name, forget, measured
+from training.bench.modes import _read, _trainer, forget, measured
 from training.checkpoint import Checkpointer, open_store
 from training.config import TrainConfig
+from training.cpu import this_processor
 from training.data.batches import Batches
 from training.data.corpus import open_corpus
 from training.data.prefetch import prefetched
@@ -121,7 +122,7 @@ def _limit_memory(gib: float) -> None:
 def device(world: World) -> dict[str, Any]:
     """Name, the stated peak, and what matrices and copies reach here."""
     on_gpu = world.device.type == "cuda"
-    name = torch.cuda.get_device_name(world.device) if on_gpu else cpu_name()
+    name = torch.cuda.get_device_name(world.device) if on_gpu else this_processor().name
     peak = peak_of(name) if on_gpu else None
     size = 8192 if on_gpu else 1024
     left = torch.randn(size, size, device=world.device, dtype=torch.bfloat16)
@@ -132,6 +133,7 @@ def device(world: World) -> dict[str, Any]:
         "name": name,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "bf16_instructions": None if on_gpu else this_processor().bf16,
         "peak": None if peak is None else asdict(peak),
         "matrix_tflops": 2 * size**3 / seconds / _TERA,
         "copy_gb_s": 2 * copied.numel() * copied.element_size() / copy_seconds / 1e9,

@@ -6,7 +6,6 @@ once a lap. A job does not need this module.
 
 import gc
 import os
-import platform
 import statistics
 import sys
 import time
@@ -23,6 +22,7 @@ from trainmaster_client.report import Report
 from training.agreement import Agreement
 from training.choices import Compile, Precision
 from training.config import TrainConfig
+from training.cpu import this_processor
 from training.errors import ConfigError, TrainingError
 from training.goodput import Meter
 from training.job import make_model
@@ -194,7 +194,9 @@ def forget(device: torch.device) -> None:
 def facts(config: TrainConfig, world: World, found: Sequence[Measured]) -> dict[str, Any]:
     gauge = yardstick(config, world)
     return {
-        "device": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else cpu_name(),
+        "device": torch.cuda.get_device_name(world.device)
+        if world.device.type == "cuda"
+        else this_processor().name,
         "ranks": world.size,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
@@ -218,14 +220,6 @@ def facts(config: TrainConfig, world: World, found: Sequence[Measured]) -> dict[
             for one in found
         ],
     }
-
-
-def cpu_name() -> str:
-    """The processor's own name, where Linux tells it."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 def table(told: Mapping[str, Any]) -> str:

@@ -37,6 +37,9 @@ from training.launch import cpu_shares, host_cpus
 _SECONDS = 580.0
 """Of a whole run: twenty less than ten minutes, for what starts and ends it."""
 _TAIL_CHARACTERS = 600
+_SUITES = (
+    "h200: one large GPU; cpu: its dry run; cpu-precision: what cores, bf16 and compiling gain on this CPU"
+)
 
 Run = Callable[[Mapping[str, Any], float], Record]
 """A task and its limit in seconds; what became of it."""
@@ -58,9 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m training.bench", description=__doc__)
-    parser.add_argument(
-        "--suite", choices=SUITES, required=True, help="h200: one large GPU; cpu: the dry run"
-    )
+    parser.add_argument("--suite", choices=SUITES, required=True, help=_SUITES)
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="where the report goes")
     parser.add_argument("--resume", type=Path, help="a report whose results count; only what it lacks is run")
     parser.add_argument("--seconds", type=float, default=_SECONDS, help=f"for all cases ({_SECONDS:g})")

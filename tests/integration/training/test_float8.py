@@ -64,28 +64,37 @@ def test_float8_learns_what_bf16_learns() -> None:
         assert max(_apart(one, exact[key]) for key, one in gradients[name].items()) < 0.2
 
 
-def _ways(world: World) -> tuple[Losses, list[bool]]:
-    """By how a model is divided, recomputed, compiled, optimised; and whether scales ahead change nothing."""
+def _divided(world: World) -> tuple[Losses, list[bool]]:
+    """By strategy, on two hosts of two ranks; and whether scales that are computed ahead change nothing."""
     here = replace(world, ranks_per_host=2)
-    recomputed = {
+    ways = {f"tensor {strategy}": replace(_TENSOR, strategy=strategy) for strategy in Strategy}
+    ways |= {
+        "row full_shard": _ROW,
+        "row no_shard": replace(_ROW, strategy=Strategy.NO_SHARD),
+        "tensor offloaded": replace(_TENSOR, cpu_offload=True),
+        "tensor gathered in bf16": replace(_TENSOR, float8_all_gather=False),
+    }
+    return _learned(here, ways), _unchanged_by_scales_ahead(here)
+
+
+def _arranged(world: World) -> Losses:
+    ways = {
         f"recomputed {kind}": replace(_TENSOR, activation_checkpointing=kind)
         for kind in ActivationCheckpointing
     }
-    ways = {f"tensor {strategy}": replace(_TENSOR, strategy=strategy) for strategy in Strategy}
-    ways |= {f"row {strategy}": replace(_ROW, strategy=strategy) for strategy in Strategy}
-    ways |= recomputed | {
+    ways |= {
         "recomputed, compiled": replace(_TENSOR, compile=Compile.AOT_EAGER),
-        "tensor offloaded": replace(_TENSOR, cpu_offload=True),
-        "tensor gathered in bf16": replace(_TENSOR, float8_all_gather=False),
-        "muon": replace(_TENSOR, optimizer=OptimizerName.MUON),
-        "muon bf16": replace(_BF16, optimizer=OptimizerName.MUON),
-        "8-bit": replace(_TENSOR, optimizer=OptimizerName.ADAMW_8BIT),
-        "8-bit bf16": replace(_BF16, optimizer=OptimizerName.ADAMW_8BIT),
-        "bf16": _BF16,
         "parts": replace(_TENSOR, gradient_accumulation_steps=2),
+        "bf16": _BF16,
     }
-    losses = {name: trained(replace(config, lr=1e-3), here, steps=3)[2] for name, config in ways.items()}
-    return losses, _unchanged_by_scales_ahead(here)
+    for optimizer in (OptimizerName.MUON, OptimizerName.ADAMW_8BIT):
+        ways[optimizer] = replace(_TENSOR, optimizer=optimizer)
+        ways[f"{optimizer} bf16"] = replace(_BF16, optimizer=optimizer)
+    return _learned(world, ways)
+
+
+def _learned(world: World, ways: dict[str, TrainConfig]) -> Losses:
+    return {name: trained(replace(config, lr=1e-3), world, steps=2)[2] for name, config in ways.items()}
 
 
 def _unchanged_by_scales_ahead(world: World) -> list[bool]:
@@ -106,23 +115,28 @@ def _furthest(*runs: list[float]) -> float:
     return max(max(losses) - min(losses) for losses in zip(*runs, strict=True))
 
 
-def test_however_a_model_in_float8_is_arranged_it_learns_the_same() -> None:
-    (losses, same), *others = in_world(4, _ways)
+def test_however_a_model_in_float8_is_divided_it_learns_the_same() -> None:
+    (losses, same), *others = in_world(4, _divided)
     assert all(other == (losses, same) for other in others)
     assert same == [True, True]
     gathered = [losses[f"tensor {one}"] for one in Strategy if one is not Strategy.NO_SHARD]
     # Scales follow from the fp32 weights where those are gathered in float8, elsewhere from bf16 ones.
-    other = [losses[name] for name in ("tensor no_shard", "tensor offloaded", "tensor gathered in bf16")]
+    in_bf16 = [losses[name] for name in ("tensor no_shard", "tensor offloaded", "tensor gathered in bf16")]
+    assert _furthest(*gathered) == 0
+    assert _furthest(*in_bf16) == 0
+    assert 0 < _furthest(gathered[0], in_bf16[0]) < 1e-3
+    assert losses["row full_shard"] == losses["row no_shard"] != gathered[0]
+
+
+def test_however_a_step_in_float8_is_computed_it_is_the_same() -> None:
+    losses = in_world(1, _arranged)[0]
     arranged = [run for name, run in losses.items() if name.startswith("recomputed")]
     assert len(arranged) == 4
-    assert _furthest(*gathered, *arranged) == 0
-    assert _furthest(*other) == 0
-    assert _furthest(*(losses[f"row {one}"] for one in Strategy)) == 0
-    assert 0 < _furthest(gathered[0], other[0]) < 1e-3
-    assert 0 < _furthest(losses["parts"], gathered[0]) < 1e-3  # each part has scales of its own
-    assert 0 < _furthest(losses["bf16"], gathered[0]) < 2e-3
-    for name in ("muon", "8-bit"):
-        assert 0 < _furthest(losses[name], losses[f"{name} bf16"]) < 2e-3
+    assert _furthest(*arranged) == 0
+    assert 0 < _furthest(losses["parts"], arranged[0]) < 1e-3  # each part has scales of its own
+    assert 0 < _furthest(losses["bf16"], arranged[0]) < 2e-3
+    for optimizer in ("muon", "adamw_8bit"):
+        assert 0 < _furthest(losses[optimizer], losses[f"{optimizer} bf16"]) < 2e-3
 
 
 _OPTIONS = ("--preset=tiny", "--sequence_length=32", "--checkpoint_every=3", "--checkpoint_async=false")

@@ -90,7 +90,7 @@ def test_a_task_has_the_batch_that_was_found_instead_of_its_own() -> None:
     assert case.task()["options"] == {"batch-size": "8", "lr": "1"}
 
 
-@pytest.mark.parametrize("name", ["h200", "cpu"])
+@pytest.mark.parametrize("name", ["h200", "cpu", "cpu-precision"])
 def test_a_suite_fits_into_ten_minutes_if_nothing_goes_wrong(name: str) -> None:
     cases = suite_of(name, host_threads=2)
     assert sum(case.needs for case in cases) <= 580
