@@ -1,6 +1,6 @@
 """Matrices of the blocks in float8, by torchao: which of them gain, who may, and how FSDP gathers them.
 
-What is multiplied is scaled anew each time, by its largest value. Weights, gradients and optimizer stay as
+What is multiplied is scaled by its largest value of that moment. Weights, gradients and optimizer stay as
 with precision bf16, under the same names, so checkpoints of both are the same.
 """
 
