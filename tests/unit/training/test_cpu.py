@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from training.bench.figures import cpu_table
@@ -37,6 +39,12 @@ def test_where_bf16_is_slower_the_log_says_what_to_choose() -> None:
         "AMD EPYC 7R13 has neither AMX nor AVX512-BF16, so bf16 is slower than fp32 on it: choose precision "
     )
     assert "so bf16_pure is slower" in advice(milan, Precision.BF16_PURE)
+
+
+def test_the_page_shows_the_line_of_the_log() -> None:
+    page = (Path(__file__).parents[3] / "docs/training/cpu.md").read_text()
+    here = Processor(name="AMD EPYC", flags=frozenset({"avx2"}))
+    assert f"```text\ncpu: {advice(here, Precision.BF16)}\n```\n" in page
 
 
 @pytest.mark.parametrize(
