@@ -112,7 +112,8 @@ def _unchanged_by_scales_ahead(world: World) -> list[bool]:
 
 
 def _furthest(*runs: list[float]) -> float:
-    return max(max(losses) - min(losses) for losses in zip(*runs, strict=True))
+    furthest: float = max(max(losses) - min(losses) for losses in zip(*runs, strict=True))
+    return furthest
 
 
 def test_however_a_model_in_float8_is_divided_it_learns_the_same() -> None:
