@@ -172,7 +172,7 @@ def _cpu_rows(threads: int) -> tuple[Case, ...]:
     fp32, bf16 = {"precision": "fp32"}, {"precision": "bf16"}
     kinds = ((_EAGER, fp32, 1), (_EAGER, fp32, threads), (_EAGER, bf16, threads), (_COMPILED, bf16, threads))
     return tuple(
-        _cpu(row, Kind.STEPS, mode, precision, threads=number)
+        replace(_cpu(row, Kind.STEPS, mode, precision, threads=number), limit=200)
         for row, (mode, precision, number) in zip(CPU_ROWS, kinds, strict=True)
     )
 

@@ -83,11 +83,23 @@ def cpu_table(results: Mapping[str, Result]) -> list[str]:
         return []
     device, first = results["device"], results.get(CPU_ROWS[0])
     lines = ["", f"{device['name']}, bf16 by {device['bf16_instructions'] or 'no instructions of its own'}"]
-    lines.append(f"{'':18}{'threads':>8}{'tokens/s':>12}{'ratio':>8}")
+    lines.append(f"{'':18}{'threads':>8}{'tokens/s':>12}{'ratio':>8}{'a CPU s':>12}{'ratio':>8}")
     for name, one in rows.items():
-        ratio = f"{one['tok_s'] / first['tok_s']:.2f}" if first else "-"
-        lines.append(f"{name:18}{one['threads']:8}{one['tok_s']:12,.0f}{ratio:>8}")
+        of_first = ["-", "-"]
+        if first:
+            pairs = ((one["tok_s"], first["tok_s"]), (_per_cpu_second(one), _per_cpu_second(first)))
+            of_first = [f"{ours / theirs:.2f}" for ours, theirs in pairs]
+        lines.append(
+            f"{name:18}{one['threads']:8}{one['tok_s']:12,.0f}{of_first[0]:>8}"
+            f"{_per_cpu_second(one):12,.0f}{of_first[1]:>8}"
+        )
     return lines
+
+
+def _per_cpu_second(result: Result) -> float:
+    """Tokens: what other programs on the machine change less than those of a second."""
+    tokens = result["tok_s"] * statistics.median(result["step_seconds"])
+    return float(tokens / statistics.median(result["step_cpu_seconds"]))
 
 
 def check(report: Report, suite: str) -> None:

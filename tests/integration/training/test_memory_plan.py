@@ -84,9 +84,13 @@ def test_T18_the_plan_of_70b_on_128_ranks_is_what_its_first_rank_holds() -> None
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_T18_every_model_is_planned_within_a_hundredth_in_every_strategy_and_precision(preset: str) -> None:
-    """Of 24 ranks, by which hardly any parameter divides evenly; after a step of the program's optimizer."""
+    """Of 24 ranks, by which hardly any parameter divides evenly; after a step of the program's optimizer.
+
+    The state of a model in float8 is that of bf16.
+    """
+    kinds = [one for one in Precision if not one.is_float8]
     with pretended_world(24) as world:
-        for strategy, precision in product(Strategy, Precision):
+        for strategy, precision in product(Strategy, kinds):
             config = TrainConfig(preset=preset, strategy=strategy, precision=precision)
             held = stepped(config, sharded(config, world, layers=2))
             plan = planned(config, 24, layers=2)
