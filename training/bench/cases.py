@@ -195,7 +195,7 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
         )
     rows = _cpu_rows(host_threads)
     if name == "cpu-precision":
-        return (_cpu("device", Kind.DEVICE), *rows)
+        return rows
     search = replace(_cpu("batch", Kind.BATCH, _EAGER), batches=(8, 64), memory_gib=0.5, limit=40)
     return (
         _cpu("device", Kind.DEVICE),

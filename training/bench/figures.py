@@ -79,10 +79,10 @@ def table(facts: Mapping[str, Any]) -> str:
 def cpu_table(results: Mapping[str, Result]) -> list[str]:
     """By its name, what this CPU gains by cores, bf16 and compiling; empty: the suite has no such rows."""
     rows = {name: results[name] for name in CPU_ROWS if name in results}
-    if not rows or "device" not in results:
+    if not rows:
         return []
-    device, first = results["device"], results.get(CPU_ROWS[0])
-    lines = ["", f"{device['name']}, bf16 by {device['bf16_instructions'] or 'no instructions of its own'}"]
+    here, first = next(iter(rows.values())), results.get(CPU_ROWS[0])
+    lines = ["", f"{here['processor']}, bf16 by {here['bf16_instructions'] or 'no instructions of its own'}"]
     lines.append(f"{'':18}{'threads':>8}{'tokens/s':>12}{'ratio':>8}{'a CPU s':>12}{'ratio':>8}")
     for name, one in rows.items():
         of_first = ["-", "-"]

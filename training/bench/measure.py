@@ -91,7 +91,7 @@ def _measured(task: Mapping[str, Any]) -> dict[str, Any]:
                 found = measured(config, options, world, options.chosen[0])
                 memory = {"memory_gib": found.memory_bytes / _GIB, "batch": config.batch_size}
                 memory["flops_per_token"] = flops_per_token(config.shape)
-                return {**asdict(found.speed), **memory, **_told(found)}
+                return {**asdict(found.speed), **memory, **_told(found), **_processor()}
             case Kind.BATCH:
                 return fitting(config, world)
             case Kind.CHECKPOINT:
@@ -110,6 +110,11 @@ def _told(found: Any) -> dict[str, Any]:  # noqa: ANN401  modes.Measured
         "losses": list(found.losses),
         "threads": torch.get_num_threads(),
     }
+
+
+def _processor() -> dict[str, str]:
+    here = this_processor()
+    return {"processor": here.name, "bf16_instructions": here.bf16}
 
 
 def _limit_memory(gib: float) -> None:
@@ -133,7 +138,6 @@ def device(world: World) -> dict[str, Any]:
         "name": name,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
-        "bf16_instructions": None if on_gpu else this_processor().bf16,
         "peak": None if peak is None else asdict(peak),
         "matrix_tflops": 2 * size**3 / seconds / _TERA,
         "copy_gb_s": 2 * copied.numel() * copied.element_size() / copy_seconds / 1e9,
