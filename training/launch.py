@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import IntEnum
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -75,43 +74,6 @@ def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
     name = wanted or next(fast, next(iter(groups), None))
     hosts = groups[name]["hosts"] if name else resources.get("hosts", ("localhost",))
     return sorted(hosts, key=lambda host: (len(host), host))  # algo-2 before algo-10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cpu:
-    """One that this process may run on."""
-
-    number: int
-    core: str  # equal for the hardware threads of one core
-    node: int  # the memory that is near
-
-
-def host_cpus(system: Path = Path("/sys/devices/system")) -> list[Cpu]:
-    """As Linux tells it. Where it does not, each CPU is a core, and all memory is equally near."""
-
-    def text(path: Path, default: str) -> str:
-        return path.read_text().strip() if path.is_file() else default
-
-    near = dict[int, int]()
-    for place in system.glob("node/node[0-9]*"):
-        for span in filter(None, text(place / "cpulist", "").split(",")):
-            first, _, last = span.partition("-")
-            near |= dict.fromkeys(range(int(first), int(last or first) + 1), int(place.name[4:]))
-    cores = {cpu: system / f"cpu/cpu{cpu}/topology/thread_siblings_list" for cpu in os.sched_getaffinity(0)}
-    return [Cpu(number=cpu, core=text(path, str(cpu)), node=near.get(cpu, 0)) for cpu, path in cores.items()]
-
-
-def cpu_shares(cpus: Sequence[Cpu], ranks: str) -> list[list[int]]:
-    """The CPUs of each rank of a host without GPUs, one for each core: matrices gain nothing from the second.
-
-    ``ranks``: how many, or ``numa``: one for each node of memory. Neighbours come first, so that no rank has
-    cores of two nodes where that can be avoided.
-    """
-    firsts = {one.core: one for one in sorted(cpus, key=lambda one: -one.number)}
-    ordered = sorted(firsts.values(), key=lambda one: (one.node, one.number))
-    count = len({one.node for one in cpus}) if ranks == "numa" else int(ranks)
-    cuts = [len(ordered) * at // count for at in range(count + 1)]
-    return [[one.number for one in ordered[first:end]] for first, end in pairwise(cuts)]
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -279,13 +241,6 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
     if env.get("NPROC_PER_NODE") == "numa":
         keep_to_nodes(workers, host_cpus())
     return watch(workers, stop, seconds)
-
-
-def keep_to_nodes(workers: Sequence[Worker], cpus: Sequence[Cpu]) -> None:
-    """Before they have touched any memory: it then is where their cores are."""
-    for worker, node in zip(workers, sorted({one.node for one in cpus}), strict=True):
-        with suppress(ProcessLookupError):
-            os.sched_setaffinity(worker.child.pid, {one.number for one in cpus if one.node == node})
 
 
 def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
