@@ -2,9 +2,11 @@
 
 SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
 (aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
-It needs no other file, so copy it into any source directory. Guide: docs/training/launcher.md.
+It needs no other file, so copy it into any source directory; launch_cpus.py (which cores a rank gets) and
+launch_watchdog.py (hangs) are used where they stand beside it. Guide: docs/training/launcher.md.
 """
 
+import importlib
 import json
 import os
 import re
@@ -14,11 +16,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import IntEnum
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -65,6 +68,26 @@ def number(env: Mapping[str, str], name: str, default: float) -> float:
     return float(text)
 
 
+def neighbour(name: str) -> Any:  # noqa: ANN401  a module
+    """None where it does not stand beside this file."""
+    try:
+        return importlib.import_module(f"{__package__}.{name}" if __package__ else name)
+    except ModuleNotFoundError:
+        return None
+
+
+def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
+    """Of this host, and of each rank; beside GPUs 1 as torchrun has it: workers must not fight for cores."""
+    gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
+    cpus, by_node = neighbour("launch_cpus"), env.get("NPROC_PER_NODE") == "numa" and not gpus
+    if by_node and cpus is None:
+        raise LaunchError("NPROC_PER_NODE=numa needs launch_cpus.py beside launch.py")
+    ranks = len(cpus.numa_shares()) if by_node else int(number(env, "NPROC_PER_NODE", gpus or 1))
+    if gpus:
+        return ranks, 1
+    return ranks, max(1, cpus.threads_of(ranks) if cpus else len(os.sched_getaffinity(0)) // ranks)
+
+
 def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
     """Of the instance group ``wanted``, else the first with accelerators, else the first; in one order."""
     groups = {one["instance_group_name"]: one for one in resources.get("instance_groups", ())}
@@ -83,12 +106,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     resources, channels = (read_json(config / f"{one}config.json") for one in ("resource", "inputdata"))
     hosts = training_hosts(resources, env.get("TRAINING_GROUP", ""))
     here, interface = resources.get("current_host", hosts[0]), resources.get("network_interface_name")
-    gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
-    by_node = env.get("NPROC_PER_NODE") == "numa" and not gpus
-    per_host = (
-        len(cpu_shares(host_cpus(), "numa")) if by_node else int(number(env, "NPROC_PER_NODE", gpus or 1))
-    )
-    cores = 0 if gpus else min(len(one) for one in cpu_shares(host_cpus(), str(per_host)))
+    per_host, threads = ranks_and_threads(env)
     cache = env.get("SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY")
     mirrored = read_json(config / "checkpointconfig.json").get("LocalPath")
     ours = {
@@ -100,7 +118,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": interface,
         "GLOO_SOCKET_IFNAME": interface,  # else gloo looks up this host's name, which need not resolve
         "FI_EFA_USE_HUGE_PAGE": "0",  # and no other: efa-cheatsheet.md of AWS's awsome-distributed-training
-        "OMP_NUM_THREADS": str(max(1, cores)),  # beside GPUs as torchrun: workers must not fight for cores
+        "OMP_NUM_THREADS": str(threads),
         "TORCHINDUCTOR_CACHE_DIR": cache and f"{cache}/torchinductor",
         "SM_INPUT_CONFIG_DIR": str(config),
         "SM_MODEL_DIR": f"{base}/model",
@@ -140,12 +158,17 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked_at = inf
+        self.traces: Callable[[], None] = lambda: None  # asked for by SIGUSR2
         for one in (signal.SIGTERM, signal.SIGINT):
             signal.signal(one, self._ask)
+        signal.signal(signal.SIGUSR2, self._hand_on)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})  # held by the bootstrap
 
     def _ask(self, *_: object) -> None:
         self.asked_at = min(self.asked_at, time.monotonic())
+
+    def _hand_on(self, *_: object) -> None:
+        self.traces()
 
 
 class Worker:
@@ -158,6 +181,13 @@ class Worker:
         self.reader = threading.Thread(target=self._pass_on, daemon=True)
         self.reader.start()
 
+    @property
+    def pid(self) -> int:
+        return self.child.pid
+
+    def said(self) -> str:
+        return self._tail.decode(errors="replace")
+
     def _pass_on(self) -> None:
         while chunk := self.child.stderr.read1(_TAIL_BYTES):  # type: ignore[union-attr]  # a pipe
             sys.stderr.buffer.write(chunk)
@@ -168,7 +198,7 @@ class Worker:
         """With the line that names the last exception, else with the last line."""
         self.reader.join(timeout=1.0)  # no longer: what it has started may keep the pipe open
         code = self.child.returncode
-        lines = [line for line in self._tail.decode(errors="replace").splitlines() if line.strip()]
+        lines = [line for line in self.said().splitlines() if line.strip()]
         starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
         said = [line for line in lines[starts[-1] + 1 :] if line[0] != " "] if starts else lines[-1:]
         how = f"{self.name} exited with {code}"
@@ -188,8 +218,10 @@ def bury(workers: Sequence[Worker]) -> None:
                 children[ended[0]].returncode = os.waitstatus_to_exitcode(ended[1])
 
 
-def watch(workers: Sequence[Worker], stop: Stop, seconds: float) -> Outcome:
-    """Until all have ended. ``seconds``: how long they may take from a signal on."""
+def watch(
+    workers: Sequence[Worker], stop: Stop, seconds: float, hang: Callable[[], str] = lambda: ""
+) -> Outcome:
+    """Until all have ended. ``seconds``: how long they may take from a signal on; ``hang``: why they do."""
     deadline, failure, is_told = inf, None, False
     while True:
         bury(workers)
@@ -201,6 +233,8 @@ def watch(workers: Sequence[Worker], stop: Stop, seconds: float) -> Outcome:
             failure = gone[min(bad)].failure()
         if None not in gone:
             break
+        if failure is None and not is_stopped and len(gone) == 1 and (why := hang()):
+            failure = Outcome(end=End.FAILED, why=why)
         grace = min(_GRACE_SECONDS, seconds) if failure or -signal.SIGTERM in gone else inf
         deadline = min(deadline, now + grace, stop.asked_at + seconds)
         if now >= deadline or (not is_told and (failure or is_stopped)):
@@ -237,10 +271,19 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
     first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
     print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
     envs = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
+    if (dog := neighbour("launch_watchdog")) is None:
+        return watch(started(argv, envs, source), stop, seconds)
+    with dog.Watchdog(envs) as watchdog:
+        workers = started(argv, watchdog.envs, source)
+        stop.traces = partial(dog.hand_on, workers, signal.SIGUSR2)
+        return watch(workers, stop, seconds, partial(watchdog.why, workers))
+
+
+def started(argv: Sequence[str], envs: Sequence[Mapping[str, str]], source: Path) -> list[Worker]:
     workers = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs]
-    if env.get("NPROC_PER_NODE") == "numa":
-        keep_to_nodes(workers, host_cpus())
-    return watch(workers, stop, seconds)
+    if envs[0].get("NPROC_PER_NODE") == "numa":
+        neighbour("launch_cpus").keep_to_nodes([one.pid for one in workers])
+    return workers
 
 
 def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:

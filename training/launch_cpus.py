@@ -48,8 +48,19 @@ def cpu_shares(cpus: Sequence[Cpu], ranks: str) -> list[list[int]]:
     return [[one.number for one in ordered[first:end]] for first, end in pairwise(cuts)]
 
 
-def keep_to_nodes(pids: Sequence[int], cpus: Sequence[Cpu]) -> None:
+def numa_shares() -> list[list[int]]:
+    """Of this host: a share for each node of its memory."""
+    return cpu_shares(host_cpus(), "numa")
+
+
+def threads_of(ranks: int) -> int:
+    """Cores that each of so many ranks of this host has to itself."""
+    return min(len(one) for one in cpu_shares(host_cpus(), str(ranks)))
+
+
+def keep_to_nodes(pids: Sequence[int]) -> None:
     """Before they have touched any memory: it then is where their cores are."""
+    cpus = host_cpus()
     for pid, node in zip(pids, sorted({one.node for one in cpus}), strict=True):
         with suppress(ProcessLookupError):
             os.sched_setaffinity(pid, {one.number for one in cpus if one.node == node})

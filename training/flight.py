@@ -1,0 +1,149 @@
+"""Reads flight recorders: `python -m training.flight DIRECTORY` says which rank is missing in which collective.
+
+Each rank that was asked (SIGUSR1) or ran into a timeout has written its last collectives into a file. In a
+process group every rank has to call the same collectives in one order; who stands at an earlier one than the
+others keeps them waiting. Needs no torch.
+"""
+
+import io
+import pickle
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PREFIX = "flight-recorder-"
+_SHOWN = 8
+
+
+class FlightError(Exception):
+    """Its message alone tells the user what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A collective, as a rank called it."""
+
+    number: int
+    """Of those of its process group, from 1 on."""
+    name: str
+    sizes: str
+    where: str
+    """The innermost lines of the program that called it; empty: not recorded."""
+
+    @property
+    def described(self) -> str:
+        return f"{self.name} {self.sizes}" + (f" called in {self.where}" if self.where else "")
+
+
+Newest = Mapping[int, Call]
+"""By rank, of one process group."""
+
+
+class _Plain(pickle.Unpickler):  # noqa: S301  it loads nothing but numbers, texts and what holds them
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a flight recorder's dump")
+
+
+def read(directory: Path) -> dict[int, dict[str, Any]]:
+    """The dumps in it, by rank.
+
+    Raises:
+        FlightError: There are none, or one cannot be read.
+    """
+    files = {path: path.name.removeprefix(PREFIX) for path in directory.glob(f"{PREFIX}*")}
+    found = {}
+    for path, rank in files.items():
+        if not rank.isdigit():
+            continue
+        try:
+            found[int(rank)] = dict(_Plain(io.BytesIO(path.read_bytes())).load())
+        except (pickle.UnpicklingError, EOFError, ValueError, TypeError, OSError, AttributeError) as error:
+            raise FlightError(f"{path} cannot be read as a dump of a flight recorder: {error}") from error
+    if not found:
+        raise FlightError(
+            f"there is no {PREFIX}RANK in {directory}; a job writes them with debug=info or debug=detail, "
+            "when it hangs or a collective times out"
+        )
+    return found
+
+
+def groups_of(dumps: Mapping[int, Mapping[str, Any]]) -> dict[str, Newest]:
+    """The newest call of each rank in each process group, by the group's name."""
+    found: dict[str, dict[int, Call]] = {}
+    for rank, dump in sorted(dumps.items()):
+        for entry in dump.get("entries", ()):
+            if entry.get("is_p2p"):
+                continue
+            name, description = (*entry["process_group"], "")[:2]
+            group = found.setdefault(f"{name} ({description})" if description else str(name), {})
+            call = _call(entry)
+            if rank not in group or group[rank].number <= call.number:
+                group[rank] = call
+    return {name: dict(calls) for name, calls in found.items()}
+
+
+def _call(entry: Mapping[str, Any]) -> Call:
+    ours = [frame for frame in entry.get("frames", ()) if "/torch/" not in frame["filename"]]
+    lines = [f"{Path(frame['filename']).name}:{frame['line']}" for frame in ours[:2]]
+    return Call(
+        number=entry["collective_seq_id"],
+        name=entry["profiling_name"],
+        sizes="x".join(str(size) for size in entry.get("input_sizes", ())),
+        where=" < ".join(lines),
+    )
+
+
+def verdicts(groups: Mapping[str, Newest], ranks: Sequence[int]) -> Iterator[str]:
+    """A line for each process group in which ranks are not at the same call, or call different things."""
+    for name, calls in groups.items():
+        newest = max(call.number for call in calls.values())
+        ahead = [rank for rank, call in calls.items() if call.number == newest]
+        behind = {rank: call for rank, call in calls.items() if call.number < newest}
+        expected = calls[ahead[0]]
+        for number in sorted({call.number for call in behind.values()}):
+            those = [rank for rank, call in behind.items() if call.number == number]
+            yield (
+                f"group {name}: {_ranks(those)} missing in collective {number + 1}; newest call there: "
+                f"{number}, {behind[those[0]].described}; {_ranks(ahead)} at {newest}, {expected.described}"
+            )
+        different = [rank for rank in ahead if (calls[rank].name, calls[rank].sizes) != _what(expected)]
+        if different:
+            yield (
+                f"group {name}: at collective {newest} {_ranks(different)} calling "
+                f"{calls[different[0]].described}, {_ranks(ahead[:1])} calling {expected.described}"
+            )
+        if name.startswith("0") and (silent := [one for one in ranks if one not in calls]):
+            yield f"group {name}: {_ranks(silent)} without any collective"
+
+
+def _what(call: Call) -> tuple[str, str]:
+    return call.name, call.sizes
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    listed = ", ".join(str(one) for one in numbers[:_SHOWN])
+    return f"rank {listed} is" if len(numbers) == 1 else f"ranks {listed}{more} are"
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python -m training.flight DIRECTORY", file=sys.stderr)
+        return 2
+    try:
+        dumps = read(Path(arguments[0]))
+    except FlightError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    ranks = sorted(dumps)
+    gaps = [rank for rank in range(ranks[-1]) if rank not in dumps]
+    print(f"dumps of {len(ranks)} ranks" + (f"; {_ranks(gaps)} without one" if gaps else ""))
+    lines = list(verdicts(groups_of(dumps), ranks))
+    print("\n".join(lines) or "all ranks are at the same collective in every group")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
