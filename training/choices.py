@@ -98,6 +98,11 @@ class Compile(StrEnum):
     INDUCTOR = "inductor"
 
 
+class ProfileRanks(StrEnum):
+    FIRST = "first"
+    ALL = "all"
+
+
 class DebugLevel(StrEnum):
     OFF = "off"
     INFO = "info"

@@ -18,6 +18,7 @@ from training.choices import (
     Objective,
     OptimizerName,
     Precision,
+    ProfileRanks,
     ReduceDtype,
     Strategy,
 )
@@ -142,6 +143,19 @@ class TrainConfig:
     metrics_file: str = option("", "also write the metric lines here, unrounded, as JSON lines")
     debug: DebugLevel = option(DebugLevel.OFF, "what torch.distributed tells: off, info, detail")
     profile_step: int = option(0, "write a trace of this step to the output; 0: none", at_least=0)
+    profile_steps: int = option(1, "steps of a trace, from profile_step or SIGUSR2 on", at_least=1)
+    profile_ranks: ProfileRanks = option(ProfileRanks.FIRST, "which ranks write a trace: first, all")
+    profile_memory: bool = option(
+        False, "with a trace: allocations, and on GPUs a snapshot of the allocator's history"
+    )
+    find_nonfinite: bool = option(
+        False, "name the module, rank and samples of the first value that is not finite; slow"
+    )
+    hang_seconds: float = option(
+        0.0,
+        "without progress in a step until the launcher ends the job; 0: 20 usual steps, at least 480",
+        at_least=0,
+    )
     join_seconds: float = option(600.0, "how long hosts wait for each other at the start", at_least=1)
     min_step_seconds: float = option(0.0, "pace a demonstration: no step is shorter", at_least=0)
 

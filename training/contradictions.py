@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from training.choices import SYNTHETIC, Objective, OptimizerName, Precision, ReduceDtype, Strategy
+from training.choices import (
+    SYNTHETIC,
+    Compile,
+    Objective,
+    OptimizerName,
+    Precision,
+    ReduceDtype,
+    Strategy,
+)
 from training.interop.layout import PROJECTIONS
 from training.options import shown
 from training.vision.layout import not_expressible
@@ -32,6 +40,8 @@ def contradictions(config: TrainConfig) -> list[str]:
         )
     if config.cpu_offload and config.optimizer is OptimizerName.MUON:
         found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
+    if config.find_nonfinite and config.compile is not Compile.NONE:
+        found.append("find_nonfinite needs compile none: it looks into each module")
     found += _of_evaluation(config)
     found += _of_adapters(config)
     found += _of_images(config) if isinstance(config.shape, VisionShape) else _of_text(config)

@@ -38,11 +38,16 @@ def output_data_dir(env: Mapping[str, str]) -> Path:
     return Path(env.get("SM_OUTPUT_DATA_DIR", _DEFAULT_OUTPUT_DATA_DIR))
 
 
+def flight_recorder(env: Mapping[str, str]) -> str:
+    """Where its dumps go, without the rank at the end."""
+    return f"{output_data_dir(env)}/flight-recorder-"
+
+
 def debug_variables(level: DebugLevel, env: Mapping[str, str]) -> dict[str, str]:
     """What must be set before torch is imported; a variable that ``env`` has is left alone."""
     if level is DebugLevel.OFF:
         return {}
-    dump = f"{output_data_dir(env)}/flight-recorder-"  # + rank
+    dump = flight_recorder(env)
     wanted = {
         "TORCH_DISTRIBUTED_DEBUG": level.name,
         "TORCH_CPP_LOG_LEVEL": "INFO",

@@ -14,6 +14,7 @@ No torch here: bad options fail in no time.
   + WeightsError             weights cannot be read from, or written to, files of safetensors
   + DataError                token shards are missing, damaged, out of reach or do not fit the model
   + NotFiniteError           a step would have made the weights infinite or not numbers
+  + FoundNotFiniteError      the same, by the search for its origin
   + MissingRanksError        ranks did not come to the start
   + LostRanksError           ranks came, and cannot reach each other
   + MeetingError             the first rank cannot serve the place where ranks meet
@@ -116,6 +117,17 @@ class NotFiniteError(TrainingError):
             "made and nothing after it is saved: lower lr, lengthen warmup_steps, or look at that step's data"
         )
         self.step = step
+
+
+class FoundNotFiniteError(TrainingError):
+    """Before the step was made."""
+
+    def __init__(self, *, step: int, rank: int, what: str) -> None:
+        super().__init__(
+            f"step {step}: the first value that is not finite is {what} (rank {rank}); the step was not "
+            "made: look at these samples, lower lr, or lengthen warmup_steps"
+        )
+        self.step, self.rank = step, rank
 
 
 class MissingRanksError(TrainingError):

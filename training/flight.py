@@ -1,4 +1,4 @@
-"""Reads flight recorders: `python -m training.flight DIRECTORY` says which rank is missing in which collective.
+"""Reads flight recorders: `python -m training.flight DIRECTORY` says which rank is missing in what.
 
 Each rank that was asked (SIGUSR1) or ran into a timeout has written its last collectives into a file. In a
 process group every rank has to call the same collectives in one order; who stands at an earlier one than the
@@ -41,7 +41,7 @@ Newest = Mapping[int, Call]
 """By rank, of one process group."""
 
 
-class _Plain(pickle.Unpickler):  # noqa: S301  it loads nothing but numbers, texts and what holds them
+class _Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a flight recorder's dump")
 

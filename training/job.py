@@ -32,6 +32,7 @@ from training.lora import adapt, initialise_adapters, trained_part
 from training.memory import refuse_unless_it_fits
 from training.metrics import Event, Validation
 from training.model import Backbone
+from training.nonfinite import Hunt
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
@@ -69,31 +70,40 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         tell(
             world, Event.RESUME, step=resumed.step, **{f"{name}_s": round(phases[name], 3) for name in phases}
         )
-    elif config.lora:
-        initialise_adapters(model, seed=config.seed, layers=config.shape.layers)
-    elif config.init_from:
-        load_weights(model, config.init_from, env)
     else:
-        initialise(model, seed=config.seed, layers=config.shape.layers)
+        _begin_weights(model, config, env)
     meter = Meter(resumed.carried if resumed else None)
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
-    with _batches(config, world, corpus, steps) as batches:
+    source = _source(config, world, corpus)
+    trace = Trace(at=config.profile_step, world=world, env=env, config=config)
+    trace.hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
+    with _ahead(config, world, source, steps) as batches:
         trainer = Trainer(
             config,
             world=world,
             model=model,
             optimizer=optimizer,
-            batches=batches,
+            batches=trace.of_waits(batches),
             agreement=agreement,
             meter=meter,
             checkpointer=checkpointer,
             reporter=Reporter(config, world=world, meter=meter, checkpointer=checkpointer),
-            trace=Trace(at=config.profile_step, world=world, env=env),
+            trace=trace,
             is_masked=corpus.is_masked or config.document_mask,
             evaluation=(Evaluation(config, world=world, model=model, corpus=held_out) if held_out else None),
             validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
+
+
+def _begin_weights(model: Backbone, config: TrainConfig, env: Mapping[str, str]) -> None:
+    """Of a job that has no checkpoint yet."""
+    if config.lora:
+        initialise_adapters(model, seed=config.seed, layers=config.shape.layers)
+    elif config.init_from:
+        load_weights(model, config.init_from, env)
+    else:
+        initialise(model, seed=config.seed, layers=config.shape.layers)
 
 
 def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
@@ -151,11 +161,8 @@ def _checkpointer(
     )
 
 
-def _batches(
-    config: TrainConfig, world: World, corpus: Corpus, steps: range
-) -> AbstractContextManager[BatchSource]:
-    """Read ahead while it is entered."""
-    batches = Batches(
+def _source(config: TrainConfig, world: World, corpus: Corpus) -> Batches:
+    return Batches(
         corpus=corpus,
         sequence_length=config.shape.sequence_length,
         size=config.batch_size,
@@ -164,6 +171,12 @@ def _batches(
         seed=config.seed,
         by_document=config.document_mask,
     )
+
+
+def _ahead(
+    config: TrainConfig, world: World, batches: Batches, steps: range
+) -> AbstractContextManager[BatchSource]:
+    """Read ahead while it is entered."""
     pin = world.device if world.device.type == "cuda" else None
     return prefetched(batches, depth=config.prefetch_batches, steps=steps, pin=pin)
 

@@ -81,7 +81,7 @@ def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
     gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
     cpus, by_node = neighbour("launch_cpus"), env.get("NPROC_PER_NODE") == "numa" and not gpus
     if by_node and cpus is None:
-        raise LaunchError("NPROC_PER_NODE=numa needs launch_cpus.py beside launch.py")
+        raise LaunchError("NPROC_PER_NODE=numa needs launch_cpus.py beside launch.py: copy both")
     ranks = len(cpus.numa_shares()) if by_node else int(number(env, "NPROC_PER_NODE", gpus or 1))
     if gpus:
         return ranks, 1

@@ -70,8 +70,8 @@ class Progress:
     """Seconds, with every rank inside a step and none getting any further."""
     in_step: float = 0.0
     """Seconds since the newest step began anywhere."""
-    steps: int = -1
-    """Begun while it was watched; the first one was under way."""
+    steps: int = 0
+    """Begun while it was watched."""
     usual: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
     def hangs(self, beats: tuple[Beat | None, ...], now: float, *, are_running: bool) -> bool:
@@ -80,12 +80,12 @@ class Progress:
         passed = min(now - (now if self.seen_at is None else self.seen_at), 2 * _PERIOD)
         self.seen_at = now
         moves = beats != self.last
-        if self._newest(beats) > self._newest(self.last):
-            if self.steps > 0:
-                self.usual.append(self.in_step + passed)
-            self.steps, self.in_step = self.steps + 1, 0.0
-        else:
-            self.in_step += passed
+        self.in_step += passed
+        if begun := self._newest(beats) - self._newest(self.last):
+            if self.steps:
+                self.usual.append(self.in_step / begun)
+            self.steps += begun if self.last else 1
+            self.in_step = 0.0
         self.last = beats
         is_judged = are_running and all(one is not None and one.doing == IN_STEP for one in beats)
         self.waited = self.waited + passed if is_judged and not moves else 0.0
@@ -147,8 +147,8 @@ class Watchdog:
         if not progress.hangs(beats, now, are_running=not any(is_stopped(one.pid) for one in ranks)):
             return ""
         said = (
-            f"hang: no rank has finished a step for {progress.waited:.0f} s (usual: {progress.longest:.1f} s) "
-            f"since step {progress.step}"
+            f"hang: no rank has finished a step for {progress.waited:.0f} s "
+            f"(usual: {progress.longest:.1f} s) since step {progress.step}"
         )
         print(f"launcher: {said}; the stacks of all ranks follow", file=sys.stderr, flush=True)
         where = {one.name: place(stacks_of(one)) for one in ranks}
@@ -156,9 +156,9 @@ class Watchdog:
 
 
 def told(where: Mapping[str, str]) -> Iterator[str]:
-    """Who is where; first the place where the fewest are: there it began."""
+    """Who is where; first the place where the fewest are, and not those who wait for others in torch."""
     names = {place: [one for one in where if where[one] == place] for place in where.values()}
-    for place, those in sorted(names.items(), key=lambda one: len(one[1])):
+    for place, those in sorted(names.items(), key=lambda one: (len(one[1]), "distributed" in one[0])):
         more = f" and {len(those) - _SHOWN} more" if len(those) > _SHOWN else ""
         yield f"{', '.join(those[:_SHOWN])}{more} in {place}"
 
@@ -182,7 +182,7 @@ def stacks_of(rank: Rank) -> str:
 
 
 def place(stacks: str) -> str:
-    """Where the main thread is: ``wait (work.py:12)``. Python writes its stack last, innermost frame first."""
+    """Where the main thread is: ``wait (work.py:12)``. Its stack is the last, innermost frame first."""
     lines = stacks.splitlines()
     starts = [at for at, line in enumerate(lines) if "(most recent call first)" in line]
     for line in lines[starts[-1] + 1 :] if starts else ():

@@ -203,6 +203,7 @@ class Trainer:
     def _update(self, step: int, losses: list[Tensor]) -> None:
         """A step whose gradients are not finite is not made, and noted; the host hears of it in ``check``."""
         self._loss = torch.stack(losses).sum()
+        self.trace.before_update(step)
         self._grad_norm = clip(self.model, self.config.grad_clip)
         is_first_bad = ~self._grad_norm.isfinite() & (self._first_bad == 0)
         self._first_bad = torch.where(is_first_bad, step, self._first_bad)

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from training.config import TrainConfig
 from training.errors import FoundNotFiniteError
 from training.optimizers import local_part
 from training.world import World
@@ -37,10 +38,19 @@ class Hunt:
     world: World
     parts: int
     """Of a rank's share of a step."""
-    numbers: Callable[[int], Sequence[int]] | None
-    """Which samples of the data a step has on this rank; None: the data does not say."""
+    numbers: Callable[[int], Sequence[int]]
+    """Which samples of the data a step has on this rank."""
     _seen: list[_Seen] = field(default_factory=list)
     _part: int = -1
+
+    @classmethod
+    def by(
+        cls, config: TrainConfig, *, world: World, model: nn.Module, numbers: Callable[[int], Sequence[int]]
+    ) -> "Hunt | None":
+        """None: the job does not want it."""
+        if not config.find_nonfinite:
+            return None
+        return cls(model=model, world=world, parts=config.gradient_accumulation_steps, numbers=numbers)
 
     def __post_init__(self) -> None:
         self.model.register_forward_pre_hook(self._begins_part)
@@ -54,15 +64,16 @@ class Hunt:
         """Between the last backward pass and the update; waits for the device.
 
         Raises:
-            FoundNotFiniteError: On every rank, with what the first rank that found something has to say.
+            FoundNotFiniteError: On every rank, with what the rank that came upon it earliest has to say: the
+                reduced gradients carry it to the others.
         """
-        mine = self._found(step)
-        told: list[str | None] = [None] * self.world.size
-        dist.all_gather_object(told, mine)
+        told: list[tuple[int, str] | None] = [None] * self.world.size
+        dist.all_gather_object(told, self._found(step))
         self._seen = []
-        for rank, what in enumerate(told):
-            if what:
-                raise FoundNotFiniteError(step=step, rank=rank, what=what)
+        found = [(*one, rank) for rank, one in enumerate(told) if one]
+        if found:
+            _, what, rank = min(found, key=lambda one: (one[0], one[2]))
+            raise FoundNotFiniteError(step=step, rank=rank, what=what)
 
     def _begins_part(self, *_: object) -> None:
         self._part += 1
@@ -73,7 +84,8 @@ class Hunt:
                 continue
             self._note("output", name, output)
             if output.requires_grad:
-                output.register_hook(partial(self._note, "gradient of the output", name))
+                note = partial(self._note, "gradient of the output", name)
+                output.register_hook(note)  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
     def _note(self, what: str, name: str, values: Tensor) -> None:
@@ -81,20 +93,23 @@ class Hunt:
         rows = bad.flatten(1).any(dim=1) if bad.ndim > 1 else bad.any().reshape(1)
         self._seen.append(_Seen(what=what, module=name, part=self._part, bad=rows))
 
-    def _found(self, step: int) -> str | None:
-        if self._seen:
-            flags = torch.stack([one.bad.any() for one in self._seen]).tolist()
-            for one in (seen for seen, is_bad in zip(self._seen, flags, strict=True) if is_bad):
-                return f"the {one.what} of {_named(one.module)}{self._samples(one, step)}{self._weights(one)}"
+    def _found(self, step: int) -> tuple[int, str] | None:
+        """With its place in the order of the step, which is the same on all ranks."""
+        flags = torch.stack([one.bad.any() for one in self._seen]).tolist() if self._seen else []
+        if True in flags:
+            place = flags.index(True)
+            one = self._seen[place]
+            return (
+                place,
+                f"the {one.what} of {_named(one.module)}{self._samples(one, step)}{self._weights(one)}",
+            )
         for name, parameter in self.model.named_parameters():
             if parameter.grad is not None and not local_part(parameter.grad).isfinite().all():
-                return f"the gradient of the weight {_named(name)}, while every output was finite"
+                return len(flags), f"the gradient of the weight {_named(name)}, while all outputs were finite"
         return None
 
     def _samples(self, seen: _Seen, step: int) -> str:
         rows = seen.bad.nonzero().flatten().tolist()
-        if self.numbers is None:
-            return f", in rows {_shown(rows)} of part {seen.part + 1}"
         numbers = list(self.numbers(step))
         share = len(numbers) // self.parts
         if len(seen.bad) != share:
@@ -105,7 +120,7 @@ class Hunt:
         """Bad weights make bad outputs, of any data."""
         module = self.model.get_submodule(seen.module)
         bad = [name for name, one in self._own(module) if not local_part(one.detach()).isfinite().all()]
-        return f"; its weights {', '.join(bad)} were not finite before" if bad else ""
+        return f"; not finite before: {', '.join(bad)}" if bad else ""
 
     @staticmethod
     def _own(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

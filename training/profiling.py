@@ -64,9 +64,7 @@ class Profiler:
             activities.append(ProfilerActivity.CUDA)
             if self._wanted.memory:
                 torch.cuda.memory._record_memory_history(max_entries=_MEMORY_ENTRIES)  # noqa: SLF001
-        self._profile = profile(
-            activities=activities, record_shapes=True, profile_memory=self._wanted.memory
-        )
+        self._profile = profile(activities=activities, record_shapes=True, profile_memory=self._wanted.memory)
         self._profile.start()
 
     def end(self, step: int) -> dict[str, str] | None:
@@ -92,7 +90,7 @@ class Profiler:
         if not self._on_gpu:
             return {"memory": "allocations are in the trace; only CUDA's allocator makes snapshots"}
         path = self._directory / f"memory-{self._name}.pickle"
-        torch.cuda.memory._dump_snapshot(str(path))  # noqa: SLF001  as PyTorch's documentation says
+        torch.cuda.memory._dump_snapshot(str(path))  # type: ignore[no-untyped-call]  # noqa: SLF001  no public way
         torch.cuda.memory._record_memory_history(enabled=None)  # noqa: SLF001  no longer
         return {"memory": str(path)}
 

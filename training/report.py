@@ -1,18 +1,22 @@
-"""What an attempt prints, from the first rank alone: metric lines, events, and the trace of a step."""
+"""What an attempt prints, from the first rank alone; and what else is seen of its steps."""
 
 import resource
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from torch.profiler import ProfilerActivity, profile
 
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
+from training.data.batches import Batch
+from training.data.prefetch import BatchSource
 from training.environment import output_data_dir
 from training.goodput import Meter
+from training.heartbeat import Heartbeat
 from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, event_line, peak_of
 from training.model import flops_per_token
+from training.nonfinite import Hunt
+from training.profiling import Profiler, Wanted
 from training.world import World
 
 _GIB = 2**30
@@ -89,34 +93,51 @@ def peak_memory_bytes(device: torch.device) -> int:
 
 
 class Trace:
-    """The first rank's trace of step ``at``, for chrome://tracing and Perfetto; 0: of no step."""
+    """What is seen of steps besides their metrics: traces of some, what this rank is doing, bad values.
 
-    def __init__(self, *, at: int, world: World, env: Mapping[str, str]) -> None:
-        self._at = at if world.is_first else 0
-        self._world, self._directory = world, output_data_dir(env)
-        self._profile: profile | None = None
+    ``at``: the step that is traced; 0: none. ``config``: what else is wanted.
+    """
+
+    def __init__(
+        self, *, at: int, world: World, env: Mapping[str, str], config: TrainConfig | None = None
+    ) -> None:
+        self._world = world
+        wanted = Wanted.by(config) if config else Wanted(at=at)
+        self._profiler = Profiler(wanted, world=world, directory=output_data_dir(env))
+        self._heart = Heartbeat(env, hang_seconds=config.hang_seconds if config else 0.0)
+        self.hunt: Hunt | None = None
+        """For values that are not finite."""
+        if config:
+            self._profiler.listen()
 
     def begin(self, step: int) -> None:
-        if step != self._at:
-            return
-        activities = [ProfilerActivity.CPU]
-        if self._world.device.type == "cuda":
-            activities.append(ProfilerActivity.CUDA)
-        self._profile = profile(activities=activities, record_shapes=True)
-        self._profile.start()
+        self._heart.begins(step)
+        if self.hunt is not None:
+            self.hunt.begin()
+        self._profiler.begin(step)
+
+    def before_update(self, step: int) -> None:
+        """Raises FoundNotFiniteError."""
+        if self.hunt is not None:
+            self.hunt.check(step)
 
     def end(self, step: int) -> None:
-        if self._profile is None:
-            return
-        if self._world.device.type == "cuda":
-            torch.cuda.synchronize(self._world.device)  # the trace is of this step's kernels, too
-        self._profile.stop()
-        path = self._directory / f"trace-step-{step:08d}.json"
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._profile.export_chrome_trace(str(path))
-        except (OSError, RuntimeError) as error:  # a full disk must not end the training
-            tell(self._world, Event.PROFILE, step=step, error=str(error))
-        else:
-            tell(self._world, Event.PROFILE, step=step, path=str(path))
-        self._profile = None
+        written = self._profiler.end(step)
+        self._heart.ends()
+        if written is not None:
+            tell(self._world, Event.PROFILE, step=step, **written)
+
+    def of_waits(self, batches: BatchSource) -> BatchSource:
+        """The same batches: while one is waited for, the launcher knows."""
+        return _Awaited(batches, self._heart)
+
+
+class _Awaited:
+    def __init__(self, batches: BatchSource, heart: Heartbeat) -> None:
+        self._batches, self._heart = batches, heart
+
+    def at(self, step: int) -> Batch:
+        self._heart.waits_for_data()
+        batch = self._batches.at(step)
+        self._heart.has_data()
+        return batch

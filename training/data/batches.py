@@ -59,9 +59,12 @@ class Batches:
 
         Steps count from 1, so that n steps of an n-th of the corpus are one epoch.
         """
+        return batch_of(self.corpus, self.numbers(step), self.sequence_length, by_document=self.by_document)
+
+    def numbers(self, step: int) -> list[int]:
+        """Of the sequences that a step has on this rank."""
         share = self.size // self.ranks
-        numbers = [self._number(step, self.rank * share + row) for row in range(share)]
-        return batch_of(self.corpus, numbers, self.sequence_length, by_document=self.by_document)
+        return [self._number(step, self.rank * share + row) for row in range(share)]
 
     def _number(self, step: int, row: int) -> int:
         if self.corpus.sequences is None:

@@ -12,7 +12,7 @@ from trainmaster_client.errors import InvalidArgumentError
 _PACKAGE = Path(__file__).parents[1]
 _COPY = _PACKAGE / "_checkout"
 
-_LAUNCHER = Path("launch.py")
+_LAUNCHER = (Path("launch.py"), Path("launch_cpus.py"))
 
 _ADAPTER_PARTS = frozenset({"__init__", "adapters", "agreement", "preempt"})
 """Rooms and files that scripts of other libraries need beside the launcher."""
@@ -34,18 +34,18 @@ def training_code(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Created if it does not exist.")],
     *,
     launcher_only: Annotated[
-        bool, typer.Option("--launcher-only", help="Only launch.py, to put beside a script of your own.")
+        bool, typer.Option("--launcher-only", help="Only the launcher, to put beside a script of your own.")
     ] = False,
     adapters: Annotated[
         bool,
         typer.Option(
-            "--adapters", help="launch.py, and the folder training with the adapters for scripts of your own."
+            "--adapters", help="The launcher, and the folder training with the adapters for scripts of your own."
         ),
     ] = False,
 ) -> None:
     """Copy the training program into a source directory. No file that is there is changed."""
     source = checkout() / "training"
-    files = {file: file for file in ([_LAUNCHER] if launcher_only or adapters else sorted(_program(source)))}
+    files = {file: file for file in (_LAUNCHER if launcher_only or adapters else sorted(_program(source)))}
     if adapters:
         files |= {file: Path("training") / file for file in adapter_files(source)}
     if taken := [file for file, name in files.items() if _is_another(folder / name, source / file)]:

@@ -1,9 +1,11 @@
 import json
+import signal
 from pathlib import Path
 
 import pytest
 import torch
 
+from training.profiling import Profiler, Wanted
 from training.report import Trace
 from training.world import World
 
@@ -36,6 +38,50 @@ def test_the_first_rank_writes_the_operations_of_that_step_alone(
     names = [event.get("name") for event in json.loads(trace.read_bytes())["traceEvents"]]
     assert names.count("aten::mm") == 1
     assert capsys.readouterr().out == f'event {{"kind":"profile","step":2,"path":"{trace}"}}\n'
+
+
+def _profiled(steps: range, wanted: Wanted, *, world: World, folder: Path, asked_at: int = 0) -> list[str]:
+    profiler = Profiler(wanted, world=world, directory=folder)
+    profiler.listen()
+    told = []
+    for step in steps:
+        profiler.begin(step)
+        if step == asked_at:
+            signal.raise_signal(signal.SIGUSR2)
+        torch.ones(8, 8) @ torch.ones(8, 8)
+        told += (profiler.end(step) or {}).values()
+    return told
+
+
+def _products(path: str) -> int:
+    events = json.loads(Path(path).read_bytes())["traceEvents"]
+    return sum(event.get("name") == "aten::mm" for event in events)
+
+
+def test_a_trace_has_as_many_steps_as_wanted_and_each_rank_a_file_of_its_own(tmp_path: Path) -> None:
+    wanted = Wanted(at=2, steps=3, on_all_ranks=True)
+    (path,) = _profiled(range(1, 8), wanted, world=_SECOND, folder=tmp_path)
+    assert Path(path).name == "trace-step-00000002-to-00000004-rank-1.json"
+    assert _products(path) == 3
+
+
+def test_a_signal_asks_for_the_next_whole_step_and_may_come_again(tmp_path: Path) -> None:
+    (path,) = _profiled(range(1, 5), Wanted(), world=_FIRST, folder=tmp_path, asked_at=2)
+    assert (Path(path).name, _products(path)) == ("trace-step-00000003.json", 1)
+    assert _profiled(range(5, 9), Wanted(), world=_SECOND, folder=tmp_path, asked_at=6) == []
+
+
+def test_on_cpus_it_says_what_there_is_instead_of_a_snapshot_of_the_memory(tmp_path: Path) -> None:
+    path, memory = _profiled(range(1, 2), Wanted(at=1, memory=True), world=_FIRST, folder=tmp_path)
+    assert memory == "allocations are in the trace; only CUDA's allocator makes snapshots"
+    assert "[memory]" in Path(path).read_text()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="snapshots are of CUDA's allocator")
+def test_on_gpus_the_history_of_the_allocator_is_written_beside_the_trace(tmp_path: Path) -> None:
+    world = World(rank=0, size=1, local_rank=0, ranks_per_host=1, device=torch.device("cuda", 0))
+    _, memory = _profiled(range(1, 2), Wanted(at=1, memory=True), world=world, folder=tmp_path)
+    assert Path(memory).stat().st_size > 0
 
 
 def test_a_trace_that_cannot_be_written_does_not_end_the_training(

@@ -36,6 +36,15 @@ def ends(*lines: str) -> list[str]:
         ),
         pytest.param(("BadConfig: no such optimizer",), [], id="no traceback at all"),
         pytest.param(
+            (
+                "Current thread 0x1 (most recent call first):",
+                '  File "a.py", line 3 in f',
+                "launcher: failed",
+            ),
+            [],
+            id="the stack of a thread is no traceback",
+        ),
+        pytest.param(
             ('  File "a.py", line 3', "    f()", "loss 0.3 at step 4", "Late: x"),
             [],
             id="a line of the log that came between",

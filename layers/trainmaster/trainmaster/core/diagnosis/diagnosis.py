@@ -14,6 +14,7 @@ from trainmaster.core.diagnosis.signature import Certainty, Signature
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 
 SIGNATURES = (
+    *platform.HANG,
     *platform.SERVICE,
     *platform.CAPACITY,
     *platform.HARDWARE,
@@ -31,8 +32,8 @@ SIGNATURES = (
 )
 
 
-# A launcher may put the rank or host before each line.
-_FRAME = re.compile(r'^(?P<before>.{0,80}?) {2}File ".{1,500}", line \d{1,7}\b')
+# A launcher may put the rank or host before each line. What faulthandler writes of threads is no traceback.
+_FRAME = re.compile(r'^(?P<before>.{0,80}?) {2}File ".{1,500}", line \d{1,7}\b(?! in )')
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{1,80}(?:: |:?\s{0,9}$)")
 # Those who only pass on that another process failed.
 _MESSENGERS = re.compile(

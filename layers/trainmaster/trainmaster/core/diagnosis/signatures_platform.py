@@ -114,6 +114,19 @@ HARDWARE = (
     ),
 )
 
+# The words of our own launcher (training/launch_watchdog.py), which name functions of any name: so it comes
+# first. Every process was alive, but an exception that one of them has logged before may be the cause.
+HANG = (
+    signature(
+        _NETWORK,
+        Certainty.SIGNAL,
+        r"hang: no rank has finished a step for \d",
+        _TORCH,
+        "The ranks hung inside a step: the line names where each was, and the log has all stacks. If it"
+        " repeats at one place, look there first: a rank that skips a collective operation hangs the others.",
+    ),
+)
+
 # Hosts of one training job have these names. What else cannot be reached is outside.
 OTHER_HOSTS = (
     signature(
