@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from training.choices import (
-    SYNTHETIC,
-    Compile,
-    Objective,
-    OptimizerName,
-    Precision,
-    ReduceDtype,
-    Strategy,
-)
+from training.choices import SYNTHETIC, Compile, Objective, OptimizerName, Precision, ReduceDtype, Strategy
 from training.interop.layout import PROJECTIONS
 from training.options import shown
 from training.vision.layout import not_expressible

@@ -39,7 +39,8 @@ def training_code(
     adapters: Annotated[
         bool,
         typer.Option(
-            "--adapters", help="The launcher, and the folder training with the adapters for scripts of your own."
+            "--adapters",
+            help="The launcher, and the folder training with the adapters for scripts of your own.",
         ),
     ] = False,
 ) -> None:

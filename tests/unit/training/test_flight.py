@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trainmaster.core.diagnosis import FailureEvidence, diagnose
 
+from tests.markdown import text_of
 from training.flight import PREFIX, main
 
 
@@ -90,3 +92,17 @@ def test_what_is_no_folder_of_dumps_says_how_to_get_them(
     assert main([str(tmp_path)]) == 1
     assert "a job writes them with debug=info" in capsys.readouterr().err
     assert main([]) == 2
+
+
+def test_the_guide_shows_what_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gathers = entry(4710, "nccl:_all_gather_base", 2**20) | {
+        "frames": [{"filename": "/opt/ml/code/loop.py", "line": 112, "name": "run"}]
+    }
+    dumped(tmp_path, *([gathers] if rank == 5 else [gathers, entry(4711, size=1)] for rank in range(8)))
+    said_by_it = "\n".join(said(tmp_path, capsys))
+    assert f"```\n{said_by_it}\n```" in text_of("docs/training/debugging.md")
+
+
+def test_the_guide_shows_a_hang_as_the_control_plane_knows_it() -> None:
+    (line,) = [one for one in text_of("docs/training/debugging.md").splitlines() if one.startswith("hang: ")]
+    assert diagnose(FailureEvidence(failure_reason=line)).advice.startswith("The ranks hung inside a step")
