@@ -114,7 +114,7 @@ class Progress:
 
 
 class Watchdog:
-    """Looks at the ranks of this host now and then, while it is entered."""
+    """Looks at the ranks of this host twice a second, while it is entered."""
 
     def __init__(
         self, envs: Sequence[Mapping[str, str]], *, clock: Callable[[], float] = time.monotonic
