@@ -43,7 +43,7 @@ def test_the_first_rank_writes_the_operations_of_that_step_alone(
 def _profiled(steps: range, wanted: Wanted, *, world: World, folder: Path, asked_at: int = 0) -> list[str]:
     profiler = Profiler(wanted, world=world, directory=folder)
     profiler.listen()
-    told = []
+    told: list[str] = []
     for step in steps:
         profiler.begin(step)
         if step == asked_at:
