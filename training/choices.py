@@ -98,6 +98,15 @@ class Compile(StrEnum):
     INDUCTOR = "inductor"
 
 
+class DeviceName(StrEnum):
+    AUTO = "auto"
+    """A GPU where there is one, else the CPU."""
+    CPU = "cpu"
+    CUDA = "cuda"
+    NEURON = "neuron"
+    """A core of Trainium. Not run on hardware."""
+
+
 class ProfileRanks(StrEnum):
     FIRST = "first"
     ALL = "all"

@@ -15,6 +15,7 @@ from training.choices import (
     Augment,
     Compile,
     DebugLevel,
+    DeviceName,
     Objective,
     OptimizerName,
     Precision,
@@ -97,6 +98,9 @@ class TrainConfig:
     )
 
     # Precision, memory and parallelism.
+    device: DeviceName = option(
+        DeviceName.AUTO, "what is trained on: auto (a GPU where there is one), cpu, cuda, neuron (Trainium)"
+    )
     precision: Precision = option(
         Precision.BF16,
         "bf16 or fp32 compute; bf16_pure: weights and optimizer too; "

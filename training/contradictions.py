@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from training.choices import SYNTHETIC, Compile, Objective, OptimizerName, Precision, ReduceDtype, Strategy
+from training.choices import (
+    SYNTHETIC,
+    Compile,
+    DeviceName,
+    Objective,
+    OptimizerName,
+    Precision,
+    ReduceDtype,
+    Strategy,
+)
 from training.interop.layout import PROJECTIONS
 from training.options import shown
 from training.vision.layout import not_expressible
@@ -34,12 +43,25 @@ def contradictions(config: TrainConfig) -> list[str]:
         found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
     if config.find_nonfinite and config.compile is not Compile.NONE:
         found.append("find_nonfinite needs compile none: it looks into each module")
+    found += _of_trainium(config) if config.device is DeviceName.NEURON else []
     found += _of_evaluation(config)
     found += _of_adapters(config)
     found += _of_images(config) if isinstance(config.shape, VisionShape) else _of_text(config)
     if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
         found.append("cpu_offload needs a strategy that shards")
     return found
+
+
+def _of_trainium(config: TrainConfig) -> list[str]:
+    """What is made for CPUs and GPUs, or would have the device compile again and again."""
+    wanted = {
+        "precision bf16_pure": config.precision is Precision.BF16_PURE,
+        "compile none": config.compile is Compile.NONE,
+        "cpu_offload false": not config.cpu_offload,
+        "document_mask false": not config.document_mask,
+        "find_nonfinite false": not config.find_nonfinite,
+    }
+    return [f"device neuron needs {option}" for option, is_so in wanted.items() if not is_so]
 
 
 def _of_evaluation(config: TrainConfig) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from training.choices import DebugLevel
+from training.choices import DebugLevel, DeviceName
 from training.errors import ConfigError
 
 CHANNEL = "channel:"
@@ -41,6 +41,12 @@ def output_data_dir(env: Mapping[str, str]) -> Path:
 def flight_recorder(env: Mapping[str, str]) -> str:
     """Where its dumps go, without the rank at the end."""
     return f"{output_data_dir(env)}/flight-recorder-"
+
+
+def device_variables(device: DeviceName, env: Mapping[str, str]) -> dict[str, str]:
+    """Likewise: weights in bf16 keep small updates by chance where nothing else does."""
+    name = "NEURON_RT_STOCHASTIC_ROUNDING_EN"
+    return {name: "1"} if device is DeviceName.NEURON and name not in env else {}
 
 
 def debug_variables(level: DebugLevel, env: Mapping[str, str]) -> dict[str, str]:

@@ -42,7 +42,8 @@ from training.world import World, joined_world, together
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
     """Join the other ranks, train from the newest checkpoint on, and return the exit code."""
-    with joined_world(env, join_seconds=config.join_seconds, waiting=stop.ends_at_once()) as world:
+    waiting = stop.ends_at_once()
+    with joined_world(env, join_seconds=config.join_seconds, waiting=waiting, on=config.device) as world:
         return run_in(world, config, env, stop)
 
 

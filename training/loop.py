@@ -269,9 +269,8 @@ class Trainer:
         """From here, between the passes of this part, to the end of the step and of the save after it."""
         if self.checkpointer is None:
             return 0.0
-        if self.world.device.type == "cuda":
-            # The host has run ahead: the time that is left is the device's.
-            torch.cuda.synchronize(self.world.device)
+        # Where the host has run ahead, the time that is left is the device's.
+        self.world.accelerator.synchronize(self.world.device)
         return part.share_left * self.meter.longest_step + self.checkpointer.seconds_to_save()
 
     def _carried(self) -> dict[str, float]:

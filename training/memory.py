@@ -165,9 +165,9 @@ def _where(state: State) -> str:
 def memory_of(world: World) -> Memory:
     whole = host_memory()
     host = None if whole is None else whole // world.ranks_per_host
-    if world.device.type != "cuda":
+    total = world.accelerator.total_memory(world.device)
+    if total is None:
         return Memory(device=host, host=host)
-    total = torch.cuda.get_device_properties(world.device).total_memory
     return Memory(device=int(total * USABLE), host=host)
 
 

@@ -71,8 +71,10 @@ class Profiler:
         """What was written where, after the last of the steps that are traced."""
         if self._profile is None or step < self._last:
             return None
-        if self._on_gpu:
-            torch.cuda.synchronize(self._world.device)  # the trace is of this step's kernels, too
+        if self._world.accelerator.runs_ahead:
+            self._world.accelerator.synchronize(
+                self._world.device
+            )  # the trace is of this step's kernels, too
         self._profile.stop()
         path = self._directory / f"trace-{self._name}.json"
         try:

@@ -1,6 +1,5 @@
 """What an attempt prints, from the first rank alone; and what else is seen of its steps."""
 
-import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from training.checkpoint import Checkpointer
 from training.config import TrainConfig
 from training.data.batches import Batch
 from training.data.prefetch import BatchSource
+from training.devices import accelerator_of
 from training.environment import output_data_dir
 from training.goodput import Meter
 from training.heartbeat import Heartbeat
@@ -68,7 +68,7 @@ class Reporter:
             mfu=speed.mfu,
             step_ms=1000 * lap.step_seconds,
             data_ms=1000 * lap.data_seconds,
-            mem_gib=peak_memory_bytes(self._world.device) / _GIB,
+            mem_gib=self._world.accelerator.peak_memory(self._world.device) / _GIB,
             ckpt_step=self._checkpointer.newest_step if self._checkpointer else 0,
             ckpt_stall_ms=1000 * self._meter.checkpoint_stall,
             goodput=self._meter.goodput(),
@@ -76,20 +76,17 @@ class Reporter:
 
 
 def yardstick(config: TrainConfig, world: World) -> Yardstick:
-    name = torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else ""
     return Yardstick(
         tokens_per_step=config.tokens_per_step,
         ranks=world.size,
         flops_per_token=flops_per_token(config.shape, config.lora),
-        peak=peak_of(name),
+        peak=peak_of(world.accelerator.name(world.device)),
     )
 
 
 def peak_memory_bytes(device: torch.device) -> int:
     """The most that was in use so far: of a GPU, or of this process."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
+    return accelerator_of(device).peak_memory(device)
 
 
 class Trace:
@@ -122,6 +119,7 @@ class Trace:
             self.hunt.check(step)
 
     def end(self, step: int) -> None:
+        self._world.accelerator.end_step()
         written = self._profiler.end(step)
         self._heart.ends()
         if written is not None:

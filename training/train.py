@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one attempt; the exit code."""
     # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
     from training.config import TrainConfig, describe_options  # noqa: PLC0415
-    from training.environment import debug_variables, flight_recorder  # noqa: PLC0415
+    from training.environment import debug_variables, device_variables, flight_recorder  # noqa: PLC0415
     from training.errors import report_failure  # noqa: PLC0415
     from training.preempt import StopRequest  # noqa: PLC0415
     from training.stacks import answer  # noqa: PLC0415
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         # Jobs that share a machine must not fight for its cores. Read when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.update(debug_variables(config.debug, os.environ))
+        os.environ.update(device_variables(config.device, os.environ))
         answer(config.debug, flight_recorder(os.environ))
         if config.cache_dir:
             os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", f"{config.cache_dir}/torchinductor")

@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
+from training.choices import DeviceName
+from training.devices import Accelerator, accelerator, accelerator_of
 from training.errors import LostRanksError, MeetingError, MissingRanksError, TrainingError
 
 T = TypeVar("T")
@@ -37,6 +39,11 @@ class World:
     """Among the ranks of this host; the one with 0 does what is done once a host."""
     ranks_per_host: int
     device: torch.device
+    accelerator: Accelerator = None  # type: ignore[assignment]  # by the device, unless one is given
+
+    def __post_init__(self) -> None:
+        if self.accelerator is None:
+            object.__setattr__(self, "accelerator", accelerator_of(self.device))
 
     @property
     def is_first(self) -> bool:
@@ -49,12 +56,14 @@ def joined_world(
     *,
     join_seconds: float = 600.0,
     waiting: AbstractContextManager[None] | None = None,
+    on: DeviceName = DeviceName.AUTO,
 ) -> Iterator[World]:
     """Join the process group and leave it in order.
 
     Args:
         env: As torchrun and our launcher set it; without WORLD_SIZE the process is alone.
         join_seconds: How long to wait for ranks that have not come.
+        on: What is trained on.
         waiting: Entered while others are waited for, in which no Python runs, nor handlers of signals.
 
     Raises:
@@ -62,12 +71,13 @@ def joined_world(
         LostRanksError: They came, and cannot reach each other.
         MeetingError: There is no place to meet.
     """
-    device = _device(int(env.get("LOCAL_RANK", "0")))
+    kind = accelerator(on)
+    device = kind.device(int(env.get("LOCAL_RANK", "0")))
     if "WORLD_SIZE" in env:
         with waiting or nullcontext():
-            _join(env, device, join_seconds)
+            _join(env, kind, join_seconds)
     else:
-        dist.init_process_group(_backend(device), store=HashStore(), rank=0, world_size=1)
+        dist.init_process_group(kind.backend, store=HashStore(), rank=0, world_size=1)
     try:
         yield World(
             rank=dist.get_rank(),
@@ -75,9 +85,10 @@ def joined_world(
             local_rank=int(env.get("LOCAL_RANK", "0")),
             ranks_per_host=int(env.get("LOCAL_WORLD_SIZE", "1")),
             device=device,
+            accelerator=kind,
         )
     except BaseException:
-        if device.type == "cuda":
+        if kind.runs_ahead:
             _abandon_collectives()
         raise
     finally:
@@ -213,7 +224,7 @@ class RollCall:
         return True
 
 
-def _join(env: Mapping[str, str], device: torch.device, join_seconds: float) -> None:
+def _join(env: Mapping[str, str], kind: Accelerator, join_seconds: float) -> None:
     seat = Seat.from_env(env)
     store = _meeting_place(env, seat, join_seconds)
     calls = RollCall(PrefixStore("roll_call", store), seat)
@@ -221,7 +232,7 @@ def _join(env: Mapping[str, str], device: torch.device, join_seconds: float) -> 
         raise MissingRanksError(who=who, seconds=join_seconds)
     store.set_timeout(FIRST_STEP)
     try:
-        _connect(PrefixStore("group", store), seat, device, timedelta(seconds=join_seconds))
+        _connect(PrefixStore("group", store), seat, kind.backend, timedelta(seconds=join_seconds))
     except RuntimeError as error:
         _leave()
         who = calls.missing("failure", seconds=min(join_seconds, _GATHERING_SECONDS))
@@ -249,12 +260,10 @@ def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> S
         raise MissingRanksError(who=f"rank 0, to be met at {where},", seconds=join_seconds) from error
 
 
-def _connect(store: Store, seat: Seat, device: torch.device, timeout: timedelta) -> None:
+def _connect(store: Store, seat: Seat, backend: str, timeout: timedelta) -> None:
     """Raises RuntimeError when a rank cannot be reached; afterwards the groups are of no use."""
-    dist.init_process_group(
-        _backend(device), store=store, rank=seat.rank, world_size=seat.size, timeout=timeout
-    )
-    group = None if device.type == "cpu" else dist.new_group(backend="gloo", timeout=timeout)
+    dist.init_process_group(backend, store=store, rank=seat.rank, world_size=seat.size, timeout=timeout)
+    group = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
     dist.monitored_barrier(group, timeout=timeout, wait_all_ranks=True)
     if group is not None:
         dist.destroy_process_group(group)
@@ -278,14 +287,3 @@ def _leave() -> None:
     # gloo's threads may still hold tensors, and then the interpreter aborts at exit
     # (pytorch/pytorch#179291): collect while they can still end.
     gc.collect()
-
-
-def _backend(device: torch.device) -> str:
-    return "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-
-
-def _device(local_rank: int) -> torch.device:
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    torch.cuda.set_device(local_rank)
-    return torch.device("cuda", local_rank)

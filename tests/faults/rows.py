@@ -10,19 +10,15 @@ class Row:
     id: str
     fault: str
     outcome: str
-    not_due: str | None = None
-    """Why this version need not have a test of it yet."""
 
 
-_NOT_DUE: dict[str, str] = {}
-"""Why the rows of a group need not have tests yet."""
 _LIST = Path(__file__).with_name("rows.txt")
 _ROW = re.compile(r"^([A-Z][0-9]+b?) +(.*?)\n  = (.*?)(?=\n+[A-Z][0-9]|\n*\Z)", re.MULTILINE | re.DOTALL)
 
 
 def _rows() -> tuple[Row, ...]:
     return tuple(
-        Row(id=name, fault=_one_line(fault), outcome=_one_line(outcome), not_due=_NOT_DUE.get(name[0]))
+        Row(id=name, fault=_one_line(fault), outcome=_one_line(outcome))
         for name, fault, outcome in _ROW.findall(_LIST.read_text(encoding="utf-8"))
     )
 

@@ -42,12 +42,11 @@ class RowResult:
     tests: tuple[str, ...]
     failed: tuple[str, ...]
     """Those of them that did not pass."""
-    passed: bool | None
-    """None: there is no test, and in this version there need not be."""
+    passed: bool
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        found = {
+        return {
             "id": self.row.id,
             "fault": self.row.fault,
             "outcome": self.row.outcome,
@@ -56,7 +55,6 @@ class RowResult:
             "passed": self.passed,
             "seconds": round(self.seconds, 3),
         }
-        return found if self.passed is not None else found | {"reason": self.row.not_due}
 
 
 @dataclass(slots=True, eq=False)  # pytest keeps its plugins in sets
@@ -120,7 +118,7 @@ def _result(row: Row, runs: dict[str, TestRun]) -> RowResult:
         row=row,
         tests=tuple(sorted(mine)),
         failed=failed,
-        passed=None if not mine and row.not_due is not None else bool(mine) and not failed,
+        passed=bool(mine) and not failed,
         seconds=sum(run.seconds for run in mine.values()),
     )
 

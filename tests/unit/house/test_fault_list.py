@@ -6,7 +6,6 @@ from tests.faults.rows import ROWS, Row
 from tests.faults.running import TestRun, files_with_tests_of, results, rows_of
 
 ROW = Row(id="A1", fault="f", outcome="o")
-LATER = Row(id="A7", fault="f", outcome="o", not_due="no alarms yet")
 PASSED = TestRun(passed=True, seconds=0.5)
 FAILED = TestRun(passed=True, failed=True, seconds=0.5)  # passed, then failed while tearing down
 SKIPPED = TestRun()
@@ -21,18 +20,16 @@ SKIPPED = TestRun()
         pytest.param(ROW, {"t.py::test_A1_x": PASSED, "t.py::test_A1_y": FAILED}, False, id="one fails"),
         pytest.param(ROW, {"t.py::test_A1_x": SKIPPED}, False, id="a skipped test has not passed"),
         pytest.param(ROW, {"t.py::test_A10_x": PASSED}, False, id="no test of its own"),
-        pytest.param(LATER, {}, None, id="not due and without a test"),
-        pytest.param(LATER, {"t.py::test_A7_x": PASSED}, True, id="not due, but tested already"),
-        pytest.param(LATER, {"t.py::test_A7_x": FAILED}, False, id="not due, but its test fails"),
+        pytest.param(ROW, {}, False, id="no test at all"),
     ],
 )
 def test_a_row_passes_when_it_has_tests_and_all_of_them_pass(
-    row: Row, runs: dict[str, TestRun], *, passed: bool | None
+    row: Row, runs: dict[str, TestRun], *, passed: bool
 ) -> None:
     (result,) = results([row], runs)
     assert result.passed is passed
     assert len(result.tests) == sum("test_A10" not in node for node in runs)
-    assert result.as_json().get("reason") == (row.not_due if passed is None else None)
+    assert result.as_json()["passed"] is passed
 
 
 def test_every_group_is_complete() -> None:
@@ -46,12 +43,8 @@ def test_every_group_is_complete() -> None:
     assert all(row.fault and row.outcome for row in ROWS)
 
 
-def test_every_row_of_this_version_needs_tests() -> None:
-    assert {row.id[0] for row in ROWS if row.not_due} == set()
-
-
-@pytest.mark.parametrize("row", [row.id for row in ROWS if not row.not_due])
-def test_every_row_that_is_due_has_tests(row: str) -> None:
+@pytest.mark.parametrize("row", [row.id for row in ROWS])
+def test_every_row_has_tests(row: str) -> None:
     assert files_with_tests_of([row])
 
 

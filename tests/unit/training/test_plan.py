@@ -1,13 +1,15 @@
 """`python -m training.plan`: the plane's arithmetic with the program's own options."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
 from trainmaster.core.memory import training_runs
 
-from training import plan
+from training import choices, plan
 from training.config import TrainConfig
+from training.model_config import PRESETS
 
 
 def test_it_fits_and_the_numbers_are_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,3 +99,34 @@ def test_the_program_and_the_plane_read_the_same_run_out_of_the_same_options() -
     assert plan.run_of(config) == training_runs.run_of(given)
     default = training_runs.run_of({"preset": "tiny"})
     assert plan.run_of(TrainConfig()) == default
+
+
+def test_the_plane_plans_with_the_shapes_that_the_program_trains() -> None:
+    """They are written twice, as neither may import the other: the program stands alone in a job."""
+    names = ("layers", "width", "heads", "kv_heads", "hidden", "vocabulary", "sequence_length")
+    planned, trained = (
+        {name: {one: getattr(shape, one) for one in names} for name, shape in presets.items()}
+        for presets in (training_runs.PRESETS, PRESETS)
+    )
+    assert planned == trained
+    assert all(shape.head_width == shape.width // shape.heads for shape in PRESETS.values())
+
+
+@pytest.mark.parametrize(
+    ("planned", "trained"),
+    [
+        (training_runs.Precision, choices.Precision),
+        (training_runs.ReduceDtype, choices.ReduceDtype),
+        (training_runs.Strategy, choices.Strategy),
+        (training_runs.ActivationCheckpointing, choices.ActivationCheckpointing),
+    ],
+)
+def test_the_plane_knows_the_words_of_the_program(planned: type[StrEnum], trained: type[StrEnum]) -> None:
+    assert {one.value for one in planned} == {one.value for one in trained}
+
+
+def test_the_plane_reads_the_defaults_of_the_program() -> None:
+    run, config = training_runs.run_of({"preset": "tiny"}), TrainConfig()
+    assert run is not None
+    names = ("batch_size", "precision", "reduce_dtype", "strategy", "shard_group_size", "prefetch_blocks")
+    assert {name: getattr(run, name) for name in names} == {name: getattr(config, name) for name in names}
