@@ -21,6 +21,7 @@ from training.data.documents import JSON_LINES, ByteTokenizer, DocumentFiles, Ta
 from training.data.index import TokenDtype
 from training.data.inputs import Texts, TokenFiles, TokenSource, files_under
 from training.data.packing import Packed
+from training.data.parquet import PARQUET
 from training.data.tokenizer import FileTokenizer
 from training.data.writer import Layout, Part, ShardWriter, empty_corpus
 from training.environment import directory_of
@@ -53,13 +54,15 @@ def _prepared(asked: argparse.Namespace) -> Iterator[str]:
     if asked.tokens is not None:
         if asked.vocabulary is None:
             raise ConfigError(["--tokens needs --vocabulary: how many tokens their tokenizer has"])
-        if asked.tokenizer or asked.pack:
-            raise ConfigError(["--tokens is for token ids; --tokenizer and --pack are for texts"])
+        if asked.tokenizer or asked.pack or asked.column:
+            raise ConfigError(["--tokens is for token ids; --tokenizer, --pack and --column are for texts"])
         return _streamed(asked, TokenFiles(files, raw_dtype=asked.tokens, vocabulary=asked.vocabulary))
-    if not (asked.tokenizer or asked.pack or any(path.suffix == JSON_LINES for path in files)):
+    if asked.column and not any(path.suffix == PARQUET for path in files):
+        raise ConfigError([f"--column {asked.column} is of {PARQUET} files, and --input has none"])
+    if not (asked.tokenizer or asked.pack or any(path.suffix in {JSON_LINES, PARQUET} for path in files)):
         return _streamed(asked, Texts(files))
     tokenizer = FileTokenizer(asked.tokenizer, end=asked.end_token) if asked.tokenizer else ByteTokenizer()
-    return _by_document(asked, DocumentFiles(files, tokenizer))
+    return _by_document(asked, DocumentFiles(files, tokenizer, column=asked.column))
 
 
 def _streamed(asked: argparse.Namespace, source: TokenSource) -> Iterator[str]:
@@ -158,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tokens", type=TokenDtype, choices=list(TokenDtype), help="input is token ids; raw files of this"
     )
     parser.add_argument("--vocabulary", type=_count, help="with --tokens: size of their tokenizer's")
+    parser.add_argument("--column", help="of .parquet files: the column with the texts")
     parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json, or its folder; without: bytes")
     parser.add_argument(
         "--end-token",

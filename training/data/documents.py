@@ -1,6 +1,6 @@
-"""Whole documents as tokens, with the part of each that is trained: texts and JSON lines, by a tokenizer.
+"""Whole documents as tokens, with the part of each that is trained: of texts, JSON lines and parquet files.
 
-A line of JSON is one of
+A line of JSON, or a row of parquet, is one of
 
     {"text": "..."}
     {"prompt": "...", "response": "..."}
@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from training.data.chat import ASSISTANT, END, Segment, Template, Text, simple_template
 from training.data.index import TokenDtype
 from training.data.inputs import BYTE_VOCABULARY, END_OF_DOCUMENT
+from training.data.parquet import PARQUET, ParquetRows
 from training.errors import DataError
 
 JSON_LINES = ".jsonl"
@@ -102,22 +103,26 @@ def _bytes_of(segment: Segment) -> bytes:
 
 
 class DocumentFiles:
-    """JSON lines, and any other file as one text."""
+    """JSON lines, rows of parquet, and any other file as one text."""
 
-    def __init__(self, files: Sequence[Path], tokenizer: Tokenizer) -> None:
+    def __init__(self, files: Sequence[Path], tokenizer: Tokenizer, *, column: str | None = None) -> None:
+        """``column``: of parquet files, the one with the texts."""
         self._files, self.tokenizer = files, tokenizer
+        self._rows = {path: ParquetRows(path, column=column) for path in files if path.suffix == PARQUET}
 
     def sizes(self) -> Iterator[int]:
         """Of each document, in order."""
         for path in self._files:
-            if path.suffix == JSON_LINES:
+            if path in self._rows:
+                yield from self._rows[path].sizes()
+            elif path.suffix == JSON_LINES:
                 with path.open("rb") as file:
                     yield from (len(line) for line in file if line.strip())
             else:
                 yield path.stat().st_size
 
     def documents(self) -> Iterator[Document]:
-        """Raises DataError when a file is not what it should be, with its line."""
+        """Raises DataError when a file is not what it should be, with its line or row."""
         texts = self._texts()
         while some := list(islice(texts, _BATCH)):
             yield from self.tokenizer.encoded(some)
@@ -125,16 +130,32 @@ class DocumentFiles:
     def _texts(self) -> Iterator[Text]:
         template = self.tokenizer.template or simple_template
         for path in self._files:
-            if path.suffix != JSON_LINES:
+            if path not in self._rows and path.suffix != JSON_LINES:
                 yield Text(segments=[Segment(text=_text_in(path)), Segment(text=END)])
                 continue
-            with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    if line.strip():
-                        try:
-                            yield _text_of(json.loads(line), template)
-                        except ValueError as error:
-                            raise _unusable(f"{path} line {number}", str(error)) from error
+            for place, record in self._records(path):
+                try:
+                    yield _text_of(record, template)
+                except ValueError as error:
+                    raise _unusable(place, str(error)) from error
+
+    def _records(self, path: Path) -> Iterator[tuple[str, Any]]:
+        """What each line or row says, and its place for messages."""
+        if path in self._rows:
+            for number, row in enumerate(self._rows[path], 1):
+                yield f"{path} row {number}", row
+            return
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield (place := f"{path} line {number}"), _parsed(line, place)
+
+
+def _parsed(line: bytes, place: str) -> Any:  # noqa: ANN401  what JSON is
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise _unusable(place, str(error)) from error
 
 
 def _text_in(path: Path) -> str:
@@ -180,5 +201,5 @@ def _unusable(place: str, problem: str) -> DataError:
         place=place,
         problem=problem,
         remedy='give UTF-8 text, or a .jsonl file whose lines are {"text": ...}, '
-        '{"prompt": ..., "response": ...} or {"messages": [...]}',
+        '{"prompt": ..., "response": ...} or {"messages": [...]}, or a .parquet file with such columns',
     )
