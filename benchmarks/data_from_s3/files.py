@@ -29,7 +29,7 @@ class Amount:
         return self.shards * self.shard_bytes
 
 
-FULL = Amount(shards=4, shard_bytes=64 * 2**20, samples=4096, sample_bytes=10_000, samples_a_shard=1024)
+FULL = Amount(shards=4, shard_bytes=64 * 2**20, samples=1024, sample_bytes=10_000, samples_a_shard=256)
 QUICK = Amount(shards=2, shard_bytes=2 * 2**20, samples=200, sample_bytes=10_000, samples_a_shard=100)
 
 

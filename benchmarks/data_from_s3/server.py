@@ -129,10 +129,12 @@ class Server:
     _buckets: dict[str, Bucket] = field(default_factory=dict)
 
     def serve(self, listener: socket.socket) -> None:
-        while True:
-            connection, _ = listener.accept()
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._served, args=(connection,), daemon=True).start()
+        """Until the listener is shut down."""
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._served, args=(connection,), daemon=True).start()
 
     def _served(self, connection: socket.socket) -> None:
         files: dict[Path, int] = {}

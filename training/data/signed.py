@@ -64,6 +64,20 @@ class Body:
     etag: str | None
 
 
+class _Kept(threading.local):
+    """A connection for each thread, closed when the thread ends."""
+
+    connection: "_Closing | None" = None
+
+
+class _Closing:
+    def __init__(self, connection: HTTPConnection) -> None:
+        self.http = connection
+
+    def __del__(self) -> None:
+        self.http.close()
+
+
 class SignedReads:
     """Of one bucket, for any number of threads: each has a connection of its own."""
 
@@ -72,7 +86,7 @@ class SignedReads:
     ) -> None:
         self._client, self._bucket, self._clock = client, bucket, clock
         self._addresses: dict[str, tuple[float, SplitResult]] = {}
-        self._threads = threading.local()
+        self._threads = _Kept()
         self._refusals = 0
 
     def read(self, key: str, span: Span) -> Body | None:
@@ -126,14 +140,15 @@ class SignedReads:
                 return connection.getresponse()
             except (HTTPException, OSError):
                 self._closed()  # the other side ends connections that were idle: that is no fault
-        connection = self._threads.connection = self._connected(address)
+        connection = self._connected(address)
+        self._threads.connection = _Closing(connection)
         connection.request("GET", target, headers=headers)
         return connection.getresponse()
 
     @property
     def _open(self) -> HTTPConnection | None:
         """Of this thread."""
-        return getattr(self._threads, "connection", None)
+        return self._threads.connection.http if self._threads.connection else None
 
     def _closed(self) -> None:
         if (connection := self._open) is not None:

@@ -18,7 +18,7 @@ from tests.integration.training.buckets import (
     s3_server,
 )
 from training.data.s3 import S3Place, s3_client
-from training.data.signed import SignedReads, Span
+from training.data.signed import SignedReads, Span, _Closing
 from training.errors import DataError
 
 CONTENT = bytes(range(256)) * 4
@@ -219,7 +219,7 @@ def test_a_connection_that_the_server_ended_meanwhile_is_opened_again(server: S3
         ended = HTTPConnection(*listener.getsockname())
         ended.connect()
         listener.accept()[0].close()
-    reads._threads.connection = ended
+    reads._threads.connection = _Closing(ended)
     assert reads.read(KEY, SPAN)
     assert reads._open is not ended
 

@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import training
@@ -191,6 +193,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path, monkeypatch: pytest.Monk
     np.arange(5000, dtype=np.uint16).tofile(tmp_path / "tokens.bin")
     line = json.dumps({"prompt": "the fox? ", "response": "It jumps."}) + "\n"
     (tmp_path / "questions.jsonl").write_text(20 * line)
+    pq.write_table(pa.table({"body": ["a text", "another"]}), tmp_path / "wiki.parquet")
     made(tmp_path / "llama")
     lines = [
         line.split()
@@ -198,7 +201,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path, monkeypatch: pytest.Monk
         for line in block.text.replace("\\\n", " ").splitlines()
     ]
     prepares = [line[3:] for line in lines if line[:3] == ["python", "-m", "training.prepare"]]
-    assert [main(words) for words in prepares] == [0] * 5
+    assert [main(words) for words in prepares] == [0] * 6
     trains = [line[2:] for line in lines if line[:2] == ["python", "training/train.py"]]
     configs = [TrainConfig.from_arguments(words, {}) for words in trains]
     assert [open_corpus(config, env={}).vocabulary for config in configs] == [256]
