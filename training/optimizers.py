@@ -1,5 +1,6 @@
 """Optimizers that torch does not have."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -54,7 +55,7 @@ class Moments:
         )
 
 
-class GuardedOptimizer(Optimizer):
+class GuardedOptimizer(Optimizer, ABC):
     """The attribute ``found_inf``, where set to a tensor of 1, makes a step change nothing."""
 
     def __init__(
@@ -76,8 +77,9 @@ class GuardedOptimizer(Optimizer):
         for group in self.param_groups:
             self._step_group([one for one in group["params"] if one.grad is not None], group)
 
+    @abstractmethod
     def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """One update of these, which have gradients."""
 
     def _moments(self, parameters: list[Tensor]) -> Moments:
         return Moments(

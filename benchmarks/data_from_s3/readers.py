@@ -54,20 +54,27 @@ class Reader(ABC):
     def small(self) -> Iterator[bytes]:
         """Each sample, an object of its own."""
 
+    @abstractmethod
     def samples(self) -> Iterator[bytes]:
-        """Each sample, from shards: in their order, as all but the range reader have them."""
-        size = self.files.amount.sample_bytes
-        for shard in self._streamed(SAMPLES, [one.name for one in self.files.samples]):
-            while sample := shard(size):
-                yield sample
+        """Each sample, from shards."""
 
     def batch(self, ranges: Sequence[Range]) -> list[bytes]:
         """Ranges of the large shards."""
         raise AssertionError(f"{type(self).__name__} does not seek, {len(ranges)} ranges were asked for")
 
+
+class _Streams(Reader):
+    """What reads objects from their beginning; samples of shards come in their order."""
+
+    def samples(self) -> Iterator[bytes]:
+        size = self.files.amount.sample_bytes
+        for shard in self._streamed(SAMPLES, [one.name for one in self.files.samples]):
+            while sample := shard(size):
+                yield sample
+
+    @abstractmethod
     def _streamed(self, folder: str, names: Sequence[str]) -> Iterator[Callable[[int], bytes]]:
         """Of each object, what reads its next bytes."""
-        raise NotImplementedError
 
     def _pieces(self) -> Iterator[bytes]:
         for shard in self._streamed(LARGE, self.files.large):
@@ -127,7 +134,7 @@ def _read(reader: BlockReader, ranges: Sequence[Range], *, ahead: int) -> Iterat
             yield reader.read(one)
 
 
-class _Boto(Reader):
+class _Boto(_Streams):
     @cached_property
     def client(self) -> Any:
         return boto3.client("s3")
@@ -202,7 +209,7 @@ class BotoMultipart(_Boto):
             yield memory.read
 
 
-class _Connector(Reader):
+class _Connector(_Streams):
     def _dataset(self, kind: Any, folder: str, constructor: Any) -> Any:
         from s3torchconnector import S3ClientConfig  # noqa: PLC0415  workers of others do without it
 
@@ -270,7 +277,7 @@ class ConnectorIterable(_Connector):
         return self._dataset(S3IterableDataset, folder, S3ReaderConstructor.sequential())
 
 
-class PlainFiles(Reader):
+class PlainFiles(_Streams):
     """open and read: what File mode leaves on the disk, or what FastFile and Mountpoint mount."""
 
     def large(self) -> Iterator[bytes]:

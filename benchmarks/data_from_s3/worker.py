@@ -1,6 +1,6 @@
 """One reader in a process of its own: a line of JSON asks for a measurement, a line of JSON has it.
 
-Modules are imported before the first clock starts; a reader is made anew for each measurement, with its
+Modules are imported before the first clock starts; each measurement has a new reader, with its
 client and its listing.
 """
 

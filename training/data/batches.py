@@ -85,11 +85,12 @@ def batch_of(corpus: Corpus, numbers: Sequence[int], length: int, *, by_document
     tokens = corpus.rows(numbers, length + 1)
     # A view of other strides could not be pinned as it is.
     inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
-    if corpus.is_masked:
-        targets = targets.masked_fill(~corpus.trained(numbers, length + 1)[:, 1:], IGNORED)
+    if (trained := corpus.trained(numbers, length + 1)) is not None:
+        targets = targets.masked_fill(~trained[:, 1:], IGNORED)
     if not by_document:
         return inputs, targets
     begins = corpus.begins(numbers, length + 1)
+    assert begins is not None, "a corpus without documents is refused when it is opened"
     targets = targets.masked_fill(begins[:, 1:], IGNORED)
     return inputs, targets, begins[:, :-1].cumsum(1)
 

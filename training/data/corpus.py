@@ -39,10 +39,6 @@ class Corpus(Protocol):
         """The same wherever it lies, another for other tokens."""
 
     @property
-    def has_documents(self) -> bool:
-        """It knows where documents begin."""
-
-    @property
     def is_masked(self) -> bool:
         """Not every token is trained."""
 
@@ -53,11 +49,11 @@ class Corpus(Protocol):
             DataError: They cannot be read, or are not what was written.
         """
 
-    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
-        """Of the same tokens: whether a document begins with it. For a corpus that has documents."""
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor | None:
+        """Of the same tokens: whether a document begins with it; None: it does not know."""
 
-    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
-        """Of the same tokens: whether its prediction is trained. For a corpus that is masked."""
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor | None:
+        """Of the same tokens: whether its prediction is trained; None: every one is."""
 
 
 def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
@@ -101,7 +97,7 @@ class SyntheticLanguage:
 
     vocabulary: int
     seed: int
-    has_documents = is_masked = False
+    is_masked = False
 
     @property
     def sequences(self) -> None:
@@ -115,11 +111,13 @@ class SyntheticLanguage:
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         return torch.stack([self.sequence(number, length) for number in numbers])
 
-    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
-        raise NotImplementedError("it has no documents")
+    def begins(self, numbers: Sequence[int], length: int) -> None:  # noqa: ARG002
+        """It has no documents."""
+        return
 
-    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
-        raise NotImplementedError("every token is trained")
+    def trained(self, numbers: Sequence[int], length: int) -> None:  # noqa: ARG002
+        """Every token is."""
+        return
 
     def sequence(self, number: int, length: int) -> Tensor:
         """Sequence ``number`` of the endless corpus."""

@@ -131,10 +131,6 @@ class TokenShards:
         return self._index.vocabulary
 
     @property
-    def has_documents(self) -> bool:
-        return self._index.has_documents
-
-    @property
     def is_masked(self) -> bool:
         return self._index.is_masked
 
@@ -152,13 +148,14 @@ class TokenShards:
         self._blocks.expect(ranges)
         return torch.stack([self._tokens(one) for one in ranges])
 
-    def begins(self, numbers: Sequence[int], length: int) -> Tensor:
-        assert self._begins is not None
-        return self._begins.rows([self._place_of(number) for number in numbers], length)
+    def begins(self, numbers: Sequence[int], length: int) -> Tensor | None:
+        return self._rows_of(self._begins, numbers, length)
 
-    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
-        assert self._trained is not None
-        return self._trained.rows([self._place_of(number) for number in numbers], length)
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor | None:
+        return self._rows_of(self._trained, numbers, length)
+
+    def _rows_of(self, bits: "_Bits | None", numbers: Sequence[int], length: int) -> Tensor | None:
+        return bits.rows([self._place_of(number) for number in numbers], length) if bits else None
 
     def _range(self, number: int, length: int) -> Range:
         shard, first = self._place_of(number)

@@ -16,7 +16,6 @@ class Numbered:
     sequences: int | None
     vocabulary: int = 1_000_000
     identity: str = "numbered"
-    has_documents: bool = False
     is_masked: bool = False
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
@@ -26,8 +25,8 @@ class Numbered:
         """A document with every token whose number is even."""
         return self.rows(numbers, length) % 2 == 0
 
-    def trained(self, numbers: Sequence[int], length: int) -> Tensor:
-        return self.rows(numbers, length) % 3 == 0
+    def trained(self, numbers: Sequence[int], length: int) -> Tensor | None:
+        return self.rows(numbers, length) % 3 == 0 if self.is_masked else None
 
 
 def _batches(*, sequences: int | None, size: int, rank: int = 0, ranks: int = 1) -> Batches:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 from tests.unit.training.data.corpora import spoil, written_documents
 from training.data.documents import ByteTokenizer, Document, DocumentFiles
@@ -17,6 +18,12 @@ from training.errors import DataError
 def _documents(path: Path, *lines: object) -> list[Document]:
     path.write_text("".join(json.dumps(one) + "\n" for one in lines))
     return list(DocumentFiles([path], ByteTokenizer()).documents())
+
+
+def _listed(rows: Tensor | None) -> list[list[bool]]:
+    assert rows is not None
+    found: list[list[bool]] = rows.tolist()
+    return found
 
 
 def _trained(one: Document) -> bytes:
@@ -95,8 +102,8 @@ def test_where_documents_begin_and_what_is_trained_is_read_with_any_sequence(tmp
     # Shards are of 100 tokens, so seven sequences of 13 and a target fit into each.
     starts = [100 * (number // 7) + 13 * (number % 7) for number in numbers]
     assert corpus.rows(numbers, 14).tolist() == [tokens[one : one + 14] for one in starts], seed
-    assert corpus.trained(numbers, 14).tolist() == [flags[one : one + 14] for one in starts], seed
-    assert corpus.begins(numbers, 14).tolist() == [begins[one : one + 14] for one in starts], seed
+    assert _listed(corpus.trained(numbers, 14)) == [flags[one : one + 14] for one in starts], seed
+    assert _listed(corpus.begins(numbers, 14)) == [begins[one : one + 14] for one in starts], seed
 
 
 def test_a_shard_of_which_all_is_trained_has_no_mask(tmp_path: Path) -> None:
@@ -104,7 +111,7 @@ def test_a_shard_of_which_all_is_trained_has_no_mask(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.glob("*.trained")} == {"shard-00001.trained"}
     corpus = _corpus(tmp_path, length=10)
     assert corpus.is_masked
-    assert corpus.trained([0, 9], 4).tolist() == [[True] * 4, [False, True, False, True]]
+    assert _listed(corpus.trained([0, 9], 4)) == [[True] * 4, [False, True, False, True]]
 
 
 def test_a_damaged_mask_is_refused_when_it_is_read(tmp_path: Path) -> None:
@@ -169,4 +176,4 @@ def test_every_packed_sequence_can_be_read_even_the_last_of_a_shard(tmp_path: Pa
     corpus = _corpus(tmp_path, length=10)
     assert corpus.sequences == 7
     assert [row[0] for row in corpus.rows(range(7), 10).tolist()] == [1, 2, 3, 4, 5, 6, 7]
-    assert corpus.begins([0, 6], 11).tolist() == [[True] + [False] * 9 + [True]] * 2
+    assert _listed(corpus.begins([0, 6], 11)) == [[True] + [False] * 9 + [True]] * 2
