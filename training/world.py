@@ -5,7 +5,7 @@ import json
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Self, TypeVar
 
@@ -39,7 +39,8 @@ class World:
     """Among the ranks of this host; the one with 0 does what is done once a host."""
     ranks_per_host: int
     device: torch.device
-    accelerator: Accelerator = None  # type: ignore[assignment]  # by the device, unless one is given
+    accelerator: Accelerator = field(default=None, compare=False)  # type: ignore[assignment]
+    """What is asked of the device; None: as its type has it."""
 
     def __post_init__(self) -> None:
         if self.accelerator is None:
