@@ -79,6 +79,8 @@ class Strategy(StrEnum):
     """full_shard within a group of ranks, copies between the groups."""
     HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
     NO_SHARD = "no_shard"
+    TP = "tp"
+    """Tensor parallel alone: all ranks work on the same sequences."""
 
 
 class ActivationCheckpointing(StrEnum):

@@ -114,6 +114,9 @@ class TrainConfig:
         Strategy.FULL_SHARD, "what is divided among which ranks: " + ", ".join(Strategy)
     )
     shard_group_size: int = option(0, "ranks of a hybrid_shard group; 0: those of a host", at_least=0)
+    tensor_parallel: int = option(
+        1, "neighbouring ranks that divide each matrix and work on the same sequences", at_least=1
+    )
     activation_checkpointing: ActivationCheckpointing = option(
         ActivationCheckpointing.NONE, "what is computed again instead of kept: none, selective, full"
     )

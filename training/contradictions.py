@@ -44,6 +44,7 @@ def contradictions(config: TrainConfig) -> list[str]:
     if config.find_nonfinite and config.compile is not Compile.NONE:
         found.append("find_nonfinite needs compile none: it looks into each module")
     found += _of_trainium(config) if config.device is DeviceName.NEURON else []
+    found += _of_tensor_parallel(config)
     found += _of_evaluation(config)
     found += _of_adapters(config)
     found += _of_images(config) if isinstance(config.shape, VisionShape) else _of_text(config)
@@ -60,8 +61,29 @@ def _of_trainium(config: TrainConfig) -> list[str]:
         "cpu_offload false": not config.cpu_offload,
         "document_mask false": not config.document_mask,
         "find_nonfinite false": not config.find_nonfinite,
+        "a strategy other than tp": config.strategy is not Strategy.TP,
+        "tensor_parallel 1": config.tensor_parallel == 1,
     }
     return [f"device neuron needs {option}" for option, is_so in wanted.items() if not is_so]
+
+
+def _of_tensor_parallel(config: TrainConfig) -> list[str]:
+    is_alone = config.strategy is Strategy.TP
+    if not is_alone and config.tensor_parallel == 1:
+        return []
+    found = []
+    asked = "strategy tp" if is_alone else "tensor_parallel"
+    if is_alone and config.tensor_parallel > 1:
+        found.append(
+            "strategy tp divides among all ranks: leave tensor_parallel out, or take full_shard with it"
+        )
+    if config.optimizer is OptimizerName.ADAMW_8BIT:
+        found.append(f"optimizer adamw_8bit does not go with {asked}: its scales are of uncut rows")
+    if config.precision.is_float8:
+        found.append(f"precision {config.precision} does not go with {asked}: it was never run so")
+    if config.lora_rank:
+        found.append(f"lora_rank does not go with {asked}: divide adapters with full_shard")
+    return found
 
 
 def _of_evaluation(config: TrainConfig) -> list[str]:
@@ -102,10 +124,13 @@ def _of_images(config: TrainConfig) -> list[str]:
         "loss_chunk": 0,
         "z_loss": 0.0,
         "lora_rank": 0,
+        "tensor_parallel": 1,
     }
     for name, value in usual.items():
         if getattr(config, name) != value:
             found.append(f"{name} is for texts; preset {config.model_name} is of images")
+    if config.strategy is Strategy.TP:
+        found.append(f"strategy tp is for texts; preset {config.model_name} is of images")
     if shape.image_size % shape.patch:
         found.append(f"image_size {shape.image_size} does not divide by the model's patch of {shape.patch}")
     if config.new_head and not config.init_from:

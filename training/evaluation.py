@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
 
@@ -66,9 +65,9 @@ class Evaluation:
             corpus=corpus,
             sequences=min(wanted, there) if wanted else there,
             sequence_length=config.shape.sequence_length,
-            share=config.batch_size // (world.size * config.gradient_accumulation_steps),
-            rank=world.rank,
-            ranks=world.size,
+            share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
+            rank=world.data_rank,
+            ranks=world.data_ranks,
             by_document=config.document_mask,
         )
         self._sums = self._zero()
@@ -88,9 +87,7 @@ class Evaluation:
 
     def result(self, step: int) -> Validation:
         """Of the batches so far, over all ranks; waits for the device."""
-        sums = self._sums.clone()
-        dist.all_reduce(sums)
-        loss, tokens = sums.tolist()
+        loss, tokens = self._world.summed(self._sums).tolist()
         return Validation(step=step, loss=loss / max(1.0, tokens), tokens=int(tokens))
 
     @torch.no_grad()

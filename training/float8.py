@@ -18,8 +18,8 @@ from torch import nn
 from training.choices import Precision, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError, MissingPackageError, UnsupportedDeviceError
+from training.meshes import ranks_of_a_copy
 from training.metrics import Event
-from training.parallel import ranks_of_a_copy
 from training.report import tell
 from training.world import World
 

@@ -30,6 +30,7 @@ from training.interop.importing import hashed_weights, load_weights
 from training.loop import Trainer
 from training.lora import adapt, initialise_adapters, trained_part
 from training.memory import refuse_unless_it_fits
+from training.meshes import with_shares
 from training.metrics import Event, Validation
 from training.model import Backbone
 from training.nonfinite import Hunt
@@ -49,7 +50,7 @@ def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
 
 def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
     """Train on the ranks that have joined."""
-    _refuse_uneven_batches(config, world)
+    world = _with_even_shares(world, config)
     agreement = Agreement(stop)
     if agreement.now().stop:  # asked while the program was loaded
         if world.is_first:
@@ -167,8 +168,8 @@ def _source(config: TrainConfig, world: World, corpus: Corpus) -> Batches:
         corpus=corpus,
         sequence_length=config.shape.sequence_length,
         size=config.batch_size,
-        rank=world.rank,
-        ranks=world.size,
+        rank=world.data_rank,
+        ranks=world.data_ranks,
         seed=config.seed,
         by_document=config.document_mask,
     )
@@ -214,13 +215,22 @@ def _make_directories(config: TrainConfig) -> None:
             raise ConfigError([f"{option} {directory} cannot be made: {error.strerror}"]) from error
 
 
-def _refuse_uneven_batches(config: TrainConfig, world: World) -> None:
-    parts = world.size * config.gradient_accumulation_steps
+def _with_even_shares(world: World, config: TrainConfig) -> World:
+    world = with_shares(world, config)
+    parts = world.data_ranks * config.gradient_accumulation_steps
     if config.batch_size % parts:
-        each = f"{world.size} ranks x {config.gradient_accumulation_steps} gradient_accumulation_steps"
+        each = f"{_shares(world)} x {config.gradient_accumulation_steps} gradient_accumulation_steps"
         below = config.batch_size // parts * parts
         near = " or ".join(str(one) for one in (below, below + parts) if one)
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {each}; take {near}"])
+    return world
+
+
+def _shares(world: World) -> str:
+    """Those that have a batch's sequences among them."""
+    if world.ranks_per_share == 1:
+        return f"{world.size} ranks"
+    return f"{world.data_ranks} groups of {world.ranks_per_share} ranks"
 
 
 def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:

@@ -9,7 +9,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from training.agreement import Agreement, Decision
@@ -111,7 +110,7 @@ class Trainer:
             ends_at = time.monotonic() + config.min_step_seconds
             self.trace.begin(step)
             # Whatever draws random numbers draws the same after a resume.
-            torch.manual_seed(seed_of(config.seed, "step", step, self.world.rank))
+            torch.manual_seed(seed_of(config.seed, "step", step, self.world.data_rank))
             losses = []
             for part in self._parts(step):
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
@@ -148,9 +147,7 @@ class Trainer:
 
     def loss(self) -> float:
         """Of the last step, over all ranks; waits for the device."""
-        total = self._loss.clone()
-        dist.all_reduce(total)
-        return total.item()
+        return self.world.summed(self._loss).item()
 
     def check(self) -> None:
         """Raises NotFiniteError when a step so far was not made; waits for the device."""
@@ -179,8 +176,7 @@ class Trainer:
         if not self.is_masked:
             return self.config.tokens_per_step
         count = (targets != IGNORED).sum(dtype=torch.float64).to(self.world.device)
-        dist.all_reduce(count)
-        return count.clamp(min=1)
+        return self.world.summed(count).clamp(min=1)
 
     def _chunks(self, part: Part) -> Chunks | None:
         """Of the part's logits; None: they are made all at once."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, Partial, Shard
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -17,15 +18,34 @@ TokenTerms = Callable[[Tensor, Tensor], Tensor]
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    if isinstance(logits, DTensor):
+        return _of_divided(logits, targets)[:, :1]
     losses = F.cross_entropy(logits.float(), targets, reduction="none", ignore_index=IGNORED)
     return losses.unsqueeze(1)
 
 
 def with_z_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Also the squared log of the softmax's sum, which keeps logits from drifting away (PaLM, section 5)."""
+    if isinstance(logits, DTensor):
+        return _of_divided(logits, targets)
     logits = logits.float()
     squares = logits.logsumexp(-1).square() * (targets != IGNORED)
     return torch.cat((cross_entropy(logits, targets), squares.unsqueeze(1)), dim=1)
+
+
+def _of_divided(logits: DTensor, targets: Tensor) -> Tensor:
+    """Both terms, of logits whose words are divided among ranks, and the same on each of them.
+
+    The ranks exchange two numbers of each token, never its logits.
+    """
+    mesh = logits.device_mesh
+    mine = logits.to_local().float()
+    sums = DTensor.from_local(mine.logsumexp(-1, keepdim=True), mesh, [Shard(1)]).full_tensor().logsumexp(-1)
+    places = targets - mesh.get_local_rank() * mine.shape[1]
+    is_here = (places >= 0) & (places < mine.shape[1])
+    picked = mine.gather(1, places.where(is_here, 0).unsqueeze(1)).squeeze(1) * is_here
+    losses = sums - DTensor.from_local(picked, mesh, [Partial()]).full_tensor()
+    return torch.stack((losses, sums.square()), dim=1) * (targets != IGNORED).unsqueeze(1)
 
 
 def token_terms(config: TrainConfig) -> TokenTerms:

@@ -23,7 +23,7 @@ from training.world import World
 USABLE = 0.92
 """Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
 _UNKNOWN = -1
-_SHARDED_BY_ALL = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}
+_SHARDED_BY_ALL = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
 _STATE = dict.fromkeys(Precision, 16) | {Precision.BF16_PURE: 10}
 """Bytes a parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
 _FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}

@@ -253,7 +253,7 @@ class Transformer(Backbone):
         x = self.embedding(tokens)
         for layer, block in self.blocks.items():
             x = block(x, cosines, sines, masks[self.shape.window_of(int(layer))])
-        return self.head(self.norm(x), chunks)  # type: ignore[no-any-return]
+        return self.head(self.norm(x), chunks=chunks)  # type: ignore[no-any-return]
 
 
 def flops_per_token(shape: Shape, lora: Lora | None = None) -> int:

@@ -6,11 +6,12 @@ number.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import ProcessGroup
 from torch.distributed.tensor import DTensor
 from torch.optim import AdamW, Optimizer
 
@@ -71,7 +72,7 @@ def clip(model: nn.Module, max_norm: float) -> Tensor:
     parts = [local_part(one) for one in gradients]
     # Added up in fp64: how the ranks divide the gradients does not show in the clipped ones.
     norms = torch.stack(torch._foreach_norm(parts, 2, torch.float64))  # noqa: SLF001  torch's own name
-    norm = _added_up(norms.square().sum(), gradients).sqrt()
+    norm = _added_up(norms.square(), gradients).sqrt()
     scale = (max_norm / (norm + _EPSILON)).clamp(max=1.0)
     # Of the gradients' own type: else torch launches one kernel for each of them.
     torch._foreach_mul_(parts, scale.to(parts[0].dtype))
@@ -88,11 +89,23 @@ def step_if_finite(optimizer: Optimizer, norm: Tensor) -> None:
     optimizer.step()
 
 
-def _added_up(squares: Tensor, gradients: Iterable[Tensor]) -> Tensor:
-    """Over the ranks that hold different parts; copies count once. All are sharded alike."""
-    first = next(iter(gradients))
-    if isinstance(first, DTensor):
-        for dimension, placement in enumerate(first.placements):
-            if placement.is_shard():
-                dist.all_reduce(squares, group=first.device_mesh.get_group(dimension))
-    return squares
+def _added_up(squares: Tensor, gradients: Sequence[Tensor]) -> Tensor:
+    """Over the ranks that hold different parts; copies count once."""
+    kinds: dict[tuple[ProcessGroup, ...], list[int]] = {}
+    for number, gradient in enumerate(gradients):
+        kinds.setdefault(_groups(gradient), []).append(number)
+    sums = []
+    for groups, numbers in kinds.items():
+        total = squares[numbers].sum()
+        for group in groups:
+            dist.all_reduce(total, group=group)
+        sums.append(total)
+    return torch.stack(sums).sum()
+
+
+def _groups(gradient: Tensor) -> tuple[ProcessGroup, ...]:
+    """Of ranks that have different parts of it, each."""
+    if not isinstance(gradient, DTensor):
+        return ()
+    mesh = gradient.device_mesh
+    return tuple(mesh.get_group(at) for at, one in enumerate(gradient.placements) if not one.is_replicate())

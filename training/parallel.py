@@ -1,7 +1,7 @@
 """Makes a plain model train on many ranks, from the outside: the model itself knows nothing of it.
 
-The order is the one that works together: recompute, compile, shard. Sharding is FSDP2 in FSDP1's words.
-Source of the mapping: PyTorch documentation, torch.distributed.fsdp.fully_shard; torchtitan, docs/fsdp.md.
+The order is the one that works together: divide matrices, recompute, compile, shard. Sharding is FSDP2 in
+FSDP1's words. Source: PyTorch documentation, torch.distributed.fsdp.fully_shard; torchtitan, docs/fsdp.md.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import (
     CPUOffloadPolicy,
     FSDPModule,
@@ -24,13 +24,13 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
-from training.errors import ConfigError
-from training.model import Backbone
+from training.meshes import HYBRID, make_meshes
+from training.model import Backbone, Transformer
+from training.tensor_parallel import divide
 from training.world import World
 
 Forward = Callable[..., Any]
 
-_HYBRID = {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
 _KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2}
 """Weights stay gathered from the forward to the backward pass."""
 _DTYPES = {ReduceDtype.FP32: torch.float32, ReduceDtype.BF16: torch.bfloat16}
@@ -58,11 +58,14 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     Raises:
         ConfigError: The ranks cannot be divided as asked.
     """
-    mesh = make_mesh(config, world)
+    meshes = make_meshes(config, world)
     if config.precision is Precision.BF16_PURE:
         model.to(torch.bfloat16)
+    if meshes.tensor is not None:
+        assert isinstance(model, Transformer)  # images are refused before
+        divide(model, meshes.tensor)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
-    sharding = Sharding.of(config, mesh)
+    sharding = Sharding.of(config, meshes.data)
     blocks = [sharding.apply(block) for block in model.blocks.values()]
     # The backward pass begins with the last unit: to give it up in between would gather it twice.
     if model.shape.tied_head:  # one parameter can be in one unit only
@@ -92,38 +95,10 @@ def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:
     assert isinstance(model, FSDPModule)
     if strategy is Strategy.NO_SHARD:
         model.set_requires_gradient_sync(is_last)
-    elif strategy in _HYBRID:
+    elif strategy in HYBRID:
         model.set_requires_all_reduce(is_last)
     if strategy in _KEEPS_GATHERED:
         model.set_reshard_after_backward(is_last)
-
-
-def ranks_of_a_copy(config: TrainConfig, world: World) -> int:
-    """How many ranks divide one copy of the model among them.
-
-    Raises:
-        ConfigError: The groups of a hybrid strategy do not come out even, or divide nothing.
-    """
-    if config.strategy is Strategy.NO_SHARD:
-        return 1
-    if config.strategy not in _HYBRID or world.size == 1:
-        return world.size
-    size = config.shard_group_size or world.ranks_per_host
-    asked = f"shard_group_size {size}" + ("" if config.shard_group_size else " (the ranks of a host)")
-    if size == 1:
-        raise ConfigError([f"{asked} divides nothing: set another, or strategy full_shard or no_shard"])
-    if world.size % size:
-        raise ConfigError([f"{asked} does not divide {world.size} ranks"])
-    return size
-
-
-def make_mesh(config: TrainConfig, world: World) -> DeviceMesh:
-    """One dimension, or (copies, shards) where both are more than one. Every rank must call."""
-    size = ranks_of_a_copy(config, world)
-    copies = world.size // size
-    if copies > 1 and size > 1:
-        return init_device_mesh(world.device.type, (copies, size), mesh_dim_names=("copies", "shards"))
-    return init_device_mesh(world.device.type, (world.size,))
 
 
 def prepare(blocks: Iterable[nn.Module], *, recomputed: ActivationCheckpointing, compiled: Compile) -> None:

@@ -19,9 +19,9 @@ _USAGE = """usage: python -m training.plan --preset NAME --instances TYPE=COUNT[
 
 What a run of the training program needs of the memory of its GPUs, whether that fits, and what would.
 Every option of the program is taken; these matter: --preset --model_config --sequence_length --batch_size
---gradient_accumulation_steps --precision --reduce_dtype --strategy --shard_group_size
---activation_checkpointing --prefetch_blocks --cpu_offload --lora_rank --lora_targets. With --json: the
-numbers, in bytes.
+--gradient_accumulation_steps --optimizer --precision --reduce_dtype --strategy --shard_group_size
+--tensor_parallel --activation_checkpointing --prefetch_blocks --cpu_offload --lora_rank --lora_targets.
+With --json: the numbers, in bytes.
 Exit codes: 0 it fits, 1 it does not, 2 wrong usage."""
 
 
@@ -76,6 +76,8 @@ def run_of(config: TrainConfig) -> training_runs.Run:
         reduce_dtype=training_runs.ReduceDtype(config.reduce_dtype),
         strategy=training_runs.Strategy(config.strategy),
         shard_group_size=config.shard_group_size,
+        tensor_parallel=config.tensor_parallel,
+        optimizer=training_runs.Optimizer(config.optimizer),
         activation_checkpointing=training_runs.ActivationCheckpointing(config.activation_checkpointing),
         prefetch_blocks=config.prefetch_blocks,
         cpu_offload=config.cpu_offload,

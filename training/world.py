@@ -1,21 +1,21 @@
 """The processes that train together: one alone, or those that a launcher started."""
 
 import gc
-import json
-import socket
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
 from training.choices import DeviceName
 from training.devices import Accelerator, accelerator, accelerator_of
 from training.errors import LostRanksError, MeetingError, MissingRanksError, TrainingError
+from training.roll_call import RollCall, Seat
 
 T = TypeVar("T")
 
@@ -25,10 +25,6 @@ STEADY = timedelta(minutes=10)
 """And after it. A checkpoint of a slow host must fit in."""
 _GATHERING_SECONDS = 15.0
 """For all ranks to notice that they cannot reach each other."""
-_TELLING_SECONDS = 10.0
-"""For a message to reach the ranks that are there."""
-_SHOWN = 8
-"""Hosts, and runs of ranks: a failure message is short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +37,8 @@ class World:
     device: torch.device
     accelerator: Accelerator = field(default=None, compare=False)  # type: ignore[assignment]
     """What is asked of the device; None: as its type has it."""
+    ranks_per_share: int = 1
+    """Neighbours that work on the same sequences, each with a part of the model."""
 
     def __post_init__(self) -> None:
         if self.accelerator is None:
@@ -49,6 +47,22 @@ class World:
     @property
     def is_first(self) -> bool:
         return self.rank == 0
+
+    @property
+    def data_rank(self) -> int:
+        """The number of this rank's share of a batch."""
+        return self.rank // self.ranks_per_share
+
+    @property
+    def data_ranks(self) -> int:
+        """Shares that a batch is divided into."""
+        return self.size // self.ranks_per_share
+
+    def summed(self, mine: Tensor) -> Tensor:
+        """Over the shares of a batch: ranks of one share have the same number. Every rank calls."""
+        total = mine.clone()
+        dist.all_reduce(total)
+        return total / self.ranks_per_share
 
 
 @contextmanager
@@ -128,101 +142,6 @@ def expect_steady_steps() -> None:
     dist.barrier()  # or a rank would give up on one that is still in its first step
     for group in list(dist.distributed_c10d._world.pg_map):  # noqa: SLF001  no public way to all groups
         dist.distributed_c10d._set_pg_timeout(STEADY, group)  # noqa: SLF001  torchtitan's way, too
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
-    """Where a rank sits, and what it knows of the others."""
-
-    rank: int
-    size: int
-    ranks_per_host: int
-    host: str
-    hosts: Sequence[str] = ()
-    """Of the job, in no certain order; empty where they are not known."""
-
-    @classmethod
-    def from_env(cls, env: Mapping[str, str]) -> Self:
-        size, per_host = int(env["WORLD_SIZE"]), int(env.get("LOCAL_WORLD_SIZE", "1"))
-        hosts = json.loads(env.get("SM_HOSTS", "[]"))
-        return cls(
-            rank=int(env["RANK"]),
-            size=size,
-            ranks_per_host=per_host,
-            host=env.get("SM_CURRENT_HOST", socket.gethostname()),
-            # Hosts of instance groups that do not train are among SageMaker's, too.
-            hosts=hosts if len(hosts) * per_host == size else (),
-        )
-
-    def described(self, missing: Collection[int], present: Mapping[int, str]) -> str:
-        """`host algo-2 (ranks 8-15)`. ``present``: the host of each rank that is here."""
-        ranks = f"{_counted('rank', missing)} {_shown(_runs(sorted(missing)))}"
-        numbers = {rank // self.ranks_per_host for rank in missing}
-        partly = {host for rank, host in present.items() if rank // self.ranks_per_host in numbers}
-        names = sorted(partly | (set(self.hosts) - set(present.values())), key=lambda one: (len(one), one))
-        return f"{_counted('host', names)} {_shown(names)} ({ranks})" if names else ranks
-
-
-def _counted(word: str, things: Collection[object]) -> str:
-    return word if len(things) == 1 else word + "s"
-
-
-def _shown(words: Sequence[str]) -> str:
-    return ", ".join(words[:_SHOWN]) + (f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else "")
-
-
-def _runs(numbers: Sequence[int]) -> list[str]:
-    """`0-3`, `7`, of ascending numbers."""
-    starts = [one for one in numbers if one - 1 not in numbers]
-    ends = [one for one in numbers if one + 1 not in numbers]
-    return [
-        str(first) if first == last else f"{first}-{last}" for first, last in zip(starts, ends, strict=True)
-    ]
-
-
-class RollCall:
-    """Every rank says at a store that it is here; the first rank looks who did and tells the others.
-
-    Stores are torch's: the first rank's process usually serves it, so that rank leaves last. Each
-    ``occasion`` serves once.
-    """
-
-    def __init__(self, store: Store, seat: Seat) -> None:
-        self._store, self._seat = store, seat
-
-    def missing(self, occasion: str, *, seconds: float) -> str:
-        """Who does not call this within ``seconds``, in words; empty: all are here. Every rank calls."""
-        calls = [f"{occasion}/{rank}" for rank in range(self._seat.size)]
-        self._store.set(calls[self._seat.rank], self._seat.host)
-        verdict = f"{occasion}/missing"
-        if self._seat.rank == 0:
-            return self._found(calls, verdict, seconds)
-        if self._came(calls[:1], seconds) and self._came([verdict], seconds + _TELLING_SECONDS):
-            who: str = self._store.get(verdict).decode()
-            self._store.set(f"{calls[self._seat.rank]}/told", "yes")
-            return who
-        return "rank 0"
-
-    def _found(self, calls: list[str], verdict: str, seconds: float) -> str:
-        """What the first rank does."""
-        if self._came(calls, seconds):
-            self._store.set(verdict, "")
-            return ""
-        here = {rank: call for rank, call in enumerate(calls) if self._store.check([call])}
-        hosts = {rank: self._store.get(call).decode() for rank, call in here.items()}
-        who = self._seat.described(set(range(self._seat.size)) - set(here), hosts)
-        self._store.set(verdict, who)
-        # This process takes the store along, so the others must have read it.
-        self._came([f"{call}/told" for rank, call in here.items() if rank], _TELLING_SECONDS)
-        return who
-
-    def _came(self, keys: list[str], seconds: float) -> bool:
-        """Wait for all of the keys. A store that went away has none."""
-        try:
-            self._store.wait(keys, timedelta(seconds=seconds))
-        except dist.DistError:
-            return False
-        return True
 
 
 def _join(env: Mapping[str, str], kind: Accelerator, join_seconds: float) -> None:

@@ -11,6 +11,7 @@ from trainmaster.core.memory.training_runs import (
     PRESETS,
     ActivationCheckpointing,
     ModelShape,
+    Optimizer,
     Precision,
     ReduceDtype,
     Run,
@@ -46,6 +47,8 @@ class RunOptions:
     reduce_dtype: ReduceDtype = ReduceDtype.FP32
     strategy: Strategy = Strategy.FULL_SHARD
     shard_group_size: CountOrZero = 0
+    tensor_parallel: Count = 1
+    optimizer: Optimizer = Optimizer.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
     prefetch_blocks: CountOrZero = 1
     cpu_offload: Offload = Offload.FALSE
@@ -79,6 +82,8 @@ def _run(shape: ModelShape, options: RunOptions) -> Run:
         reduce_dtype=options.reduce_dtype,
         strategy=options.strategy,
         shard_group_size=options.shard_group_size,
+        tensor_parallel=options.tensor_parallel,
+        optimizer=options.optimizer,
         activation_checkpointing=options.activation_checkpointing,
         prefetch_blocks=options.prefetch_blocks,
         cpu_offload=options.cpu_offload is Offload.TRUE,

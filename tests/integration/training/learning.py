@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Sequence
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from training.config import TrainConfig
 from training.float8 import convert
 from training.init import initialise
+from training.loss import cross_entropy
+from training.meshes import with_shares
 from training.model import Transformer
 from training.model_config import ModelShape
 from training.optim import clip, learning_rate, make_optimizer, step_if_finite
@@ -48,8 +48,7 @@ def tokens_of(step: int) -> Tensor:
 
 def loss_of(model: Transformer, tokens: Tensor) -> Tensor:
     """The part of these sequences in the mean over all of the batch, in fp64."""
-    logits = model(tokens[:, :-1]).float().flatten(0, 1)
-    losses = cross_entropy(logits, tokens[:, 1:].flatten(), reduction="none")
+    losses = cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
     return losses.sum(dtype=torch.float64) / (BATCH * SHAPE.sequence_length)
 
 
@@ -62,19 +61,19 @@ def trained(
     optimizer: Optimizer | None = None,
 ) -> tuple[Transformer, Optimizer, list[float]]:
     """The loss of each step, over all ranks."""
+    world = with_shares(world, config)
     model = model or sharded(config, world)
     optimizer = optimizer or make_optimizer(model, config)
     losses = []
     for step in range(1, steps + 1):
-        mine = tokens_of(step).chunk(world.size)[world.rank]
+        mine = tokens_of(step).chunk(world.data_ranks)[world.data_rank]
         loss = _accumulated(model, mine.chunk(config.gradient_accumulation_steps), config)
         norm = clip(model, config.grad_clip)
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, peak=config.lr, warmup_steps=5, steps=steps)
         step_if_finite(optimizer, norm)
         optimizer.zero_grad()
-        dist.all_reduce(loss)
-        losses.append(loss.item())
+        losses.append(world.summed(loss).item())
     return model, optimizer, losses
 
 

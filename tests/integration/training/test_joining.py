@@ -13,7 +13,8 @@ import pytest
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
 from training.errors import MeetingError, MissingRanksError
-from training.world import RollCall, Seat, joined_world
+from training.roll_call import RollCall, Seat
+from training.world import joined_world
 
 pytestmark = pytest.mark.thorough
 

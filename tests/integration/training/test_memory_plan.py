@@ -19,8 +19,9 @@ from torch.nn import functional
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from trainmaster.core.memory import footprint
 
-from training.choices import ActivationCheckpointing, Precision, Strategy
+from training.choices import ActivationCheckpointing, OptimizerName, Precision, Strategy
 from training.config import TrainConfig
+from training.families import model_of
 from training.memory import held_bytes
 from training.model import Transformer
 from training.model_config import PRESETS
@@ -82,6 +83,37 @@ def test_T18_the_plan_of_70b_on_128_ranks_is_what_its_first_rank_holds() -> None
     assert weights == planned(config, 128).params == 2_155_520_256
 
 
+@pytest.mark.parametrize("optimizer", [OptimizerName.ADAMW, OptimizerName.MUON])
+@pytest.mark.parametrize(
+    ("preset", "tensor"),
+    [("llama-1b", 8), ("llama2-70b", 8), ("tiny", 4)],
+    ids=["whole heads", "shared", "tiny"],
+)
+def test_divided_matrices_are_planned_within_a_hundredth_with_every_optimizer(
+    preset: str, tensor: int, optimizer: OptimizerName
+) -> None:
+    with pretended_world(16) as world:
+        for strategy in (Strategy.FULL_SHARD, Strategy.HYBRID_SHARD, Strategy.NO_SHARD):
+            config = TrainConfig(
+                preset=preset, strategy=strategy, tensor_parallel=tensor, optimizer=optimizer
+            )
+            found = stepped(config, sharded(config, world, layers=1))
+            expected = planned(config, 16, layers=1)
+            assert found == pytest.approx((expected.params, expected.grads, expected.optimizer), rel=0.01)
+
+
+@pytest.mark.parametrize("optimizer", OptimizerName)
+def test_moments_of_every_optimizer_are_planned_within_a_hundredth(optimizer: OptimizerName) -> None:
+    config = TrainConfig(preset="tiny", optimizer=optimizer)
+    model = model_of(config.shape)
+    stepping = make_optimizer(model, config)
+    for one in model.parameters():
+        one.grad = torch.zeros_like(one)
+    stepping.step()
+    held = held_bytes(one for state in stepping.state.values() for one in state.values())
+    assert held == pytest.approx(run_of(config).moment_bytes(1), rel=0.01)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_T18_every_model_is_planned_within_a_hundredth_in_every_strategy_and_precision(preset: str) -> None:
     """Of 24 ranks, by which hardly any parameter divides evenly; after a step of the program's optimizer.
@@ -90,7 +122,7 @@ def test_T18_every_model_is_planned_within_a_hundredth_in_every_strategy_and_pre
     """
     kinds = [one for one in Precision if not one.is_float8]
     with pretended_world(24) as world:
-        for strategy, precision in product(Strategy, kinds):
+        for strategy, precision in product(set(Strategy) - {Strategy.TP}, kinds):  # not over three hosts
             config = TrainConfig(preset=preset, strategy=strategy, precision=precision)
             held = stepped(config, sharded(config, world, layers=2))
             plan = planned(config, 24, layers=2)

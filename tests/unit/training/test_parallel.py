@@ -11,9 +11,10 @@ from training.choices import ActivationCheckpointing, Compile, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError
 from training.init import initialise
+from training.meshes import MeshShape, mesh_shape
 from training.model import Transformer
 from training.model_config import ModelShape
-from training.parallel import gather_ahead, prepare, ranks_of_a_copy
+from training.parallel import gather_ahead, prepare
 from training.world import World
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=4, hidden=64, vocabulary=50, sequence_length=16)
@@ -100,7 +101,7 @@ def _world(size: int, ranks_per_host: int) -> World:
 )
 def test_ranks_of_a_copy(strategy: str, group: int, expected: int) -> None:
     config = TrainConfig(strategy=Strategy(strategy), shard_group_size=group)
-    assert ranks_of_a_copy(config, _world(32, 8)) == expected
+    assert mesh_shape(config, _world(32, 8)) == MeshShape(copies=32 // expected, shards=expected, tensor=1)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +128,13 @@ def test_ranks_of_a_copy(strategy: str, group: int, expected: int) -> None:
 def test_groups_that_cannot_be_are_refused(size: int, ranks_per_host: int, group: int, problem: str) -> None:
     config = TrainConfig(strategy=Strategy.HYBRID_SHARD, shard_group_size=group)
     with pytest.raises(ConfigError) as caught:
-        ranks_of_a_copy(config, _world(size, ranks_per_host))
+        mesh_shape(config, _world(size, ranks_per_host))
     assert caught.value.problems == (problem,)
 
 
 def test_one_rank_alone_needs_no_groups() -> None:
-    assert ranks_of_a_copy(TrainConfig(strategy=Strategy.HYBRID_SHARD), _world(1, 1)) == 1
+    alone = MeshShape(copies=1, shards=1, tensor=1)
+    assert mesh_shape(TrainConfig(strategy=Strategy.HYBRID_SHARD), _world(1, 1)) == alone
 
 
 @dataclass

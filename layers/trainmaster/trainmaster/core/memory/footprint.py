@@ -10,7 +10,7 @@ arXiv 2205.05198.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainmaster.core.memory.accelerators import Accelerators
 from trainmaster.core.memory.training_runs import (
@@ -78,22 +78,29 @@ class Estimate:
         return self.headroom_bytes >= 0
 
 
-_STATE = dict.fromkeys(Precision, (4, 4, 8)) | {Precision.BF16_PURE: (2, 2, 6)}
-"""Bytes of weight, gradient and optimizer of one parameter."""
+_STATE = dict.fromkeys(Precision, (4, 4)) | {Precision.BF16_PURE: (2, 2)}
+"""Bytes of weight and gradient of one parameter."""
 _FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
 """Of a weight beside which adapters are trained: as it is computed with."""
 _KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
 """From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""
 
 
+_ADDS_EACH_PART = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
+"""To the gradients of the step, in their shards."""
+
+
 def estimate(run: Run, cluster: Cluster) -> Estimate:
-    weight, gradient, optimizer = _STATE[run.precision]
-    trained = run.trained_shard(shards(run, cluster))
-    frozen = run.shape.largest_shard(shards(run, cluster)) if run.lora_rank else 0
-    state = (trained * weight + frozen * _FROZEN[run.precision], trained * gradient, trained * optimizer)
+    weight, gradient = _STATE[run.precision]
+    tensor = tensor_ranks(run, cluster)
+    mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), shards(run, cluster) // tensor
+    trained = mine.trained_shard(among)
+    frozen = mine.shape.largest_shard(among) if run.lora_rank else 0
+    weights = trained * weight + frozen * _FROZEN[run.precision]
+    state = (weights, trained * gradient, mine.moment_bytes(among))
     params, grads, moments = (0, 0, 0) if run.cpu_offload else state
     per_rank = BytesPerRank(
-        params=params, grads=grads, optimizer=moments, activations=_step_bytes(run, cluster)
+        params=params, grads=grads, optimizer=moments, activations=_step_bytes(mine, cluster, tensor)
     )
     on_host = sum(state) if run.cpu_offload else 0
     return Estimate(
@@ -101,20 +108,25 @@ def estimate(run: Run, cluster: Cluster) -> Estimate:
         world_size=cluster.world_size,
         bytes_per_rank=per_rank,
         host_bytes_per_rank=on_host,
-        checkpoint_bytes=run.trained_shard(1) * (weight + optimizer),
+        checkpoint_bytes=run.trained_shard(1) * weight + run.moment_bytes(1),
         headroom_bytes=_headroom(cluster, gpu=per_rank.total, host=on_host),
     )
 
 
 def shards(run: Run, cluster: Cluster) -> int:
-    """Among how many ranks a parameter is divided."""
+    """Among how many ranks a copy of the model is divided."""
     match run.strategy:
-        case Strategy.FULL_SHARD | Strategy.SHARD_GRAD_OP:
+        case Strategy.FULL_SHARD | Strategy.SHARD_GRAD_OP | Strategy.TP:
             return cluster.world_size
         case Strategy.HYBRID_SHARD | Strategy.HYBRID_SHARD_ZERO2:
             return min(run.shard_group_size or cluster.ranks_per_host, cluster.world_size)
         case Strategy.NO_SHARD:
-            return 1
+            return tensor_ranks(run, cluster)
+
+
+def tensor_ranks(run: Run, cluster: Cluster) -> int:
+    """Among how many of them each matrix is; the others divide what is left of it by rows."""
+    return cluster.world_size if run.strategy is Strategy.TP else run.tensor_parallel
 
 
 def _headroom(cluster: Cluster, *, gpu: int, host: int) -> int:
@@ -125,42 +137,49 @@ def _headroom(cluster: Cluster, *, gpu: int, host: int) -> int:
     return left
 
 
-def _step_bytes(run: Run, cluster: Cluster) -> int:
-    """Gathered weights, gradients, what the backward pass needs of the forward pass, logits and theirs."""
+def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
+    """Gathered weights, gradients, what the backward pass needs of the forward pass, logits and theirs.
+
+    ``run`` has the shape that a rank has of the model.
+    """
     shape = run.shape
     width = 4 if run.precision is Precision.FP32 else 2
-    sequences = math.ceil(run.batch_size / (cluster.world_size * run.accumulation))
+    sequences = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
     tokens = sequences * shape.sequence_length
     logits = tokens * shape.vocabulary * (width + 8)  # as computed; in fp32; their logarithms or gradients
-    weights = _gathered_bytes(run, width) + _gradient_bytes(run, cluster, width)
-    return weights + tokens * _kept(run, width) + logits
+    weights = _gathered_bytes(run, width) + _gradient_bytes(run, shards(run, cluster) // tensor, width)
+    return weights + tokens * _kept(run, width, tensor) + logits
 
 
-def _kept(run: Run, width: int) -> int:
+def _kept(run: Run, width: int, tensor: int) -> int:
     """Bytes of a token: what the backward pass needs, and the block that it computes again."""
     again = run.activation_checkpointing is not ActivationCheckpointing.NONE
-    return kept_per_token(run, width) + (_whole_block(run.shape, width) if again else 0)
+    return kept_per_token(run, width, tensor) + (_whole_block(run.shape, width, tensor) if again else 0)
 
 
-def kept_per_token(run: Run, width: int) -> int:
-    """Bytes that all blocks keep of a token from the forward to the backward pass."""
+def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
+    """Bytes that all blocks keep of a token from the forward to the backward pass.
+
+    With ``tensor`` ranks that divide matrices, their inputs are gathered and kept so; norms and inputs of
+    blocks are of a part of the tokens.
+    """
     match run.activation_checkpointing:
         case ActivationCheckpointing.NONE:
-            each = _whole_block(run.shape, width)
+            each = _whole_block(run.shape, width, tensor)
         case ActivationCheckpointing.SELECTIVE:
             each = _costly_part(run.shape, width)
         case ActivationCheckpointing.FULL:
-            each = run.shape.width * width
+            each = run.shape.width * width // tensor
     return run.shape.layers * each
 
 
-def _whole_block(shape: ModelShape, width: int) -> int:
+def _whole_block(shape: ModelShape, width: int, tensor: int) -> int:
     """Of one block: inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
 
     Fused kernels of a GPU may keep less. Attention keeps a sum per head.
     """
     inputs = 2 * shape.width + 3 * shape.query_width + 2 * shape.kv_width + 4 * shape.hidden
-    norms = 2 * (2 * shape.width + 1) + shape.head_norms * _head_norms(shape)
+    norms = 2 * (2 * shape.width + 1) // tensor + shape.head_norms * _head_norms(shape)
     return inputs * width + (norms + shape.heads) * 4
 
 
@@ -183,7 +202,7 @@ def _gathered_bytes(run: Run, width: int) -> int:
     return (run.shape.head_params + blocks * run.shape.block_params) * width
 
 
-def _gradient_bytes(run: Run, cluster: Cluster, width: int) -> int:
+def _gradient_bytes(run: Run, among: int, width: int) -> int:
     """Those of a block, as computed and as they are summed over the ranks; and what waits for the last part.
 
     Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
@@ -191,10 +210,10 @@ def _gradient_bytes(run: Run, cluster: Cluster, width: int) -> int:
     """
     summed_in = 4 if run.precision is Precision.FP32 or run.reduce_dtype is ReduceDtype.FP32 else 2
     on_its_way = run.trained_in_block * (width + summed_in)
-    if run.accumulation == 1 or run.strategy in {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}:
+    if run.accumulation == 1 or run.strategy in _ADDS_EACH_PART:
         return on_its_way
-    _, gradient, _ = _STATE[run.precision]
-    return on_its_way + run.trained_shard(shards(run, cluster)) * max(0, summed_in - gradient)
+    _, gradient = _STATE[run.precision]
+    return on_its_way + run.trained_shard(among) * max(0, summed_in - gradient)
 
 
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:

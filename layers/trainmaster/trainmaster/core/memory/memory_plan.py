@@ -7,9 +7,17 @@ from decimal import Decimal
 
 from trainmaster.core.costs.prices import USD_PER_HOUR
 from trainmaster.core.memory.accelerators import BY_TYPE, Accelerators
-from trainmaster.core.memory.footprint import USABLE_PERCENT, Cluster, Estimate, cluster_of, estimate, shards
+from trainmaster.core.memory.footprint import (
+    USABLE_PERCENT,
+    Cluster,
+    Estimate,
+    cluster_of,
+    estimate,
+    shards,
+    tensor_ranks,
+)
 from trainmaster.core.memory.memory_remedies import remedies
-from trainmaster.core.memory.training_runs import Run
+from trainmaster.core.memory.training_runs import Optimizer, Run
 
 _GIB = 2**30
 _INSTANCES = re.compile(r"(ml\.[a-z0-9.-]+)=([1-9][0-9]{0,3})")
@@ -90,8 +98,10 @@ def _how(found: Plan) -> str:
     tokens = f"{run.batch_size} sequences of {run.shape.sequence_length} tokens a step"
     parts = f" in {run.accumulation} parts" if run.accumulation > 1 else ""
     how = f"{run.precision}, adapters of rank {run.lora_rank}" if run.lora_rank else run.precision
+    how += f", {run.optimizer}" if run.optimizer is not Optimizer.ADAMW else ""
+    tensor = f", tensor_parallel {run.tensor_parallel}" if run.tensor_parallel > 1 else ""
     return (
-        f"{how}, {run.strategy} over {shards(run, cluster)} of {cluster.world_size} ranks, "
+        f"{how}, {run.strategy} over {shards(run, cluster)} of {cluster.world_size} ranks{tensor}, "
         f"activation_checkpointing {run.activation_checkpointing}, {tokens}{parts}"
     )
 
@@ -121,7 +131,7 @@ def _row(name: str, size: int, remark: str = "") -> str:
 
 def _verdict(found: Plan) -> Iterator[str]:
     told = found.estimate
-    yield from _refused(found.run, told.world_size, shards(found.run, found.cluster))
+    yield from _refused(found.run, found.cluster)
     if told.fits:
         yield f"Fits, {told.headroom_bytes / _GIB:.1f} GiB to spare."
         return
@@ -131,15 +141,22 @@ def _verdict(found: Plan) -> Iterator[str]:
     yield from (f"  {text}" for text in would_do)
 
 
-def _refused(run: Run, ranks: int, group: int) -> Iterator[str]:
+def _refused(run: Run, cluster: Cluster) -> Iterator[str]:
     """What the program would not start with, whatever the memory."""
-    parts = ranks * run.accumulation
+    ranks, copy, tensor = cluster.world_size, shards(run, cluster), tensor_ranks(run, cluster)
+    if cluster.ranks_per_host % tensor:
+        told = f"it does not divide the {cluster.ranks_per_host} GPUs of a host"
+        yield f"The program refuses tensor_parallel {tensor}: {told}."
+        return
+    shares = ranks // tensor
+    parts = shares * run.accumulation
     if run.batch_size % parts:
-        by = f"{ranks} ranks" + (f" and {run.accumulation} parts" if run.accumulation > 1 else "")
+        by = f"{shares} {'ranks' if tensor == 1 else 'groups'}"
+        by += f" and {run.accumulation} parts" if run.accumulation > 1 else ""
         near = -(-run.batch_size // parts) * parts
         yield f"The program refuses batch_size {run.batch_size}: it does not divide by {by}; {near} does."
-    if ranks % group:
-        yield f"The program refuses shard_group_size {group}: it does not divide {ranks} ranks."
+    if ranks % copy:
+        yield f"The program refuses shard_group_size {copy}: it does not divide {ranks} ranks."
 
 
 def _smallest(instances: Instances) -> Accelerators:

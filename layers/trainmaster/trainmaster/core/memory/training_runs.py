@@ -10,6 +10,8 @@ from typing import NamedTuple
 DEFAULT_BATCH_SIZE = 8
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """Matrices of a block that may have adapters."""
+_SCALED_TOGETHER = 256
+"""Neighbours in a row, of moments of a byte each."""
 _LONGEST_NUMBER = 9
 """Digits; keeps the sums small."""
 
@@ -31,6 +33,14 @@ class Precision(StrEnum):
         return next((one for one in cls if one.value == str(value).replace("-", "_")), None)
 
 
+class Optimizer(StrEnum):
+    ADAMW = "adamw"
+    ADAMW_8BIT = "adamw_8bit"
+    """The moments of matrices take a byte each, and a scale for 256 of them."""
+    MUON = "muon"
+    """Matrices of the blocks have one moment, all else AdamW's two."""
+
+
 class ReduceDtype(StrEnum):
     """What gradients are summed in over the ranks, where the weights are computed in bf16."""
 
@@ -48,6 +58,8 @@ class Strategy(StrEnum):
     """full_shard within a group of ranks, those of a host unless it says otherwise."""
     HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
     NO_SHARD = "no_shard"
+    TP = "tp"
+    """Tensor parallel alone: all ranks work on the same sequences."""
 
 
 class ActivationCheckpointing(StrEnum):
@@ -164,6 +176,16 @@ class ModelShape:
     def params(self) -> int:
         return self.largest_shard(1)
 
+    def on_tensor_rank(self, ranks: int) -> "ModelShape":
+        """What a rank has where so many divide each matrix: norms are whole, and heads that are shared."""
+        return replace(
+            self,
+            heads=self.heads // ranks,
+            kv_heads=self.kv_heads // ranks if self.kv_heads >= ranks else self.kv_heads,
+            hidden=self.hidden // ranks,
+            vocabulary=self.vocabulary // ranks,
+        )
+
     def largest_shard(self, shards: int) -> int:
         """Elements on the rank that has most: of each parameter the rows are dealt out, rounded up.
 
@@ -217,6 +239,9 @@ class Run:
     strategy: Strategy = Strategy.FULL_SHARD
     shard_group_size: int = 0
     """Ranks of a group of a hybrid strategy; 0: those of a host."""
+    tensor_parallel: int = 1
+    """Ranks that divide each matrix; with strategy tp all of them do."""
+    optimizer: Optimizer = Optimizer.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
     prefetch_blocks: int = 1
     """Gathered before they are needed; FSDP itself gathers one."""
@@ -231,6 +256,22 @@ class Run:
         if not self.lora_rank:
             return self.shape.largest_shard(shards)
         return self.shape.layers * _elements(self.shape.adapters(self.lora_targets, self.lora_rank), shards)
+
+    def moment_bytes(self, shards: int) -> int:
+        """Of the optimizer, on the rank that has most; in bf16_pure the rest of Kahan's sum is among them."""
+        if self.precision is Precision.BF16_PURE:
+            return 6 * self.trained_shard(shards)
+        block = self.shape.adapters(self.lora_targets, self.lora_rank) if self.lora_rank else self.shape.block
+        in_blocks = sum(self._moments(one, shards, in_block=True) for one in block)
+        root = () if self.lora_rank else self.shape.root
+        return self.shape.layers * in_blocks + sum(self._moments(one, shards, in_block=False) for one in root)
+
+    def _moments(self, one: Parameters, shards: int, *, in_block: bool) -> int:
+        rows, is_matrix = one.number * -(-one.rows // shards), one.columns > 1
+        if is_matrix and self.optimizer is Optimizer.ADAMW_8BIT:
+            return rows * (2 * one.columns + 8 * -(-one.columns // _SCALED_TOGETHER))
+        has_one = is_matrix and in_block and self.optimizer is Optimizer.MUON
+        return rows * one.columns * (4 if has_one else 8)
 
     @property
     def trained_in_block(self) -> int:
@@ -253,6 +294,8 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
             reduce_dtype=ReduceDtype(given.get("reduce_dtype", ReduceDtype.FP32)),
             strategy=_strategy(given),
             shard_group_size=_number(given, "shard_group_size", 0, at_least=0),
+            tensor_parallel=_number(given, "tensor_parallel", 1),
+            optimizer=Optimizer(given.get("optimizer", Optimizer.ADAMW)),
             activation_checkpointing=_activation_checkpointing(given),
             prefetch_blocks=_number(given, "prefetch_blocks", 1, at_least=0),
             cpu_offload=_TRUTHS[given.get("cpu_offload", "false").lower()],
