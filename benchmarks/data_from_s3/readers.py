@@ -106,8 +106,7 @@ class RangeReader(Reader):
     def samples(self) -> Iterator[bytes]:
         """Shuffled, as training reads them."""
         amount = self.files.amount
-        place = s3_place(f"s3://{self.source.bucket}/{SAMPLES}")
-        reader = BlockReader(place, self.files.samples, block_bytes=BLOCK_BYTES)
+        reader = BlockReader(self._samples, self.files.samples, block_bytes=BLOCK_BYTES)
         order = Order(sequences=amount.samples, chunk=max(1, BLOCK_BYTES // amount.sample_bytes), seed=_SEED)
         numbers = map(order.number, range(amount.samples))
         places = (divmod(number, amount.samples_a_shard) for number in numbers)
@@ -120,6 +119,10 @@ class RangeReader(Reader):
         return list(
             _read(BlockReader(self._large, shards, block_bytes=BLOCK_BYTES), ranges, ahead=len(ranges))
         )
+
+    @cached_property
+    def _samples(self) -> S3Place:
+        return s3_place(f"s3://{self.source.bucket}/{SAMPLES}")
 
     @cached_property
     def _large(self) -> S3Place:

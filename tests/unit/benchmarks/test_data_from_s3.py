@@ -129,8 +129,8 @@ def test_a_worker_answers_line_by_line(folder: Path, endpoint: str) -> None:
     questions = ['{"case": "large", "checked": true}\n', '{"case": "samples"}\n', '{"case": "objects"}\n']
     serve(lambda: readers.PlainFiles(_source(folder, endpoint)), questions, told)
     found = [json.loads(line) for line in told.getvalue().splitlines()]
-    assert [one["bytes"] for one in found] == [LARGE, 24_000, 24_000]
-    assert [one["pieces"] for one in found] == [4, 24, 24]
+    assert [one["bytes"] for one in found] == [LARGE, 8 * 24_000, 24_000]
+    assert [one["pieces"] for one in found] == [4, 8 * 24, 24]
 
 
 def test_the_ceiling_reads_every_byte(folder: Path, endpoint: str) -> None:
