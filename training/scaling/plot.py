@@ -69,7 +69,8 @@ def _draw_efficiency(axes: Axes, done: list[dict[str, Any]], yardsticks: list[di
             xytext=(0, 2),
             textcoords="offset points",
             fontsize=7,
-            color=_GREY,
+            color="#444444",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
     axes.set_xticks(list(places), worlds)
     axes.set_xlabel("ranks")
