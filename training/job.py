@@ -52,15 +52,10 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     """Train on the ranks that have joined."""
     world = _with_even_shares(world, config)
     agreement = Agreement(stop)
-    if agreement.now().stop:  # asked while the program was loaded
-        if world.is_first:
-            print("stopped on SIGTERM before the first step", flush=True)
+    if _was_stopped(agreement, world):
         return EXIT_PREEMPTED
     together(partial(_make_directories, config))
-    began = time.perf_counter()
-    corpus = together(partial(open_corpus, config, env=env))
-    held_out = together(partial(open_validation, config, env=env))
-    data_seconds = time.perf_counter() - began
+    corpus, held_out, data_seconds = _open_data(config, env)
     model = empty_model(config, world)
     _tell_what_runs(config, world, model)
     optimizer = make_optimizer(trained_part(model), config)
@@ -68,10 +63,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     checkpointer = _checkpointer(config, env, model, optimizer, guard)
     resumed = checkpointer.load_newest()
     if resumed:
-        phases = {**resumed.seconds, "data": data_seconds}
-        tell(
-            world, Event.RESUME, step=resumed.step, **{f"{name}_s": round(phases[name], 3) for name in phases}
-        )
+        _tell_where_it_resumes(world, resumed.step, {**resumed.seconds, "data": data_seconds})
     else:
         _begin_weights(model, config, env)
     meter = Meter(resumed.carried if resumed else None)
@@ -96,6 +88,26 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
+
+
+def _open_data(config: TrainConfig, env: Mapping[str, str]) -> tuple[Corpus, Corpus | None, float]:
+    """To train on, to evaluate on, and how long it took."""
+    began = time.perf_counter()
+    corpus = together(partial(open_corpus, config, env=env))
+    held_out = together(partial(open_validation, config, env=env))
+    return corpus, held_out, time.perf_counter() - began
+
+
+def _was_stopped(agreement: Agreement, world: World) -> bool:
+    """While the program was loaded."""
+    if (is_stopped := agreement.now().stop) and world.is_first:
+        print("stopped on SIGTERM before the first step", flush=True)
+    return is_stopped
+
+
+def _tell_where_it_resumes(world: World, step: int, seconds: Mapping[str, float]) -> None:
+    """``seconds``: of the phases of loading."""
+    tell(world, Event.RESUME, step=step, **{f"{name}_s": round(seconds[name], 3) for name in seconds})
 
 
 def _begin_weights(model: Backbone, config: TrainConfig, env: Mapping[str, str]) -> None:
