@@ -184,6 +184,11 @@ class TrainConfig:
         return replace(shape, sequence_length=self.sequence_length) if self.sequence_length else shape
 
     @property
+    def has_images(self) -> bool:
+        """The model is of images, not of texts."""
+        return isinstance(self.shape, VisionShape)
+
+    @property
     def text_shape(self) -> ModelShape:
         """Of a decoder; whoever asks knows that it is one."""
         shape = self.shape

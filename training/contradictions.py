@@ -47,7 +47,7 @@ def contradictions(config: TrainConfig) -> list[str]:
     found += _of_tensor_parallel(config)
     found += _of_evaluation(config)
     found += _of_adapters(config)
-    found += _of_images(config) if isinstance(config.shape, VisionShape) else _of_text(config)
+    found += _of_images(config) if config.has_images else _of_text(config)
     if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
         found.append("cpu_offload needs a strategy that shards")
     return found

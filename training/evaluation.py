@@ -6,6 +6,7 @@ meter's clock stands still.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -14,11 +15,17 @@ from torch.distributed.fsdp import FSDPModule
 from training.config import TrainConfig
 from training.data.batches import IGNORED, Batch, batch_of
 from training.data.corpus import Corpus
-from training.data.prefetch import prefetched
-from training.loss import Chunks, cross_entropy
+from training.data.prefetch import BatchSource, prefetched
+from training.loss import Objective
 from training.metrics import Validation
 from training.model import Backbone
 from training.world import World
+
+
+class ValidationSource(BatchSource, Protocol):
+    @property
+    def count(self) -> int:
+        """Batches, the same on every rank; they are numbered from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,20 @@ class ValidationBatches:
     rank: int
     ranks: int
     by_document: bool
+
+    @classmethod
+    def of(cls, config: TrainConfig, world: World, corpus: Corpus) -> Self:
+        wanted = config.eval_batches * config.batch_size
+        there = wanted if corpus.sequences is None else corpus.sequences
+        return cls(
+            corpus=corpus,
+            sequences=min(wanted, there) if wanted else there,
+            sequence_length=config.shape.sequence_length,
+            share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
+            rank=world.data_rank,
+            ranks=world.data_ranks,
+            by_document=config.document_mask,
+        )
 
     @property
     def count(self) -> int:
@@ -56,20 +77,13 @@ class ValidationBatches:
 class Evaluation:
     """Every rank makes one and calls alike."""
 
-    def __init__(self, config: TrainConfig, *, world: World, model: Backbone, corpus: Corpus) -> None:
-        self._world, self._model = world, model
-        self._depth, self._chunk = config.prefetch_batches, config.loss_chunk
-        wanted = config.eval_batches * config.batch_size
-        there = wanted if corpus.sequences is None else corpus.sequences
-        self._batches = ValidationBatches(
-            corpus=corpus,
-            sequences=min(wanted, there) if wanted else there,
-            sequence_length=config.shape.sequence_length,
-            share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
-            rank=world.data_rank,
-            ranks=world.data_ranks,
-            by_document=config.document_mask,
-        )
+    def __init__(
+        self, model: Backbone, *, world: World, batches: ValidationSource, objective: Objective, depth: int
+    ) -> None:
+        """``depth``: batches read ahead."""
+        self._world, self._model, self._batches = world, model, batches
+        self._objective, self._depth = objective, depth
+        self._judges_hits = False
         self._sums = self._zero()
 
     def batches(self) -> Iterator[None]:
@@ -87,17 +101,21 @@ class Evaluation:
 
     def result(self, step: int) -> Validation:
         """Of the batches so far, over all ranks; waits for the device."""
-        loss, tokens = self._world.summed(self._sums).tolist()
-        return Validation(step=step, loss=loss / max(1.0, tokens), tokens=int(tokens))
+        loss, counted, hits = self._world.summed(self._sums).tolist()
+        targets = max(1.0, counted)
+        accuracy = hits / targets if self._judges_hits else None
+        return Validation(step=step, loss=loss / targets, tokens=int(counted), accuracy=accuracy)
 
     @torch.no_grad()
     def _add(self, batch: Batch) -> None:
-        inputs, targets, *documents = (one.to(self._world.device, non_blocking=True) for one in batch)
-        chunks = Chunks(tokens=self._chunk, targets=targets, terms=cross_entropy) if self._chunk else None
-        outputs = self._model(inputs, documents[0] if documents else None, chunks)
-        losses = outputs if chunks else cross_entropy(outputs.flatten(0, 1), targets.flatten())
-        counted = (targets != IGNORED).sum(dtype=torch.float64)
-        self._sums += torch.stack([losses.sum(dtype=torch.float64), counted])
+        batch = tuple(one.to(self._world.device, non_blocking=True) for one in batch)
+        outputs = self._objective.outputs(self._model, batch)
+        losses = self._objective.terms(outputs, batch)
+        hits = self._objective.hits(outputs, batch)
+        self._judges_hits = hits is not None
+        counted = self._objective.counted(batch)
+        found = torch.zeros_like(counted) if hits is None else hits
+        self._sums += torch.stack([losses.sum(dtype=torch.float64), counted, found])
 
     def _zero(self) -> Tensor:
-        return torch.zeros(2, dtype=torch.float64, device=self._world.device)
+        return torch.zeros(3, dtype=torch.float64, device=self._world.device)

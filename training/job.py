@@ -17,16 +17,15 @@ from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
 from training.cpu import advice, this_processor
-from training.data.batches import Batches
-from training.data.corpus import Corpus, open_corpus, open_validation
 from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
 from training.evaluation import Evaluation
-from training.families import model_of
+from training.families import Data, evaluated_by, guarded, model_of, open_data
 from training.goodput import Meter
 from training.init import initialise
 from training.interop.exporting import export_adapters, export_weights
 from training.interop.importing import hashed_weights, load_weights
+from training.interop.layouts import layout_of
 from training.loop import Trainer
 from training.lora import adapt, initialise_adapters, trained_part
 from training.memory import refuse_unless_it_fits
@@ -55,11 +54,13 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     if _was_stopped(agreement, world):
         return EXIT_PREEMPTED
     together(partial(_make_directories, config))
-    corpus, held_out, data_seconds = _open_data(config, env)
+    began = time.perf_counter()
+    data = together(partial(open_data, config, env))
+    data_seconds = time.perf_counter() - began
     model = empty_model(config, world)
     _tell_what_runs(config, world, model)
     optimizer = make_optimizer(trained_part(model), config)
-    guard = _guard(config, corpus) | _guard_of_base(config, env, model)
+    guard = _guard(config, data) | _guard_of_base(config, env, model)
     checkpointer = _checkpointer(config, env, model, optimizer, guard)
     resumed = checkpointer.load_newest()
     if resumed:
@@ -68,7 +69,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         _begin_weights(model, config, env)
     meter = Meter(resumed.carried if resumed else None)
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
-    source = _source(config, world, corpus)
+    source = data.batches(world)
     trace = Trace(at=config.profile_step, world=world, env=env, config=config)
     trace.hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
     with _ahead(config, world, source, steps) as batches:
@@ -83,19 +84,11 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             checkpointer=checkpointer,
             reporter=Reporter(config, world=world, meter=meter, checkpointer=checkpointer),
             trace=trace,
-            is_masked=corpus.is_masked or config.document_mask,
-            evaluation=(Evaluation(config, world=world, model=model, corpus=held_out) if held_out else None),
+            is_masked=data.is_masked,
+            evaluation=_evaluation(config, world, model, data),
             validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
-
-
-def _open_data(config: TrainConfig, env: Mapping[str, str]) -> tuple[Corpus, Corpus | None, float]:
-    """To train on, to evaluate on, and how long it took."""
-    began = time.perf_counter()
-    corpus = together(partial(open_corpus, config, env=env))
-    held_out = together(partial(open_validation, config, env=env))
-    return corpus, held_out, time.perf_counter() - began
 
 
 def _was_stopped(agreement: Agreement, world: World) -> bool:
@@ -115,7 +108,7 @@ def _begin_weights(model: Backbone, config: TrainConfig, env: Mapping[str, str])
     if config.lora:
         initialise_adapters(model, seed=config.seed, layers=config.shape.layers)
     elif config.init_from:
-        load_weights(model, config.init_from, env)
+        _start_from_weights(config, env, model)
     else:
         initialise(model, seed=config.seed, layers=config.shape.layers)
 
@@ -175,24 +168,34 @@ def _checkpointer(
     )
 
 
-def _source(config: TrainConfig, world: World, corpus: Corpus) -> Batches:
-    return Batches(
-        corpus=corpus,
-        sequence_length=config.shape.sequence_length,
-        size=config.batch_size,
-        rank=world.data_rank,
-        ranks=world.data_ranks,
-        seed=config.seed,
-        by_document=config.document_mask,
-    )
-
-
 def _ahead(
-    config: TrainConfig, world: World, batches: Batches, steps: range
+    config: TrainConfig, world: World, batches: BatchSource, steps: range
 ) -> AbstractContextManager[BatchSource]:
     """Read ahead while it is entered."""
     pin = world.device if world.device.type == "cuda" else None
     return prefetched(batches, depth=config.prefetch_batches, steps=steps, pin=pin)
+
+
+def _evaluation(config: TrainConfig, world: World, model: Backbone, data: Data) -> Evaluation | None:
+    batches = data.validation(world)
+    if batches is None:
+        return None
+    return Evaluation(
+        model,
+        world=world,
+        batches=batches,
+        objective=evaluated_by(config),
+        depth=config.prefetch_batches,
+    )
+
+
+def _start_from_weights(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> None:
+    """A new head gets first values; all else is loaded."""
+    if config.new_head:
+        layout = layout_of(model.shape)
+        heads = {name for name, _ in model.named_parameters() if layout.is_head(name)}
+        initialise(model, seed=config.seed, layers=config.shape.layers, only=heads)
+    load_weights(model, config.init_from, env, new_head=config.new_head)
 
 
 def _complete(trainer: Trainer) -> None:
@@ -212,6 +215,8 @@ def _complete(trainer: Trainer) -> None:
         }
         if trainer.validation is not None:
             told |= {"val_loss": trainer.validation.loss, "val_perplexity": trainer.validation.perplexity}
+        if trainer.validation is not None and trainer.validation.accuracy is not None:
+            told |= {"val_accuracy": trainer.validation.accuracy}
         (config.model_dir / "metrics.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
@@ -245,26 +250,24 @@ def _shares(world: World) -> str:
     return f"{world.data_ranks} groups of {world.ranks_per_share} ranks"
 
 
-def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
+def _guard(config: TrainConfig, data: Data) -> dict[str, str]:
     """What another attempt may not change, or it would silently continue another training.
 
     The weight decay comes back with the optimizer's state, so a new value would be ignored. Steps, batch
     size, learning rate and the number of ranks may change.
     """
-    guarded = {
+    found = {
         "preset": config.model_name,
         "sequence_length": str(config.shape.sequence_length),
         "seed": str(config.seed),
         "weight_decay": str(config.weight_decay),
-        "data": corpus.identity,
+        "data": data.identity,
         "weights": "bf16" if config.precision is Precision.BF16_PURE else "fp32",
     }
     # Only where they are not what they always were: a checkpoint of before does not name them.
-    if config.document_mask:
-        guarded["document_mask"] = "true"
     if config.optimizer is not OptimizerName.ADAMW:
-        guarded["optimizer"] = config.optimizer
-    return guarded
+        found["optimizer"] = config.optimizer
+    return found | guarded(config)
 
 
 def _guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:

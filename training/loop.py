@@ -14,13 +14,13 @@ from torch import Tensor
 from training.agreement import Agreement, Decision
 from training.checkpoint import Checkpointer, JobState, SaveTimer
 from training.config import TrainConfig
-from training.data.batches import IGNORED
+from training.data.batches import Batch
 from training.data.prefetch import BatchSource
 from training.errors import NotFiniteError
 from training.evaluation import Evaluation
+from training.families import objective_of
 from training.float8 import gathers_float8, precompute_scales
 from training.goodput import Meter
-from training.loss import Chunks, token_terms
 from training.metrics import Event, Validation
 from training.model import Backbone
 from training.optim import clip, learning_rate, step_if_finite
@@ -45,11 +45,8 @@ class LoopEnd:
 class Part:
     """What a rank computes at once: its share of a step, or a part of that."""
 
-    inputs: Tensor
-    targets: Tensor
-    documents: Tensor | None
-    """The number of the document of each input; None: attention does not mind documents."""
-    tokens: Tensor | int
+    batch: Batch
+    targets: Tensor | int
     """Trained in this step over all parts and ranks: the loss is the mean over them."""
     is_last: bool
     share_left: float
@@ -85,7 +82,7 @@ class Trainer:
         """The last step trained."""
         self.reported_loss: float | None = None
         """The newest; None when the checkpoint was already of the last step."""
-        self._terms = token_terms(self.config)
+        self._objective = objective_of(self.config)
         self._loss = torch.zeros((), dtype=torch.float64, device=self.world.device)
         self._grad_norm = torch.zeros((), device=self.world.device)
         self._first_bad = torch.zeros((), dtype=torch.int64, device=self.world.device)
@@ -114,7 +111,7 @@ class Trainer:
             losses = []
             for part in self._parts(step):
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
-                outputs = self.model(part.inputs, part.documents, self._chunks(part))
+                outputs = self._objective.outputs(self.model, part.batch)
                 self.agreement.begin(seconds_needed=partial(self._seconds_to_end, part))
                 loss, objective = self._local_loss(outputs, part)
                 if self.agreement.settled().must_drop:
@@ -159,41 +156,31 @@ class Trainer:
         parts = self.config.gradient_accumulation_steps
         batch = self.batches.at(step)
         self.meter.data_arrived()
-        tokens = self._trained_tokens(batch[1])
+        targets = self._trained_targets(batch)
         rows = [one.to(self.world.device, non_blocking=True).chunk(parts) for one in batch]
-        for number, (inputs, targets, *documents) in enumerate(zip(*rows, strict=True), 1):
+        for number, some in enumerate(zip(*rows, strict=True), 1):
             yield Part(
-                inputs=inputs,
+                batch=some,
                 targets=targets,
-                documents=documents[0] if documents else None,
-                tokens=tokens,
                 is_last=number == parts,
                 share_left=(parts - number + _BACKWARD_SHARE) / parts,
             )
 
-    def _trained_tokens(self, targets: Tensor) -> Tensor | int:
+    def _trained_targets(self, batch: Batch) -> Tensor | int:
         """Of a step, over all ranks."""
         if not self.is_masked:
-            return self.config.tokens_per_step
-        count = (targets != IGNORED).sum(dtype=torch.float64).to(self.world.device)
+            return self.config.targets_per_step
+        count = self._objective.counted(batch).to(self.world.device)
         return self.world.summed(count).clamp(min=1)
-
-    def _chunks(self, part: Part) -> Chunks | None:
-        """Of the part's logits; None: they are made all at once."""
-        if not self.config.loss_chunk:
-            return None
-        return Chunks(tokens=self.config.loss_chunk, targets=part.targets, terms=self._terms)
 
     def _local_loss(self, outputs: Tensor, part: Part) -> tuple[Tensor, Tensor]:
         """This rank's part of the mean over what is trained on all ranks, so parts and gradients just add up.
 
-        The loss as it is reported, and what is minimised: with ``z_loss`` more than that. ``outputs``:
-        logits, or the terms that they came to chunk by chunk.
+        The loss as it is reported, and what is minimised: with ``z_loss`` more than that.
         """
-        if not self.config.loss_chunk:
-            outputs = self._terms(outputs.flatten(0, 1), part.targets.flatten())
+        each = self._objective.terms(outputs, part.batch)
         # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
-        loss, *squares = (terms.sum(dtype=torch.float64) / part.tokens for terms in outputs.unbind(dim=1))
+        loss, *squares = (terms.sum(dtype=torch.float64) / part.targets for terms in each.unbind(dim=1))
         return loss, loss + self.config.z_loss * squares[0] if squares else loss
 
     def _update(self, step: int, losses: list[Tensor]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from training.choices import Compile
 from training.config import TrainConfig
-from training.data.batches import IGNORED
+from training.data.batches import IGNORED, Batch
 
 TokenTerms = Callable[[Tensor, Tensor], Tensor]
 """Of logits (tokens, vocabulary) and targets (tokens): fp32 of shape (tokens, 1 or 2)."""
@@ -64,6 +65,46 @@ class Chunks:
     """At a time; the logits of one chunk are all that there ever is, in the backward pass as well."""
     targets: Tensor
     terms: TokenTerms
+
+
+class Objective(Protocol):
+    """What a family learns from a batch."""
+
+    def outputs(self, model: nn.Module, batch: Batch) -> Tensor:
+        """What the model makes of it."""
+
+    def terms(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Of each target, fp32 of shape (targets, 1 or 2): the loss, and what a z loss adds to it."""
+
+    def counted(self, batch: Batch) -> Tensor:
+        """Targets that are not left out, in fp64."""
+
+    def hits(self, outputs: Tensor, batch: Batch) -> Tensor | None:
+        """Targets whose likeliest prediction is right, in fp64; None: there is no such thing, or no use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextToken:
+    """A batch: tokens, those that follow, and maybe documents."""
+
+    terms_of: TokenTerms
+    chunk: int
+    """Tokens whose logits are made at a time; 0: all at once."""
+
+    def outputs(self, model: nn.Module, batch: Batch) -> Tensor:
+        inputs, targets, *documents = batch
+        chunks = Chunks(tokens=self.chunk, targets=targets, terms=self.terms_of) if self.chunk else None
+        return model(inputs, documents[0] if documents else None, chunks)  # type: ignore[no-any-return]
+
+    def terms(self, outputs: Tensor, batch: Batch) -> Tensor:
+        return outputs if self.chunk else self.terms_of(outputs.flatten(0, 1), batch[1].flatten())
+
+    def counted(self, batch: Batch) -> Tensor:
+        return (batch[1] != IGNORED).sum(dtype=torch.float64)
+
+    def hits(self, _outputs: Tensor, _batch: Batch) -> None:
+        """Of texts the perplexity says more."""
+        return
 
 
 class Head(nn.Linear):

@@ -18,6 +18,7 @@ from training.errors import ConfigError
 
 _METRIC, _EVENT, _EVAL = "metric ", "event ", "eval "
 _EVAL_STEP, _EVAL_LOSS, _EVAL_TOKENS = "eval_step", "eval_loss", "eval_tokens"
+_EVAL_ACCURACY = "eval_accuracy"
 _LARGEST_EXPONENT = 700.0
 """A double ends at exp(709)."""
 _TERA = 1e12
@@ -39,6 +40,8 @@ class StepMetrics:
     """Over all ranks. Like step_ms without the time that saving held the steps up."""
     tok_s_gpu: float
     """Of one rank."""
+    img_s: float | None = None
+    """Images, over all ranks; None: the model is of texts."""
     tflops_gpu: float
     """What the model needs, not what activation checkpointing computes twice."""
     mfu: float | None
@@ -78,6 +81,7 @@ _FORMATS = MappingProxyType(
         "tokens": "d",
         "tok_s": ".1f",
         "tok_s_gpu": ".1f",
+        "img_s": ".2f",
         "tflops_gpu": ".3f",
         "mfu": ".2f",
         "step_ms": ".1f",
@@ -99,7 +103,9 @@ class Validation:
     loss: float
     """Nats per token that counts, over all ranks."""
     tokens: int
-    """That count."""
+    """That count; of images, those or their hidden patches."""
+    accuracy: float | None = None
+    """The share of images whose class was predicted; None: no classes are."""
 
     @classmethod
     def carried_by(cls, carried: Mapping[str, float]) -> "Validation | None":
@@ -107,20 +113,22 @@ class Validation:
         if _EVAL_STEP not in carried:
             return None
         step, loss, tokens = (carried[name] for name in (_EVAL_STEP, _EVAL_LOSS, _EVAL_TOKENS))
-        return cls(step=int(step), loss=loss, tokens=int(tokens))
+        return cls(step=int(step), loss=loss, tokens=int(tokens), accuracy=carried.get(_EVAL_ACCURACY))
 
     @property
     def perplexity(self) -> float:
         return math.exp(min(self.loss, _LARGEST_EXPONENT))
 
     def line(self, *, seconds: float) -> str:
+        accuracy = "" if self.accuracy is None else f"val_accuracy={self.accuracy:.6f} "
         return (
             f"{_EVAL}step={self.step} val_loss={self.loss:.9f} val_perplexity={self.perplexity:.6g} "
-            f"val_tokens={self.tokens} val_ms={1000 * seconds:.1f}"
+            f"{accuracy}val_tokens={self.tokens} val_ms={1000 * seconds:.1f}"
         )
 
     def carried(self) -> dict[str, float]:
-        return {_EVAL_STEP: self.step, _EVAL_LOSS: self.loss, _EVAL_TOKENS: self.tokens}
+        accuracy = {} if self.accuracy is None else {_EVAL_ACCURACY: self.accuracy}
+        return {_EVAL_STEP: self.step, _EVAL_LOSS: self.loss, _EVAL_TOKENS: self.tokens} | accuracy
 
 
 METRIC_DEFINITIONS: list[dict[str, str]] = [
@@ -129,7 +137,7 @@ METRIC_DEFINITIONS: list[dict[str, str]] = [
     for name in _FORMATS
 ] + [
     {"Name": f"validation:{name}", "Regex": rf"eval step=.* val_{name}=([0-9.eE+-]+)"}
-    for name in ("loss", "perplexity")
+    for name in ("loss", "perplexity", "accuracy")
 ]
 """For ``metric_definitions=`` of an estimator. SageMaker makes a CloudWatch metric of each."""
 

@@ -64,6 +64,7 @@ class Reporter:
             tokens=step * self._config.tokens_per_step,
             tok_s=speed.tok_s,
             tok_s_gpu=speed.tok_s_gpu,
+            img_s=self._config.batch_size / lap.step_seconds if self._config.has_images else None,
             tflops_gpu=speed.tflops_gpu,
             mfu=speed.mfu,
             step_ms=1000 * lap.step_seconds,

@@ -77,10 +77,10 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
     """
     if data == SYNTHETIC:
         return SyntheticLanguage(vocabulary=config.text_shape.vocabulary, seed=config.seed)
-    return open_shards(_place(data, env, option=option), config, at_least=at_least)
+    return open_shards(place_of(data, env, option=option), config, at_least=at_least)
 
 
-def _place(data: str, env: Mapping[str, str], *, option: str) -> Place:
+def place_of(data: str, env: Mapping[str, str], *, option: str) -> Place:
     if not data.startswith(_S3):
         told = data.replace(CHANNEL, "channel ", 1) if data.startswith(CHANNEL) else data
         return DirectoryPlace(directory_of(data, env, option=option), told=told)

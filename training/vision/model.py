@@ -49,15 +49,17 @@ class VisionTransformer(Backbone):
         self.head = nn.Linear(shape.width, shape.outputs)
 
     def forward(self, images: Tensor, hidden: Tensor | None = None) -> Tensor:
-        """Logits of shape (images, 1, classes); of a masked shape pixels: (images, patches, patch_values)."""
+        """Logits of shape (images, classes); of a masked shape pixels: (images * patches, patch_values)."""
         x = self.embedding(images, hidden)
         for block in self.blocks.values():
             x = block(x)
         if self.shape.masked:
-            return self.head(self.norm(x[:, -self.shape.patches :]))  # type: ignore[no-any-return]
-        if self.shape.pooling is Pooling.CLASS:
-            return self.head(self.norm(x[:, :1]))  # type: ignore[no-any-return]
-        return self.head(self.norm(x).mean(dim=1, keepdim=True))  # type: ignore[no-any-return]
+            x = self.norm(x[:, -self.shape.patches :]).flatten(0, 1)
+        elif self.shape.pooling is Pooling.CLASS:
+            x = self.norm(x[:, 0])
+        else:
+            x = self.norm(x).mean(dim=1)
+        return self.head(x)  # type: ignore[no-any-return]
 
 
 def scaled(images: Tensor, shape: VisionShape) -> Tensor:

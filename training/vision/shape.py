@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -11,6 +12,7 @@ from typing import ClassVar, TypeAlias
 from training.model_config import ModelShape, Norm
 
 CHANNELS = 3
+_MASK_UNIT = 32
 
 
 class Pooling(StrEnum):
@@ -80,8 +82,15 @@ class VisionShape:
         return self.patches + (self.pooling is Pooling.CLASS)
 
     @property
+    def mask_unit(self) -> int:
+        """Pixels of the side of what is hidden as a whole: 32, as SimMIM found best, where that divides."""
+        is_fit = self.image_size % _MASK_UNIT == 0 and _MASK_UNIT % self.patch == 0
+        return _MASK_UNIT if is_fit and self.image_size > 2 * _MASK_UNIT else self.patch
+
+    @property
     def masked_patches(self) -> int:
-        return -int(-self.patches * self.masked // 1) if self.masked else 0
+        units = (self.image_size // self.mask_unit) ** 2
+        return math.ceil(units * self.masked) * (self.mask_unit // self.patch) ** 2
 
     @property
     def targets(self) -> int:

@@ -1,0 +1,94 @@
+"""What `images.json` says about the tar shards beside it.
+
+    {"version": 1, "classes": ["cat", "dog"],
+     "shards": [{"name": "shard-00000.tar", "bytes": 104857600, "images": 900,
+                 "samples": "shard-00000.samples", "crc32": "1c291ca3"}]}
+
+A shard is a plain tar file with a pair KEY.jpg and KEY.cls for each image, as WebDataset writes them: the
+class is a number, in digits. `samples` has twenty bytes for each image, little-endian: where its bytes begin
+in the shard, how many there are, its class and their CRC-32; `crc32` is of that file. So an image is read by
+its number, and no reader walks through a tar file.
+"""
+
+import json
+import struct
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from training.errors import DataError
+
+INDEX = "images.json"
+SAMPLE = struct.Struct("<QIII")
+"""Offset, bytes, class, CRC-32."""
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+CLASS_SUFFIX = ".cls"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageShard:
+    name: str
+    bytes: int
+    images: int
+    samples: str
+    crc32: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageIndex:
+    classes: tuple[str, ...]
+    shards: tuple[ImageShard, ...]
+
+    def to_json(self) -> str:
+        told = {
+            "version": _VERSION,
+            "classes": list(self.classes),
+            "shards": [asdict(shard) for shard in self.shards],
+        }
+        return json.dumps(told, indent=1) + "\n"
+
+
+def parse_index(text: bytes, *, place: str) -> ImageIndex:
+    """Read an index; ``place`` is where it lies, for the message.
+
+    Raises:
+        DataError: It is not an index of ours, or contradicts itself.
+    """
+    try:
+        index = _index(json.loads(text))
+    except KeyError as error:
+        raise _unreadable(place, f"it has no {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _unreadable(place, str(error)) from error
+    return index
+
+
+def _index(document: Any) -> ImageIndex:  # noqa: ANN401  what JSON is
+    if document["version"] != _VERSION:
+        raise ValueError(f"version {document['version']!r}, this program reads {_VERSION}")
+    shards = tuple(
+        ImageShard(
+            name=str(one["name"]),
+            bytes=int(one["bytes"]),
+            images=int(one["images"]),
+            samples=str(one["samples"]),
+            crc32=str(one["crc32"]),
+        )
+        for one in document["shards"]
+    )
+    if not sum(shard.images for shard in shards):
+        raise ValueError("it lists no images")
+    for shard in shards:
+        for name in (shard.name, shard.samples):
+            if PurePosixPath(name).name != name:
+                raise ValueError(f"{name!r} is not in the folder of the index")
+    return ImageIndex(classes=tuple(str(one) for one in document["classes"]), shards=shards)
+
+
+def _unreadable(place: str, problem: str) -> DataError:
+    return DataError(
+        place=place,
+        problem=f"{INDEX} cannot be read: {problem}",
+        remedy="write it again with python -m training.prepare_images --index",
+    )

@@ -1,0 +1,128 @@
+"""From the bytes of a picture to what a batch holds: decoded, cut out, resized, maybe mirrored.
+
+What is random is drawn from the seed, the image's number and the epoch alone, so it does not matter which
+thread decodes what, nor which attempt. torchvision's own random transforms draw from the generator of the
+process, which threads would share: so the numbers are drawn here, and torchvision applies them.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from training.errors import DataError
+from training.seeds import seed_of
+from training.vision.torchvision_schema import declare
+
+_RATIOS = (3 / 4, 4 / 3)
+_TRIES = 10
+_MARGIN = 0.875
+"""Of the shorter side, what is seen where nothing is random: 224 of 256 pixels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """What is random about a view, as numbers from 0 to 1."""
+
+    areas: tuple[float, ...]
+    ratios: tuple[float, ...]
+    top: float
+    left: float
+    is_mirrored: bool
+
+    @classmethod
+    def of(cls, seed: int, number: int, epoch: int) -> "Draw":
+        source = torch.Generator().manual_seed(seed_of(seed, "augment", number, epoch))
+        drawn: list[float] = torch.rand(2 * _TRIES + 3, generator=source).tolist()
+        return cls(
+            areas=tuple(drawn[:_TRIES]),
+            ratios=tuple(drawn[_TRIES : 2 * _TRIES]),
+            top=drawn[-3],
+            left=drawn[-2],
+            is_mirrored=drawn[-1] < 1 / 2,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    side: int
+    """Pixels of the square that comes out."""
+    draw: Draw | None = None
+    """None: the middle."""
+    least_area: float = 0.08
+    """Of the picture, with a draw."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+def box_of(view: View, height: int, width: int) -> Box:
+    """The part of a picture that is seen; with a draw as torchvision's RandomResizedCrop does it."""
+    if view.draw is None:
+        side = max(1, round(_MARGIN * min(height, width)))
+        return Box(top=(height - side) // 2, left=(width - side) // 2, height=side, width=side)
+    low, high = (math.log(one) for one in _RATIOS)
+    for area, ratio in zip(view.draw.areas, view.draw.ratios, strict=True):
+        wanted = height * width * (view.least_area + (1 - view.least_area) * area)
+        stretch = math.exp(low + (high - low) * ratio)
+        wide, tall = round(math.sqrt(wanted * stretch)), round(math.sqrt(wanted / stretch))
+        if 0 < wide <= width and 0 < tall <= height:
+            top, left = int(view.draw.top * (height - tall + 1)), int(view.draw.left * (width - wide + 1))
+            return Box(top=top, left=left, height=tall, width=wide)
+    tall = min(height, round(width / _RATIOS[0]))
+    wide = min(width, round(height * _RATIOS[1]))
+    return Box(top=(height - tall) // 2, left=(width - wide) // 2, height=tall, width=wide)
+
+
+def decoded(content: bytes, view: View, *, told: str) -> Tensor:
+    """Bytes of shape (colours, side, side). A large JPEG is decoded at a half, a quarter or an eighth.
+
+    Raises:
+        DataError: It is no picture; ``told`` is where it lies.
+    """
+    pictures, functional = _libraries()
+    try:
+        with pictures.open(BytesIO(content)) as picture:
+            width, height = picture.size
+            box = box_of(view, height, width)
+            scale = min(box.height, box.width) / view.side
+            picture.draft("RGB", (math.ceil(width / scale), math.ceil(height / scale)))
+            whole = picture.convert("RGB")
+    except (OSError, ValueError, pictures.DecompressionBombError) as error:
+        raise DataError(
+            place=told,
+            problem=f"it cannot be decoded: {error}",
+            remedy="remove it, or replace it by a whole picture, and write the index again",
+        ) from error
+    down, across = whole.height / height, whole.width / width
+    part = functional.resized_crop(
+        whole,
+        int(box.top * down),
+        int(box.left * across),
+        max(1, int(box.height * down)),
+        max(1, int(box.width * across)),
+        [view.side, view.side],
+        interpolation=functional.InterpolationMode.BICUBIC,
+    )
+    if view.draw is not None and view.draw.is_mirrored:
+        part = functional.horizontal_flip(part)
+    return functional.pil_to_tensor(part)  # type: ignore[no-any-return]
+
+
+@cache
+def _libraries() -> tuple[Any, Any]:
+    """Pillow's module of pictures, and torchvision's transforms as functions."""
+    declare()
+    from PIL import Image  # noqa: PLC0415  only where pictures are read
+    from torchvision.transforms.v2 import functional  # noqa: PLC0415
+
+    return Image, functional
