@@ -24,7 +24,7 @@ from training.environment import directory_of
 from training.errors import ConfigError, DataError
 from training.seeds import seed_of
 from training.vision.index import INDEX, SAMPLE, SUFFIXES, ImageIndex, parse_index
-from training.vision.pictures import View, decoded
+from training.vision.pictures import View, decoded, libraries
 
 _CELLS, _NOISE_CELLS = 4, 16
 _PATTERN, _BRIGHTEST = 0.6, 255
@@ -79,6 +79,7 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
     if missing:
         needed = " and ".join(missing).replace("PIL", "pillow")
         raise ConfigError([f"{option} {data} needs {needed}: add it to requirements.txt beside train.py"])
+    libraries()
     place = place_of(data, env, option=option)
     images = _stored(place, None if "://" in data else directory_of(data, env, option=option))
     if images.classes > shape.classes:

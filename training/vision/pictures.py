@@ -89,7 +89,7 @@ def decoded(content: bytes, view: View, *, told: str) -> Tensor:
     Raises:
         DataError: It is no picture; ``told`` is where it lies.
     """
-    pictures, functional = _libraries()
+    pictures, functional = libraries()
     try:
         with pictures.open(BytesIO(content)) as picture:
             width, height = picture.size
@@ -119,8 +119,11 @@ def decoded(content: bytes, view: View, *, told: str) -> Tensor:
 
 
 @cache
-def _libraries() -> tuple[Any, Any]:
-    """Pillow's module of pictures, and torchvision's transforms as functions."""
+def libraries() -> tuple[Any, Any]:
+    """Pillow's module of pictures, and torchvision's transforms as functions.
+
+    Seconds, the first time; threads wait for one of them.
+    """
     declare()
     from PIL import Image  # noqa: PLC0415  only where pictures are read
     from torchvision.transforms.v2 import functional  # noqa: PLC0415

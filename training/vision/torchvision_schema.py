@@ -9,7 +9,9 @@ Nothing of torch or torchvision is imported before `declare` is called.
 """
 
 import importlib.util
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 _OPERATORS = tuple(
@@ -18,19 +20,22 @@ _OPERATORS = tuple(
 """qnms: since torchvision 0.28; one that torchvision does not ask for does no harm."""
 _declared: list[Any] = []
 """The declaration lives as long as the library object that made it."""
+_lock = Lock()
 
 
 def declare() -> None:
     """Call before torchvision is imported, as often as you like; does nothing where that is missing."""
     found = importlib.util.find_spec("torchvision")
-    if _declared or found is None or not found.submodule_search_locations:
+    if found is None or not found.submodule_search_locations:
         return
     import torch  # noqa: PLC0415  see above
 
     kernels = Path(found.submodule_search_locations[0]) / "_C.so"
-    try:
+    with _lock, suppress(ImportError, OSError):  # what torchvision itself catches, when it loads them
         torch.ops.load_library(str(kernels))  # type: ignore[no-untyped-call]
-    except (ImportError, OSError):  # what torchvision itself catches, when it loads them
+    with _lock:
+        if hasattr(torch.ops.torchvision, "nms"):
+            return
         library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         for operator in _OPERATORS:
             library.define(operator)  # type: ignore[no-untyped-call]
