@@ -13,7 +13,7 @@ export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training first-ten-minutes release test test-long test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-scripts demo-training demo-vit first-ten-minutes release test test-long test-thorough test-torch test-v3 test-clients test-hyperpod test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ WORLDS ?= 2,2,1,4
 
 demo-training: setup ## a training that is killed three times, held bit by bit to one that is not; 1 to 4 minutes
 	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
+
+demo-vit: setup ## a vision transformer trains on the twin, is preempted and resumes; one to three minutes
+	$(BIN)/python -m demos.vision --json build/vit.json
 
 test: setup $(AXE) ## the tests, in five to ten minutes; ends with pytest's summary
 	$(PYTEST) -n 2 --dist loadscope

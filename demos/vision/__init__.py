@@ -1,0 +1,1 @@
+"""`make demo-vit`: a vision transformer is preempted on the twin, and resumes."""
