@@ -65,7 +65,7 @@ class TrainConfig:
 
     # Data.
     data: str = option(
-        SYNTHETIC, "synthetic, channel:NAME, a directory or s3://BUCKET/PREFIX of token shards"
+        SYNTHETIC, "synthetic, channel:NAME, a directory or s3://BUCKET/PREFIX of token or image shards"
     )
     document_mask: bool = option(False, "attention stays inside documents, and positions start at 0 in each")
     batch_size: int = option(8, "sequences per step, over all ranks", at_least=1)

@@ -50,6 +50,9 @@ def _planned(arguments: Sequence[str]) -> memory_plan.Plan:
     """Raises ConfigError or ValueError."""
     instances, options = _without_instances(arguments)
     config = TrainConfig.from_arguments(options, {})
+    if config.has_images:
+        told = f"preset {config.model_name} is of images, whose memory is not estimated"
+        raise ConfigError([f"{told}; the job itself refuses a state that does not fit"])
     return memory_plan.plan(config.model_name, run_of(config), memory_plan.read_instances(instances))
 
 
