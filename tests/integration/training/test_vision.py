@@ -161,9 +161,9 @@ def test_a_new_head_takes_the_weights_of_other_classes_and_nothing_else_does(tmp
     with pytest.raises(WeightsError, match="classes is 10, the model has 4"):
         load_weights(other, str(tmp_path), {})
     initialise(other, seed=2, layers=3)
-    kept = other.head.weight.clone()
+    kept = other.get_parameter("head.weight").clone()
     load_weights(other, str(tmp_path), {}, new_head=True)
-    assert torch.equal(other.head.weight, kept)
+    assert torch.equal(other.get_parameter("head.weight"), kept)
     theirs = before.state_dict()
     rest = {name: one for name, one in other.state_dict().items() if not name.startswith("head.")}
     assert all(torch.equal(one, theirs[name]) for name, one in rest.items())

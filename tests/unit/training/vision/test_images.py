@@ -120,6 +120,8 @@ def _spoiled(data: Path, how: str) -> None:
         case "an index of tomorrow":
             told = json.loads((data / "images.json").read_bytes()) | {"version": 2}
             (data / "images.json").write_text(json.dumps(told))
+        case _:
+            raise AssertionError(how)
 
 
 @pytest.mark.parametrize(

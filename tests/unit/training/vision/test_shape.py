@@ -5,7 +5,7 @@ import torch
 
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.model import Transformer, flops_per_token
+from training.model import Block, Transformer, flops_per_token
 from training.model_config import PRESETS
 from training.vision.model import VisionTransformer, patches_of, scaled
 from training.vision.shape import VISION_PRESETS, Pooling
@@ -60,7 +60,7 @@ def test_flops_of_an_image_are_six_times_its_multiplications() -> None:
 def test_a_parallel_block_adds_attention_and_feed_forward_of_one_norm() -> None:
     shape = replace(VISION_PRESETS["vit-nano"], is_parallel=True, pooling=Pooling.MEAN)
     torch.manual_seed(1)
-    block = VisionTransformer(shape).blocks["0"]
+    block = Block(shape)
     x = torch.randn(2, shape.sequence_length, shape.width)
     normed = block.attention_norm(x)
     torch.testing.assert_close(block(x), x + block.attention(normed) + block.feed_forward(normed))
