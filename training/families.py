@@ -19,6 +19,11 @@ from training.vision.shape import Shape, VisionShape
 from training.world import World
 
 
+class Source(BatchSource, Protocol):
+    def numbers(self, step: int) -> list[int]:
+        """Of the sequences or images that this rank sees in a step."""
+
+
 class Data(Protocol):
     """What a job trains on and is judged by."""
 
@@ -30,7 +35,7 @@ class Data(Protocol):
     def is_masked(self) -> bool:
         """Not every target is trained, so those of a step are counted over the ranks."""
 
-    def batches(self, world: World) -> BatchSource: ...
+    def batches(self, world: World) -> Source: ...
 
     def validation(self, world: World) -> ValidationSource | None:
         """None: nothing is evaluated."""
@@ -100,7 +105,7 @@ class _TextData:
     def is_masked(self) -> bool:
         return self.corpus.is_masked or self.config.document_mask
 
-    def batches(self, world: World) -> BatchSource:
+    def batches(self, world: World) -> Source:
         return Batches(
             corpus=self.corpus,
             sequence_length=self.config.shape.sequence_length,
@@ -126,7 +131,7 @@ class _ImageData:
     def identity(self) -> str:
         return self.images.identity
 
-    def batches(self, world: World) -> BatchSource:
+    def batches(self, world: World) -> Source:
         return batches_of(self.config, world, self.images)
 
     def validation(self, world: World) -> ValidationSource | None:

@@ -88,6 +88,11 @@ class ImageBatches:
         share = self.size // self.ranks
         return self.reader.batch([self._sample(step, self.rank * share + row) for row in range(share)])
 
+    def numbers(self, step: int) -> list[int]:
+        """Of the images that this rank sees in a step."""
+        share = self.size // self.ranks
+        return [self._sample(step, self.rank * share + row).number for row in range(share)]
+
     def _sample(self, step: int, row: int) -> Sample:
         count = self.reader.images.count
         if count is None:
