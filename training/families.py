@@ -110,8 +110,8 @@ class _TextData:
             corpus=self.corpus,
             sequence_length=self.config.shape.sequence_length,
             size=self.config.batch_size,
-            rank=world.rank,
-            ranks=world.size,
+            rank=world.data_rank,
+            ranks=world.data_ranks,
             seed=self.config.seed,
             by_document=self.config.document_mask,
         )

@@ -140,14 +140,14 @@ class ImageValidation:
 
 def batches_of(config: TrainConfig, world: World, images: Images) -> ImageBatches:
     reader = ImageReader.of(config, images, augment=config.augment)
-    return ImageBatches(reader=reader, size=config.batch_size, rank=world.rank, ranks=world.size)
+    return ImageBatches(reader=reader, size=config.batch_size, rank=world.data_rank, ranks=world.size)
 
 
 def validation_of(config: TrainConfig, world: World, images: Images) -> ImageValidation:
     return ImageValidation(
         reader=ImageReader.of(config, images, augment=Augment.NONE),
         wanted=config.eval_batches * config.batch_size,
-        share=config.batch_size // (world.size * config.gradient_accumulation_steps),
-        rank=world.rank,
-        ranks=world.size,
+        share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
+        rank=world.data_rank,
+        ranks=world.data_ranks,
     )
