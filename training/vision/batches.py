@@ -140,7 +140,7 @@ class ImageValidation:
 
 def batches_of(config: TrainConfig, world: World, images: Images) -> ImageBatches:
     reader = ImageReader.of(config, images, augment=config.augment)
-    return ImageBatches(reader=reader, size=config.batch_size, rank=world.data_rank, ranks=world.size)
+    return ImageBatches(reader=reader, size=config.batch_size, rank=world.data_rank, ranks=world.data_ranks)
 
 
 def validation_of(config: TrainConfig, world: World, images: Images) -> ImageValidation:
