@@ -11,6 +11,9 @@ from training.proof.schedule import KILLED, allowed_exits
 TOLERANCE = 1e-7
 """Largest difference of a loss (nats per token, fp32) once the number of ranks has changed: the order in
 which sums are rounded is another one then."""
+TOLERANCE_OF_IMAGES = 1e-6
+"""The loss of a step is the mean over as many predictions as images, not over thousands of tokens: what their
+rounding leaves (a loss of 7 in fp32 is known to 5e-7) hardly evens out."""
 _NONE: dict[str, Any] = {"sent_at": None, "last_step": None}
 
 Facts = dict[str, Any]
@@ -30,7 +33,7 @@ def check(report: Report) -> None:
                 _check_spoiled(report, run)
             else:
                 _check_replays(report, run, most=2 * facts["checkpoint_every"])
-            _check_losses(report, run, runs[run["reference"]])
+            _check_losses(report, run, runs[run["reference"]], tolerance=facts["tolerance"])
         if run["reference"] is not None and len(set(run["worlds"])) == 1:
             _check_hashes(report, run, runs[run["reference"]])
 
@@ -118,7 +121,7 @@ def _check_replays(report: Report, run: Facts, *, most: int) -> None:
         )
 
 
-def _check_losses(report: Report, run: Facts, reference: Facts) -> None:
+def _check_losses(report: Report, run: Facts, reference: Facts, *, tolerance: float) -> None:
     """To the last bit while the number of ranks was that of the reference, within rounding from then on."""
     wanted = {step: float.fromhex(loss) for step, loss in reference["losses"]}
     same, other = _divided(run, reference["worlds"][0])
@@ -133,9 +136,9 @@ def _check_losses(report: Report, run: Facts, reference: Facts) -> None:
         apart = [abs(loss - wanted.get(step, inf)) for step, loss in other]
         report.check(
             f"{run['id']}-close",
-            expected=f"every loss within {TOLERANCE} once the number of ranks has changed",
+            expected=f"every loss within {tolerance} once the number of ranks has changed",
             actual=f"{len(other)} losses, largest difference {max(apart):.1e}",
-            ok=all(one <= TOLERANCE for one in apart),  # nan is not
+            ok=all(one <= tolerance for one in apart),  # nan is not
         )
 
 

@@ -1,6 +1,6 @@
 """Draws the losses of the interrupted runs over the uninterrupted one, and how far they are apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,6 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from training.proof.checks import TOLERANCE
 from training.proof.table import differences
 
 Facts = dict[str, Any]
@@ -32,6 +31,7 @@ def draw(facts: Facts, path: Path) -> None:
     """As PNG, without a display; there must be a run that was interrupted."""
     runs = {run["id"]: run for run in facts["runs"]}
     interrupted = [run for run in runs.values() if run["reference"]]
+    apart = {run["id"]: differences(run, runs[run["reference"]]) for run in interrupted}
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
         axes = figure.subplots(
@@ -39,7 +39,9 @@ def draw(facts: Facts, path: Path) -> None:
         )
         for column, run in enumerate(interrupted):
             _draw_losses(axes[0][column], run, runs[run["reference"]])
-            _draw_differences(axes[1][column], run, runs[run["reference"]])
+            _draw_differences(axes[1][column], apart[run["id"]])
+        farthest = max((value for rows in apart.values() for _, value in rows), default=0.0)
+        _mark_limit(axes[1], facts["tolerance"], farthest=farthest)
         axes[0][0].set_ylabel("loss, nats per token")
         axes[1][0].set_ylabel("difference of the losses")
         figure.suptitle(f"Killed and resumed, over the run that nobody interrupted (seed {facts['seed']})")
@@ -84,18 +86,22 @@ def _mark_kill(axes: Axes, attempt: Facts, color: str) -> None:
     )
 
 
-def _draw_differences(axes: Axes, run: Facts, reference: Facts) -> None:
-    rows = differences(run, reference)
+def _draw_differences(axes: Axes, rows: Sequence[tuple[int, float]]) -> None:
     equal = [step for step, apart in rows if not apart]
     apart = [(step, apart) for step, apart in rows if apart]
-    axes.set_ylim(_NO_DIFFERENCE / 5, max([TOLERANCE, *(value for _, value in apart)]) * 10)
     axes.set_yscale("log")
     axes.plot(equal, [_NO_DIFFERENCE] * len(equal), "|", color="#2e8b57")
     axes.plot([step for step, _ in apart], [value for _, value in apart], ".", color="#b03060")
-    axes.axhline(TOLERANCE, color="#666666", linestyle="--", linewidth=1)
-    axes.set_yticks([_NO_DIFFERENCE, 1e-9, TOLERANCE], ["same bits", "1e-9", f"limit {TOLERANCE:g}"])
-    axes.minorticks_off()
     axes.set_xlabel("step")
+
+
+def _mark_limit(row: Iterable[Axes], limit: float, *, farthest: float) -> None:
+    """In every picture, on one scale that leaves no point out."""
+    for axes in row:
+        axes.set_ylim(_NO_DIFFERENCE / 5, max(limit, farthest) * 10)
+        axes.axhline(limit, color="#666666", linestyle="--", linewidth=1)
+        axes.set_yticks([_NO_DIFFERENCE, 1e-9, limit], ["same bits", "1e-9", f"limit {limit:g}"])
+        axes.minorticks_off()
 
 
 def _by_attempt(run: Facts) -> Iterator[tuple[Facts, list[Any]]]:

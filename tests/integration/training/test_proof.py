@@ -11,7 +11,7 @@ import pytest
 from trainmaster_client.report import Report
 
 from training.proof.attempts import Attempt, Job
-from training.proof.checks import check
+from training.proof.checks import TOLERANCE, check
 from training.proof.hashes import hashes_of
 from training.proof.proving import Proof
 from training.proof.runs import Run, facts_of, runs_of
@@ -81,7 +81,8 @@ class Story:
             facts_of(self.plain, self.plain_attempts, self.hashes("plain")),
             facts_of(run, attempts, self.hashes(name)),
         ]
-        report = Report("training", facts={"steps": _STEPS, "checkpoint_every": 5, "runs": runs})
+        facts = {"steps": _STEPS, "checkpoint_every": 5, "tolerance": TOLERANCE, "runs": runs}
+        report = Report("training", facts=facts)
         check(report)
         return {one.id for one in report.checks if not one.ok}
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from training.proof.checks import TOLERANCE
+
 Facts = dict[str, Any]
 
 REFERENCE = {step: 5.5 - step / 8 for step in range(1, 9)}
@@ -62,4 +64,4 @@ def interrupted(*, worlds: tuple[int, int] = (2, 2), signal: str = "5:TERM", res
 
 
 def facts(*runs: Facts) -> Facts:
-    return {"seed": 0, "steps": 8, "checkpoint_every": 2, "runs": list(runs)}
+    return {"seed": 0, "steps": 8, "checkpoint_every": 2, "tolerance": TOLERANCE, "runs": list(runs)}
