@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_NAME = "trainmaster_torchvision"
+_NAME = "_torchvision_beside_cpu_torch"
 _HOOK = '''"""Written by local/setup/torchvision_hook.py, which says why."""
 
 import importlib.util

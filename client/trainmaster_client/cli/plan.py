@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from trainmaster.core.memory import memory_plan
@@ -36,6 +36,11 @@ Count = Annotated[int, typer.Option(min=1, max=_MOST)]
 CountOrZero = Annotated[int, typer.Option(min=0, max=_MOST)]
 
 
+def _one_of(words: type[StrEnum]) -> Any:  # noqa: ANN401  of typer's own type, which it does not export
+    """With the words in the help: beside the option's name they would be wider than a terminal."""
+    return typer.Option(metavar="NAME", help=f"One of {', '.join(words)}.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """As the training program has them."""
@@ -43,9 +48,9 @@ class RunOptions:
     sequence_length: CountOrZero = 0
     batch_size: Count = DEFAULT_BATCH_SIZE
     gradient_accumulation_steps: Count = 1
-    precision: Precision = Precision.BF16
+    precision: Annotated[Precision, _one_of(Precision)] = Precision.BF16
     reduce_dtype: ReduceDtype = ReduceDtype.FP32
-    strategy: Strategy = Strategy.FULL_SHARD
+    strategy: Annotated[Strategy, _one_of(Strategy)] = Strategy.FULL_SHARD
     shard_group_size: CountOrZero = 0
     tensor_parallel: Count = 1
     optimizer: Optimizer = Optimizer.ADAMW

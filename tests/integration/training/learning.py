@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from training.choices import Strategy
 from training.config import TrainConfig
 from training.float8 import convert
 from training.init import initialise
@@ -20,6 +21,8 @@ from training.world import World
 
 SHAPE = ModelShape(layers=2, width=64, heads=4, kv_heads=2, hidden=176, vocabulary=128, sequence_length=32)
 BATCH = 8
+STRATEGIES = tuple(one for one in Strategy if one is not Strategy.TP)
+"""That shard; matrices divided among ranks have tests of their own."""
 _SUCCESSOR = torch.arange(128) * 37 + 11
 
 

@@ -11,9 +11,17 @@ from torch.distributed.tensor.debug import CommDebugMode
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 
-from tests.integration.training.learning import SHAPE, loss_of, sha256, sharded, tokens_of, trained
+from tests.integration.training.learning import (
+    SHAPE,
+    STRATEGIES,
+    loss_of,
+    sha256,
+    sharded,
+    tokens_of,
+    trained,
+)
 from tests.integration.training.worlds import in_world
-from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
+from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype
 from training.config import TrainConfig
 from training.init import initialise
 from training.model import Transformer
@@ -51,11 +59,11 @@ def four_ranks() -> Losses:
     configs = {
         f"{kind} {strategy}": replace(config, strategy=strategy)
         for kind, config in kinds.items()
-        for strategy in Strategy
+        for strategy in STRATEGIES
     }
     configs |= {
         f"parts {strategy}": replace(_FP32, strategy=strategy, gradient_accumulation_steps=2)
-        for strategy in Strategy
+        for strategy in STRATEGIES
     }
     configs["fp32 offloaded"] = replace(_FP32, cpu_offload=True)
     configs["pure offloaded"] = replace(_PURE, cpu_offload=True)
@@ -79,7 +87,7 @@ def _family_losses(world: World) -> Losses:
     return {
         f"{name} {strategy}": trained(config, here, steps=5, model=sharded(config, here, shape))[2]
         for name, shape in _FAMILY.items()
-        for strategy in Strategy
+        for strategy in STRATEGIES
         for config in [replace(_FP32, strategy=strategy, lr=1e-3)]
     }
 
@@ -89,7 +97,7 @@ def test_T01_every_strategy_learns_the_same_of_the_other_families() -> None:
     alone, four = in_world(1, _family_losses)[0], in_world(4, _family_losses)[0]
     for name in _FAMILY:
         losses = [*_of(alone, name), *_of(four, name)]
-        assert len(losses) == 2 * len(Strategy)
+        assert len(losses) == 2 * len(STRATEGIES)
         assert _furthest(*losses) < 1e-6
         assert losses[0][-1] < losses[0][0]
 
@@ -121,7 +129,7 @@ def test_T01_bf16_learns_what_fp32_learns(four_ranks: Losses) -> None:
 
 
 def test_T10_a_step_in_parts_is_the_step(four_ranks: Losses) -> None:
-    for strategy in Strategy:
+    for strategy in STRATEGIES:
         whole, parts = four_ranks[f"fp32 {strategy}"], four_ranks[f"parts {strategy}"]
         assert 0 < _furthest(whole, parts) < 1e-6
 
@@ -163,7 +171,7 @@ def _first_weights(world: World) -> dict[str, str]:
     """The hash of all weights, by strategy."""
     here = replace(world, ranks_per_host=min(2, world.size))
     hashes = {}
-    for strategy in Strategy:
+    for strategy in STRATEGIES:
         model = sharded(replace(_FP32, seed=3, strategy=strategy), here)
         hashes[strategy.value] = sha256([_whole(one) for one in model.parameters()])
     return hashes
@@ -223,7 +231,7 @@ def _exchanges(world: World) -> dict[str, list[tuple[int, ...]]]:
     """Of each of two parts of a step: how often weights were gathered, gradients divided, copies added."""
     here = replace(world, ranks_per_host=2)
     found: dict[str, list[tuple[int, ...]]] = {}
-    for strategy in Strategy:
+    for strategy in STRATEGIES:
         model = sharded(replace(_BF16, strategy=strategy), here)
         for is_last in (False, True):
             with CommDebugMode() as spy:
