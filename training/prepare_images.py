@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, tarfile.TarError) as error:
         place = str(getattr(error, "filename", None) or asked.output or asked.index)
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        remedy = "there is no data set without its index: mend what is wrong, and start again"
+        remedy = "there is no data set without its index: fix what is wrong, and start again"
         report_failure(DataError(place=place, problem=problem, remedy=remedy), os.environ)
         return 1
     return 0
