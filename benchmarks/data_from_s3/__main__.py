@@ -7,6 +7,7 @@ work. Each round has all readers in turn, each in a fresh process.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -146,6 +147,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "data.json", metavar="PATH")
     options = parser.parse_args(arguments)
+    if options.bucket and not (os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")):
+        parser.error("--bucket needs a region: set AWS_REGION to the bucket's, e.g. us-east-1")
     options.rounds = options.rounds or (1 if options.quick else 3)
     return options
 

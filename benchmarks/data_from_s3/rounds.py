@@ -47,7 +47,10 @@ class Place:
 
     @property
     def region(self) -> str:
-        return _KEYS["AWS_REGION"] if self.endpoint else os.environ["AWS_REGION"]
+        """Empty where nobody names one: mounted files need none."""
+        if self.endpoint:
+            return _KEYS["AWS_REGION"]
+        return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
 
     @property
     def env(self) -> dict[str, str]:
