@@ -63,7 +63,7 @@ test: setup $(AXE) ## the tests, in five to ten minutes; ends with pytest's summ
 	$(PYTEST) -n 2 --dist loadscope
 
 test-thorough: setup $(AXE) ## every crash, race and stop, twins of their own: what .ci/run plays besides
-	$(PYTEST) -n 4 --dist loadscope -m "thorough and not long"  # tests wait for processes half of their time
+	$(PYTEST) -n 3 --dist loadscope -m "thorough and not long"  # tests wait for processes a third of their time
 
 test-long: setup $(AXE) ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m "long or thorough"

@@ -26,7 +26,7 @@ POLICY = {
 }
 
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 90.0
 
 
 def eventually(holds: Callable[[], bool]) -> bool:

@@ -19,7 +19,7 @@ from tests.integration.local.running_twin import POLICY, RunningTwin, eventually
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[3]
-START_SECONDS = 60.0
+START_SECONDS = 90.0
 READY_FIELDS = {
     "pid",
     "endpoint_url",

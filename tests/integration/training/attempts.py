@@ -91,5 +91,5 @@ class Job:
 
 
 def finished(process: "subprocess.Popen[str]") -> Attempt:
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=400)
     return Attempt(exit_code=process.returncode, lines=out.splitlines(), errors=errors)

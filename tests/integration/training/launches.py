@@ -14,7 +14,7 @@ from typing import Any
 import training
 
 PROGRAM = Path(training.__file__).parent
-_SECONDS = 120.0
+_SECONDS = 400.0
 
 
 @dataclass(frozen=True, kw_only=True)

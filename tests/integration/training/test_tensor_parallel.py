@@ -42,7 +42,7 @@ _FAMILY = {
 def _learned(world: World, options: Options, ranks_per_host: int, shape: ModelShape = SHAPE) -> list[float]:
     here = replace(world, ranks_per_host=min(ranks_per_host, world.size))
     config = replace(_FP32, **options, described=shape)
-    return trained(config, here, steps=5, model=sharded(config, here, shape))[2]
+    return trained(config, here, steps=4, model=sharded(config, here, shape))[2]
 
 
 def _all_learned(world: World, runs: Mapping[str, Options], ranks_per_host: int) -> Losses:

@@ -223,10 +223,11 @@ def test_killed_and_resumed_it_is_bit_for_bit_the_uninterrupted_run(tmp_path: Pa
     whole, job = (Job.under(tmp_path / name, *options) for name in ("whole", "job"))
     wanted = whole.run()
     assert wanted.exit_code == 0, wanted.errors
-    killed = job.run_until(5, signal.SIGKILL, "--min_step_seconds=0.3")
+    # The checkpoint of step 6 began, so that of step 3 is complete; that of step 6 may be.
+    killed = job.run_until(7, signal.SIGKILL, "--min_step_seconds=0.3")
     resumed = job.run()
     assert resumed.exit_code == 0, resumed.errors
-    assert min(resumed.losses) == 4
+    assert min(resumed.losses) in (4, 7)
     assert (killed.losses | resumed.losses).items() <= wanted.losses.items()
     left = [(one.root / "model/model.safetensors").read_bytes() for one in (whole, job)]
     assert left[0] == left[1]
@@ -235,7 +236,9 @@ def test_killed_and_resumed_it_is_bit_for_bit_the_uninterrupted_run(tmp_path: Pa
     assert 0 <= told[0]["val_accuracy"] <= 1
     first = metrics_in(next(line for line in wanted.lines if line.startswith("metric ")))
     assert first is not None
-    assert float(first["img_s"]) * 17 == pytest.approx(float(first["tok_s"]), rel=0.01)
+    assert float(first["img_s"]) * 17 == pytest.approx(
+        float(first["tok_s"]), abs=17 * 0.005 + 0.05
+    )  # as rounded
 
 
 def test_another_augmentation_is_another_training(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from training.world import World
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_SECONDS = 120
+_SECONDS = 400
 """A world that is not done by then hangs."""
 _LOADED_ONCE = ["torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict", "torch._dynamo"]
 
