@@ -7,6 +7,8 @@ from training.choices import DebugLevel, DeviceName
 from training.errors import ConfigError
 
 CHANNEL = "channel:"
+FLIGHT_RECORDER = "flight-recorder-"
+"""How the names of dumps begin; the rank follows."""
 _CHANNEL_VARIABLE = "SM_CHANNEL_"
 _FLIGHT_RECORDER_ENTRIES = "2000"
 """The last collectives of each rank; a few hundred bytes each."""
@@ -22,7 +24,9 @@ def directory_of(source: str, env: Mapping[str, str], *, option: str) -> Path:
     if not source.startswith(CHANNEL):
         return Path(source)
     name = source.removeprefix(CHANNEL)
-    found = env.get(_CHANNEL_VARIABLE + name.upper())
+    # SageMaker's toolkit keeps a hyphen, launch.py writes an underscore: no variable of a shell has hyphens.
+    written = (name.upper(), name.upper().replace("-", "_"))
+    found = next((env[key] for one in written if (key := _CHANNEL_VARIABLE + one) in env), None)
     if found is None:
         there = sorted(
             key.removeprefix(_CHANNEL_VARIABLE).lower() for key in env if key.startswith(_CHANNEL_VARIABLE)
@@ -40,7 +44,7 @@ def output_data_dir(env: Mapping[str, str]) -> Path:
 
 def flight_recorder(env: Mapping[str, str]) -> str:
     """Where its dumps go, without the rank at the end."""
-    return f"{output_data_dir(env)}/flight-recorder-"
+    return f"{output_data_dir(env)}/{FLIGHT_RECORDER}"
 
 
 def device_variables(device: DeviceName, env: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PREFIX = "flight-recorder-"
+from training.environment import FLIGHT_RECORDER
+
 _SHOWN = 8
 
 
@@ -52,7 +53,7 @@ def read(directory: Path) -> dict[int, dict[str, Any]]:
     Raises:
         FlightError: There are none, or one cannot be read.
     """
-    files = {path: path.name.removeprefix(PREFIX) for path in directory.glob(f"{PREFIX}*")}
+    files = {path: path.name.removeprefix(FLIGHT_RECORDER) for path in directory.glob(f"{FLIGHT_RECORDER}*")}
     found = {}
     for path, rank in files.items():
         if not rank.isdigit():
@@ -63,8 +64,8 @@ def read(directory: Path) -> dict[int, dict[str, Any]]:
             raise FlightError(f"{path} cannot be read as a dump of a flight recorder: {error}") from error
     if not found:
         raise FlightError(
-            f"there is no {PREFIX}RANK in {directory}; a job writes them with debug=info or debug=detail, "
-            "when it hangs or a collective times out"
+            f"there is no {FLIGHT_RECORDER}RANK in {directory}; a job writes them with debug=info or "
+            "debug=detail, when it hangs or a collective times out"
         )
     return found
 

@@ -7,9 +7,11 @@ read in ``launch_watchdog.py``.
 import os
 from collections.abc import Mapping
 
+from training.launch_watchdog import IN_STEP
+
 VARIABLE = "LAUNCH_HEARTBEAT"
 """The file; the launcher sets it for each rank. Without it nothing is written."""
-IN_STEP, WAITS_FOR_DATA, BETWEEN_STEPS = "step", "data", "between"
+WAITS_FOR_DATA, BETWEEN_STEPS = "data", "between"
 """Only a step is judged by its time; between steps are start, evaluation, save and end."""
 
 

@@ -178,12 +178,9 @@ class Worker:
         self.name, self._tail = name, b""
         no, pipe = subprocess.DEVNULL, subprocess.PIPE
         self.child = subprocess.Popen(argv, env=env, cwd=source, stdin=no, stderr=pipe, process_group=0)
+        self.pid = self.child.pid
         self.reader = threading.Thread(target=self._pass_on, daemon=True)
         self.reader.start()
-
-    @property
-    def pid(self) -> int:
-        return self.child.pid
 
     def said(self) -> str:
         return self._tail.decode(errors="replace")
@@ -211,7 +208,7 @@ class Worker:
 
 def bury(workers: Sequence[Worker]) -> None:
     """Take note of those that have ended; PID 1 inherits orphans and buries them too."""
-    children = {one.child.pid: one.child for one in workers}
+    children = {one.pid: one.child for one in workers}
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] in children:
@@ -249,9 +246,13 @@ def watch(
 
 def send(workers: Sequence[Worker], number: signal.Signals) -> None:
     """SIGTERM is for the programs alone, SIGKILL for what they have started too."""
-    for one in workers:
-        if one.child.returncode is None:
-            (os.killpg if number is signal.SIGKILL else os.kill)(one.child.pid, number)
+    for one in running(workers):
+        (os.killpg if number is signal.SIGKILL else os.kill)(one.pid, number)
+
+
+def running(workers: Sequence[Worker]) -> list[Worker]:
+    """The number of one that has ended may by now be another process's."""
+    return [one for one in workers if one.child.returncode is None]
 
 
 def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
@@ -275,7 +276,7 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
         return watch(started(argv, envs, source), stop, seconds)
     with dog.Watchdog(envs) as watchdog:
         workers = started(argv, watchdog.envs, source)
-        stop.traces = partial(dog.hand_on, workers, signal.SIGUSR2)
+        stop.traces = lambda: dog.hand_on(running(workers), signal.SIGUSR2)
         return watch(workers, stop, seconds, partial(watchdog.why, workers))
 
 

@@ -89,7 +89,7 @@ class Hunt:
 
     @torch.no_grad()
     def _note(self, what: str, name: str, values: Tensor) -> None:
-        bad = ~torch.isfinite(values.detach())
+        bad = ~torch.isfinite(local_part(values.detach()))  # of a tensor group: the tokens that lie here
         rows = bad.flatten(1).any(dim=1) if bad.ndim > 1 else bad.any().reshape(1)
         self._seen.append(_Seen(what=what, module=name, part=self._part, bad=rows))
 

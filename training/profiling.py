@@ -23,6 +23,8 @@ class Wanted:
     steps: int = 1
     on_all_ranks: bool = False
     memory: bool = False
+    final: int | None = None
+    """The last step of the training, at which a trace ends too; None: it is not known."""
 
     @classmethod
     def by(cls, config: TrainConfig) -> "Wanted":
@@ -31,6 +33,7 @@ class Wanted:
             steps=config.profile_steps,
             on_all_ranks=config.profile_ranks is ProfileRanks.ALL,
             memory=config.profile_memory,
+            final=config.steps,
         )
 
 
@@ -58,12 +61,13 @@ class Profiler:
         self._asked = False
         if not self._takes_part:
             return
-        self._first, self._last = step, step + self._wanted.steps - 1
+        last = step + self._wanted.steps - 1
+        self._first, self._last = step, min(last, self._wanted.final or last)
         activities = [ProfilerActivity.CPU]
         if self._on_gpu:
             activities.append(ProfilerActivity.CUDA)
             if self._wanted.memory:
-                torch.cuda.memory._record_memory_history(max_entries=_MEMORY_ENTRIES)  # noqa: SLF001
+                torch.cuda.memory._record_memory_history(max_entries=_MEMORY_ENTRIES)  # noqa: SLF001  no public way
         self._profile = profile(activities=activities, record_shapes=True, profile_memory=self._wanted.memory)
         self._profile.start()
 
@@ -72,9 +76,8 @@ class Profiler:
         if self._profile is None or step < self._last:
             return None
         if self._world.accelerator.runs_ahead:
-            self._world.accelerator.synchronize(
-                self._world.device
-            )  # the trace is of this step's kernels, too
+            # The trace is of this step's kernels, too.
+            self._world.accelerator.synchronize(self._world.device)
         self._profile.stop()
         path = self._directory / f"trace-{self._name}.json"
         try:
@@ -85,6 +88,8 @@ class Profiler:
             return {"error": str(error)}
         finally:
             self._profile = None
+            if self._on_gpu and self._wanted.memory:
+                torch.cuda.memory._record_memory_history(enabled=None)  # noqa: SLF001  no longer
 
     def _memory(self) -> dict[str, str]:
         if not self._wanted.memory:
@@ -93,7 +98,6 @@ class Profiler:
             return {"memory": "allocations are in the trace; only CUDA's allocator makes snapshots"}
         path = self._directory / f"memory-{self._name}.pickle"
         torch.cuda.memory._dump_snapshot(str(path))  # type: ignore[no-untyped-call]  # noqa: SLF001  no public way
-        torch.cuda.memory._record_memory_history(enabled=None)  # noqa: SLF001  no longer
         return {"memory": str(path)}
 
     @property

@@ -148,7 +148,8 @@ def shape_of(config: Mapping[str, object], preprocessor: Mapping[str, object]) -
     fields = Fields(config)
     fields.get("model_type")
     classes = fields.get("architectures", [CLASSIFIES])
-    if not isinstance(classes, list) or not set(classes) <= {CLASSIFIES, MASKED, "ViTModel"}:
+    known = [CLASSIFIES, MASKED, "ViTModel"]
+    if not isinstance(classes, list) or any(one not in known for one in classes):
         fields.wrong("architectures", f"must be {told([CLASSIFIES])}, not {told(classes)}")
     shape = VisionShape(
         layers=fields.whole("num_hidden_layers", 12, at_most=_MOST_LAYERS),

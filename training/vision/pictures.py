@@ -97,7 +97,7 @@ def decoded(content: bytes, view: View, *, told: str) -> Tensor:
             scale = min(box.height, box.width) / view.side
             picture.draft("RGB", (math.ceil(width / scale), math.ceil(height / scale)))
             whole = picture.convert("RGB")
-    except (OSError, ValueError, pictures.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, pictures.DecompressionBombError) as error:  # SyntaxError: PNG
         raise DataError(
             place=told,
             problem=f"it cannot be decoded: {error}",

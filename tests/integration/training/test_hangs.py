@@ -1,12 +1,14 @@
-"""Ranks that hang, under the launcher: the stacks are in the log, and the control plane knows what it was."""
+"""Ranks that hang, and ranks that are asked by signals, under the launcher: stacks and traces are there."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 from trainmaster.core.diagnosis.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.jobs.failures import FailureClass
 
-from tests.integration.training.launches import Host
+from tests.integration.training.launches import Host, ended, lines_until
 from training import flight
 
 # The program itself; its second rank stops inside of a step, so the first one waits in a collective.
@@ -67,3 +69,31 @@ def test_a_rank_that_never_reaches_a_collective_ends_the_attempt_with_the_stacks
     calls = flight.groups_of(flight.read(tmp_path / "output/data"))
     told = list(flight.verdicts(calls, [0, 1]))
     assert any("rank 1 is missing in collective" in line for line in told), told
+
+
+@pytest.mark.thorough
+def test_a_running_job_answers_signals_with_traces_of_all_ranks_and_stacks_of_one(tmp_path: Path) -> None:
+    host = Host.with_program(tmp_path, NPROC_PER_NODE="2", TORCH_CPP_LOG_LEVEL="ERROR")
+    paced = {
+        "steps": "40",
+        "min_step_seconds": "0.05",
+        "profile_ranks": "all",
+        "hang_seconds": "0",
+        "debug": "off",
+    }
+    host.tell("hyperparameters", OPTIONS | paced)
+    launcher = host.start()
+    lines_until(launcher, "step=3 ")  # by now both ranks listen
+    (_, second) = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+    launcher.send_signal(signal.SIGUSR2)
+    told = lines_until(launcher, '"kind":"profile"')[-1]
+    os.kill(int(second), signal.SIGUSR1)
+    done = ended(launcher)
+    assert done.code == 0, done.errors
+    assert '"path":"' in told
+    # Each rank traces its own next step, so the steps may differ by one.
+    traces = {path.name for path in (tmp_path / "output/data").iterdir()}
+    assert {name[len("trace-step-00000000") :] for name in traces} == {".json", "-rank-1.json"}, traces
+    assert "Current thread" in done.errors or "Thread 0x" in done.errors
+    assert any("loop.py" in line and "in run" in line for line in done.errors.splitlines()), done.errors
+    assert host.status["state"] == "completed"

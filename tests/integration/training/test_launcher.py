@@ -41,6 +41,13 @@ def test_all_ranks_done_is_completed(tmp_path: Path) -> None:
     assert host.status["state"] == "completed"
 
 
+def test_a_request_for_traces_ends_neither_the_launcher_nor_a_rank_that_has_no_answer(tmp_path: Path) -> None:
+    done = Host.with_script(
+        tmp_path, "import time; print('ready', flush=True); time.sleep(0.3)", **TWO
+    ).stop_at("ready", times=2, number=signal.SIGUSR2)
+    assert done.code == 0, done.errors
+
+
 def test_the_first_rank_that_fails_ends_the_others_and_its_exception_is_the_reason(tmp_path: Path) -> None:
     raises = (
         "try:\n    [][0]\nexcept IndexError as error:\n    raise RuntimeError('no data\\nmore') from error"

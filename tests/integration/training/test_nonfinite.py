@@ -12,6 +12,7 @@ from training.errors import FoundNotFiniteError
 from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
+from training.meshes import with_shares
 from training.nonfinite import Hunt
 from training.optim import make_optimizer
 from training.preempt import StopRequest
@@ -29,13 +30,14 @@ OPTIONS = {
 
 def _trainer(world: World, options: dict[str, str]) -> Trainer:
     config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in options.items()], {})
+    world = with_shares(world, config)
     model = make_model(config, world)
     batches = Batches(
         corpus=SyntheticLanguage(vocabulary=256, seed=1),
         sequence_length=16,
         size=8,
-        rank=world.rank,
-        ranks=world.size,
+        rank=world.data_rank,
+        ranks=world.data_ranks,
         seed=1,
     )
     trace = Trace(at=0, world=world, env={})
@@ -85,12 +87,17 @@ def _found(world: World) -> dict[str, str]:
             trainer.run(range(1, 4))
         except FoundNotFiniteError as error:
             found[where] = str(error)
-    trainer = _trainer(world, OPTIONS | {"activation_checkpointing": "full"})
-    _spoil("weight", trainer, world)
-    try:
-        trainer.run(range(1, 4))
-    except FoundNotFiniteError as error:
-        found["checkpointed"] = str(error)
+    for name, options in (
+        ("checkpointed", {"activation_checkpointing": "full"}),
+        ("divided", {"strategy": "tp"}),
+    ):
+        trainer = _trainer(world, OPTIONS | options)
+        _spoil("weight", trainer, world)
+        try:
+            trainer.run(range(1, 4))
+        except FoundNotFiniteError as error:
+            found[name] = str(error)
+    _trainer(world, OPTIONS | {"strategy": "tp"}).run(range(1, 3))
     return found
 
 
@@ -98,7 +105,7 @@ def _found(world: World) -> dict[str, str]:
 def test_the_first_bad_value_is_found_with_its_module_rank_and_sample() -> None:
     first, second = in_world(2, _found)
     assert first == second, "every rank says the same"
-    assert set(first) == {"output", "gradient", "weight", "checkpointed"}
+    assert set(first) == {"output", "gradient", "weight", "checkpointed", "divided"}
     begins = "step 2: the first value that is not finite is the "
     # Of steps of 8 samples rank 1 has the last 4, and its second part the last 2: 20 to 23, 22 and 23.
     assert first["output"].startswith(begins + "output of blocks.2.attention.output, in samples 23 (rank 1)")
@@ -109,3 +116,5 @@ def test_the_first_bad_value_is_found_with_its_module_rank_and_sample() -> None:
     )
     assert first["weight"].startswith(f"{begins}; not finite before: weight (rank 0)")
     assert first["checkpointed"] == first["weight"]
+    # Ranks that divide matrices have the same samples: all eight of the step, four in its first part.
+    assert first["divided"].startswith(f"{begins}, 10, 11; not finite before: weight (rank 0)")

@@ -65,6 +65,12 @@ def test_a_trace_has_as_many_steps_as_wanted_and_each_rank_a_file_of_its_own(tmp
     assert _products(path) == 3
 
 
+def test_a_trace_ends_with_the_training(tmp_path: Path) -> None:
+    wanted = Wanted(at=3, steps=5, final=4)
+    (path,) = _profiled(range(1, 5), wanted, world=_FIRST, folder=tmp_path)
+    assert (Path(path).name, _products(path)) == ("trace-step-00000003-to-00000004.json", 2)
+
+
 def test_a_signal_asks_for_the_next_whole_step_and_may_come_again(tmp_path: Path) -> None:
     (path,) = _profiled(range(1, 5), Wanted(), world=_FIRST, folder=tmp_path, asked_at=2)
     assert (Path(path).name, _products(path)) == ("trace-step-00000003.json", 1)

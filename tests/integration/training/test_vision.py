@@ -129,6 +129,7 @@ def _saved(place: Path, **said: Any) -> Path:
         ({"num_attention_heads": 5}, "hidden_size 32 does not divide by num_attention_heads 5"),
         ({"patch_size": [8, 8]}, "patch_size must be a whole number"),
         ({"layerscale_value": 1e-5}, "layerscale_value 1e-05: not known here"),
+        ({"architectures": [["ViTModel"]]}, 'architectures must be ["ViTForImageClassification"], not'),
         ({"architectures": ["ViTMSNModel"]}, 'architectures must be ["ViTForImageClassification"], not'),
     ],
 )

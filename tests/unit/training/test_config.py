@@ -162,6 +162,11 @@ def test_a_channel_is_where_the_environment_says() -> None:
     assert directory_of("channel:weights", env, option="init_from") == Path("/opt/ml/input/data/weights")
 
 
+@pytest.mark.parametrize("variable", ["SM_CHANNEL_FIRST-WEIGHTS", "SM_CHANNEL_FIRST_WEIGHTS"])
+def test_a_channel_with_a_hyphen_is_found_as_the_toolkit_and_as_the_launcher_name_it(variable: str) -> None:
+    assert directory_of("channel:first-weights", {variable: "/data"}, option="init_from") == Path("/data")
+
+
 def test_anything_else_is_a_directory() -> None:
     assert directory_of("/data/weights", {}, option="init_from") == Path("/data/weights")
 

@@ -9,7 +9,8 @@ import pytest
 from trainmaster.core.diagnosis import FailureEvidence, diagnose
 
 from tests.markdown import text_of
-from training.flight import PREFIX, main
+from training.environment import FLIGHT_RECORDER
+from training.flight import main
 
 
 def entry(number: int, name: str = "nccl:all_reduce", size: int = 4, group: str = "0") -> dict[str, Any]:
@@ -27,7 +28,7 @@ def entry(number: int, name: str = "nccl:all_reduce", size: int = 4, group: str 
 
 def dumped(folder: Path, *ranks: list[dict[str, Any]]) -> Path:
     for rank, entries in enumerate(ranks):
-        (folder / f"{PREFIX}{rank}").write_bytes(pickle.dumps({"entries": entries}))
+        (folder / f"{FLIGHT_RECORDER}{rank}").write_bytes(pickle.dumps({"entries": entries}))
     return folder
 
 
@@ -62,7 +63,7 @@ def test_a_rank_without_a_dump_or_without_a_call_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dumped(tmp_path, [entry(3)], [], [entry(3)], [entry(3)])
-    (tmp_path / f"{PREFIX}2").unlink()
+    (tmp_path / f"{FLIGHT_RECORDER}2").unlink()
     assert said(tmp_path, capsys) == [
         "dumps of 3 ranks; rank 2 is without one",
         "group 0 (default_pg): rank 1 is without any collective",
@@ -81,7 +82,7 @@ def test_a_dump_that_would_run_something_is_refused(
         def __reduce__(self) -> tuple[Any, ...]:
             return os.system, ("true",)
 
-    (tmp_path / f"{PREFIX}0").write_bytes(pickle.dumps(Runs()))
+    (tmp_path / f"{FLIGHT_RECORDER}0").write_bytes(pickle.dumps(Runs()))
     assert main([str(tmp_path)]) == 1
     assert "is no part of a flight recorder's dump" in capsys.readouterr().err
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor
 
 from tests.unit.training.vision.pictures import CLASSES, folders
@@ -158,6 +159,18 @@ def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
     place = folders(tmp_path)
     (place / "cat/0.jpg").write_bytes(b"not a picture")
     with pytest.raises(DataError, match=r"cat/0\.jpg: it cannot be decoded"):
+        _opened(place).image(0, _VIEW)
+
+
+def test_a_picture_with_a_broken_part_is_named(tmp_path: Path) -> None:
+    place = folders(tmp_path)
+    picture = Image.effect_noise((300, 300), 80)  # its data is longer than a block that Pillow reads at once
+    picture.save(place / "cat/0.png")
+    whole = (place / "cat/0.png").read_bytes()
+    second = whole.index(b"IDAT", whole.index(b"IDAT") + 4)
+    (place / "cat/0.jpg").write_bytes(whole[:second] + b"\0\0\0\0" + whole[second + 4 :])
+    (place / "cat/0.png").unlink()
+    with pytest.raises(DataError, match=r"cat/0\.jpg: it cannot be decoded: broken PNG"):
         _opened(place).image(0, _VIEW)
 
 
