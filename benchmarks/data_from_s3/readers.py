@@ -130,11 +130,10 @@ class RangeReader(Reader):
 
 
 def _read(reader: BlockReader, ranges: Sequence[Range], *, ahead: int) -> Iterator[bytes]:
+    reader.expect(ranges[:ahead])
     for first in range(0, len(ranges), ahead):
-        some = ranges[first : first + ahead]
-        reader.expect(ranges[first : first + 2 * ahead])
-        for one in some:
-            yield reader.read(one)
+        reader.expect(ranges[first + ahead : first + 2 * ahead])
+        yield from map(reader.read, ranges[first : first + ahead])
 
 
 class _Boto(_Streams):

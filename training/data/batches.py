@@ -13,8 +13,10 @@ all over the corpus. A corpus of fewer chunks than a window is simply permuted.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import lru_cache
+from typing import TypeAlias, TypeVar
 
+import torch
 from torch import Tensor
 
 from training.data.corpus import Corpus
@@ -28,8 +30,15 @@ IGNORED = -100
 CHUNK_TOKENS = 2**19
 """1 MiB of uint16: about one block of a shard."""
 WINDOW_CHUNKS = 64
+_TABLED = range(2**8, 2**17 + 1)
+"""Sequences of windows whose permutation is computed at once: those of 256 tokens and longer. One at a time
+takes ten times as long, and a rank needs a good part of it."""
+_AT_ONCE = 2**14
+"""Few enough for torch to stay in this thread."""
 _ROUNDS = 6
 _WORD = 2**64 - 1
+_Number = TypeVar("_Number", int, Tensor)
+"""One, or many at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +73,15 @@ class Batches:
     def numbers(self, step: int) -> list[int]:
         """Of the sequences that a step has on this rank."""
         share = self.size // self.ranks
-        return [self._number(step, self.rank * share + row) for row in range(share)]
-
-    def _number(self, step: int, row: int) -> int:
+        rows = range(self.rank * share, (self.rank + 1) * share)
         if self.corpus.sequences is None:
-            return step * self.size + row
+            return [step * self.size + row for row in rows]
         order = Order(
             sequences=self.corpus.sequences,
             chunk=max(1, CHUNK_TOKENS // self.sequence_length),
             seed=self.seed,
         )
-        return order.number((step - 1) * self.size + row)
+        return [order.number((step - 1) * self.size + row) for row in rows]
 
 
 def batch_of(corpus: Corpus, numbers: Sequence[int], length: int, *, by_document: bool) -> Batch:
@@ -118,11 +125,36 @@ class Order:
         chunks = -(-self.sequences // size)
         window, within = divmod(index, WINDOW_CHUNKS * size)
         first = window * WINDOW_CHUNKS
-        width = min(WINDOW_CHUNKS, chunks - first)
-        mixed = permuted(within, width * size, key=seed_of(self.seed, "window", epoch, window))
-        slot, offset = divmod(mixed, size)
-        chunk = permuted(first + slot, chunks, key=seed_of(self.seed, "chunks", epoch))
-        return chunk * size + offset
+        width = min(WINDOW_CHUNKS, chunks - first) * size
+        slot, offset = divmod(_mixed(within, width, key=_key(self.seed, "window", epoch, window)), size)
+        return _chunk(first + slot, chunks, _key(self.seed, "chunks", epoch)) * size + offset
+
+
+_key = lru_cache(maxsize=64)(seed_of)
+
+
+@lru_cache(maxsize=4 * WINDOW_CHUNKS)
+def _chunk(index: int, chunks: int, key: int) -> int:
+    """Each is asked for by all of its sequences."""
+    return permuted(index, chunks, key=key)
+
+
+def _mixed(index: int, size: int, *, key: int) -> int:
+    """`permuted`, of which many are needed."""
+    if size not in _TABLED:
+        return permuted(index, size, key=key)
+    table = _table(_half(size), key)
+    index = table[index]
+    while index >= size:
+        index = table[index]
+    return index
+
+
+@lru_cache(maxsize=4)
+def _table(half: int, key: int) -> list[int]:
+    domain = 1 << 2 * half
+    pieces = (torch.arange(at, min(at + _AT_ONCE, domain)) for at in range(0, domain, _AT_ONCE))
+    return [one for piece in pieces for one in _network(piece, half, key).tolist()]
 
 
 def permuted(index: int, size: int, *, key: int) -> int:
@@ -131,24 +163,44 @@ def permuted(index: int, size: int, *, key: int) -> int:
     A Feistel network permutes the next power of four; walking its cycle until the value is inside gives
     a permutation of the range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
     """
-    half = ((size - 1).bit_length() + 1) // 2
+    half = _half(size)
     index = _network(index, half, key)
     while index >= size:
         index = _network(index, half, key)
     return index
 
 
-def _network(value: int, half: int, key: int) -> int:
+def _half(size: int) -> int:
+    """Bits of each half of the network."""
+    return ((size - 1).bit_length() + 1) // 2
+
+
+def _network(value: _Number, half: int, key: int) -> _Number:
     mask = (1 << half) - 1
     left, right = value >> half, value & mask
-    for turn in range(_ROUNDS):
-        left, right = right, left ^ (_hashed(right + key + (turn << 48)) & mask)
+    for turn in _turns(key):
+        left, right = right, left ^ (_hashed(right + turn) & mask)
     return left << half | right
 
 
-def _hashed(value: int) -> int:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
-    value = value * 0x9E3779B97F4A7C15 & _WORD
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _WORD
-    value = (value ^ value >> 27) * 0x94D049BB133111EB & _WORD
-    return value ^ value >> 31
+@lru_cache(maxsize=64)
+def _turns(key: int) -> tuple[int, ...]:
+    return tuple(_signed(key + (turn << 48)) for turn in range(_ROUNDS))
+
+
+def _signed(word: int) -> int:
+    """The same 64 bits as tensors have them."""
+    return (word + 2**63 & _WORD) - 2**63
+
+
+_FACTORS = _signed(0x9E3779B97F4A7C15), _signed(0xBF58476D1CE4E5B9), _signed(0x94D049BB133111EB)
+
+
+def _hashed(value: _Number) -> _Number:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014). Tensors wrap at 64 bits by themselves."""
+    word = _WORD if isinstance(value, int) else -1
+    first, second, third = _FACTORS
+    value = value * first & word
+    value = (value ^ value >> 30 & 2**34 - 1) * second & word
+    value = (value ^ value >> 27 & 2**37 - 1) * third & word
+    return value ^ value >> 31 & 2**33 - 1

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TypeAlias
 from weakref import finalize
 
@@ -19,7 +19,8 @@ of 1 MiB for uint16 and 192 for uint32."""
 _THREADS = 8
 BlockKey: TypeAlias = tuple[int, int]
 """Number of the file, number of the block in it."""
-_Orders: TypeAlias = "SimpleQueue[tuple[BlockKey, Future[bytes]] | None]"
+_Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
+_Orders: TypeAlias = "SimpleQueue[_Order | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,22 @@ class BlockReader:
 
     def read(self, one: Range) -> bytes:
         """Raises DataError when a block cannot be read or is not what was written."""
+        number, start = divmod(one.offset, self._block_bytes)
+        if start + one.size <= self._block_bytes:
+            return self._part((one.file, number), start, start + one.size)
         parts = []
         for key in self._keys(one):
-            start = key[1] * self._block_bytes
-            block = self._block(key).result()
-            parts.append(block[max(0, one.offset - start) : one.offset + one.size - start])
+            start = one.offset - key[1] * self._block_bytes
+            parts.append(self._part(key, max(0, start), start + one.size))
         return b"".join(parts)
+
+    def _part(self, key: BlockKey, start: int, end: int) -> bytes:
+        block = self._block(key).result()
+        if start == 0 and end >= len(block):
+            # Handed over, not kept: who reads whole blocks goes on, and new memory costs more than the GET.
+            del self._blocks[key]
+            return block
+        return block[start:end]
 
     def _keys(self, one: Range) -> Iterator[BlockKey]:
         first = one.offset // self._block_bytes
@@ -101,7 +112,7 @@ class _Fetch:
 
 
 class Fetchers:
-    """A few threads that fetch blocks. They start with the first order and end when this object is gone.
+    """A few threads that fetch blocks. They start when all others are busy and end when this object is gone.
 
     Daemons: a read that hangs must not keep a stopped attempt from ending.
     """
@@ -109,26 +120,26 @@ class Fetchers:
     def __init__(self, fetch: Callable[[BlockKey], bytes], *, threads: int) -> None:
         self._fetch, self._threads = fetch, threads
         self._orders: _Orders = SimpleQueue()
-        self._started = False
+        self._idle = threading.Semaphore(0)
+        self._started = 0
 
     def order(self, key: BlockKey) -> "Future[bytes]":
-        if not self._started:
-            self._start()
         future: Future[bytes] = Future()
         self._orders.put((key, future))
+        if not self._idle.acquire(blocking=False) and self._started < self._threads:
+            self._start()
         return future
 
     def _start(self) -> None:
-        self._started = True
-        for _ in range(self._threads):
-            threading.Thread(
-                target=_work, args=(self._orders, self._fetch), name="fetch", daemon=True
-            ).start()
-        finalize(self, _dismiss, self._orders, self._threads)
+        self._started += 1
+        threading.Thread(
+            target=_work, args=(self._orders, self._idle, self._fetch), name="fetch", daemon=True
+        ).start()
+        finalize(self, self._orders.put, None)
 
 
-def _work(orders: _Orders, fetch: Callable[[BlockKey], bytes]) -> None:
-    while (order := orders.get()) is not None:
+def _work(orders: _Orders, idle: threading.Semaphore, fetch: Callable[[BlockKey], bytes]) -> None:
+    while (order := _next(orders, idle)) is not None:
         key, future = order
         try:
             future.set_result(fetch(key))
@@ -136,6 +147,9 @@ def _work(orders: _Orders, fetch: Callable[[BlockKey], bytes]) -> None:
             future.set_exception(error)
 
 
-def _dismiss(orders: _Orders, threads: int) -> None:
-    for _ in range(threads):
-        orders.put(None)
+def _next(orders: _Orders, idle: threading.Semaphore) -> "_Order | None":
+    try:
+        return orders.get_nowait()
+    except Empty:
+        idle.release()
+        return orders.get()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.batches import WINDOW_CHUNKS, Order, permuted
+from training.data.batches import _TABLED, WINDOW_CHUNKS, Order, _mixed, permuted
 
 KEYS = st.integers(0, 2**63 - 1)
 
@@ -10,6 +10,15 @@ KEYS = st.integers(0, 2**63 - 1)
 @given(size=st.integers(1, 400), key=KEYS)
 def test_a_permutation_takes_each_number_to_a_place_of_its_own(size: int, key: int) -> None:
     assert sorted(permuted(index, size, key=key) for index in range(size)) == list(range(size))
+
+
+@pytest.mark.parametrize("size", [_TABLED.start - 1, _TABLED.start, 1040, 2**15 + 1])
+@pytest.mark.parametrize("key", [0, 1, 0xC0FFEE, 2**63 - 1])
+def test_a_permutation_that_is_computed_at_once_is_the_same(size: int, key: int) -> None:
+    indexes = [*range(0, size, size // 100), size - 1]
+    assert [_mixed(index, size, key=key) for index in indexes] == [
+        permuted(index, size, key=key) for index in indexes
+    ]
 
 
 @given(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.training.data.corpora import spoil, written
-from training.data.blocks import BlockReader, Range
+from training.data.blocks import BlockReader, Fetchers, Range
 from training.data.index import ShardIndex, TokenDtype
 from training.data.places import DirectoryPlace
 from training.data.shards import TokenShards
@@ -139,25 +139,53 @@ def test_a_block_is_fetched_once_while_it_is_kept(tmp_path: Path) -> None:
 
 def test_memory_is_bounded_and_what_was_dropped_is_fetched_again(tmp_path: Path) -> None:
     reader, place = _reader(tmp_path, cache_bytes=2 * 64)
-    ranges = [Range(file=0, offset=64 * block, size=64) for block in range(6)]
+    ranges = [Range(file=0, offset=64 * block, size=63) for block in range(6)]
     for _ in range(2):
         reader.expect(ranges)
-        assert [len(reader.read(one)) for one in ranges] == [64] * 6
+        assert [len(reader.read(one)) for one in ranges] == [63] * 6
     assert len(reader._blocks) == 2
     assert max(place.reads.values()) >= 2
 
 
-def test_the_threads_end_with_their_reader(tmp_path: Path) -> None:
+def test_a_block_that_was_read_whole_is_not_kept(tmp_path: Path) -> None:
+    reader, place = _reader(tmp_path, cache_bytes=7 * 64)
+    content = (tmp_path / "shard-00000.bin").read_bytes()
+    reader.expect([Range(file=0, offset=0, size=400)])
+    assert reader.read(Range(file=0, offset=10, size=200)) == content[10:210]
+    assert set(reader._blocks) == {(0, block) for block in (0, 3, 4, 5, 6)}
+    assert reader.read(Range(file=0, offset=384, size=16)) == content[384:]  # the last one is short
+    assert reader.read(Range(file=0, offset=192, size=64)) == content[192:256]
+    assert set(reader._blocks) == {(0, 0), (0, 4), (0, 5)}
+    assert set(place.reads.values()) == {1}
+    assert reader.read(Range(file=0, offset=70, size=4)) == content[70:74]
+    assert place.reads["shard-00000.bin", 64] == 2
+
+
+def test_threads_start_when_they_are_needed_and_end_with_their_reader(tmp_path: Path) -> None:
     before = set(threading.enumerate())
-    reader, _ = _reader(tmp_path, cache_bytes=64)
-    reader.read(Range(file=0, offset=0, size=4))
-    started = set(threading.enumerate()) - before
-    assert len(started) == 8
-    del reader
+    free = threading.Event()
+    fetchers = Fetchers(lambda _: b"x" * free.wait(30), threads=8)
+    for ordered, wanted in [(1, 1), (3, 4), (16, 8)]:
+        futures = [fetchers.order((0, block)) for block in range(ordered)]
+        started = set(threading.enumerate()) - before
+        assert len(started) == wanted
+    free.set()
+    assert [one.result(30) for one in futures] == [b"x"] * 16
+    del fetchers
     gc.collect()
     for thread in started:
         thread.join(30)
         assert not thread.is_alive()
+
+
+def test_a_thread_that_is_free_is_used_again(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    fetchers = Fetchers(lambda _: b"x", threads=8)
+    fetchers.order((0, 0)).result(30)
+    while not fetchers._idle._value:
+        pass  # it has the result before it says that it is free
+    fetchers.order((0, 1)).result(30)
+    assert len(set(threading.enumerate()) - before) == 1
 
 
 def test_a_range_may_be_longer_than_the_cache(tmp_path: Path) -> None:
