@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType
@@ -12,6 +11,7 @@ from trainmaster.core.memory.training_runs import Run, Strategy
 from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
 
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.manifests.network import efa_interfaces
 
 Request = Mapping[str, Any]
 """A CreateTrainingJob request; nobody has checked it yet."""
@@ -23,37 +23,6 @@ MOST_PROPOSED = 6
 """Each is tried on the API, which may think for seconds."""
 
 _CAPACITY_KEYS = {CapacityType.ON_DEMAND: "capacity", CapacityType.SPOT: "spot_capacity"}
-
-_FROM_8XLARGE = dict.fromkeys(("8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"), 1)
-
-_EFA: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        "ml.g4dn": {"8xlarge": 1, "12xlarge": 1, "16xlarge": 1},
-        "ml.g5": _FROM_8XLARGE,
-        "ml.g6": _FROM_8XLARGE,
-        "ml.gr6": {"8xlarge": 1},
-        "ml.g6e": _FROM_8XLARGE | {"24xlarge": 2, "48xlarge": 4},
-        "ml.g7": _FROM_8XLARGE | {"48xlarge": 2},
-        "ml.g7e": _FROM_8XLARGE | {"24xlarge": 2, "48xlarge": 4},
-        "ml.p3dn": {"24xlarge": 1},
-        "ml.p4d": {"24xlarge": 4},
-        "ml.p4de": {"24xlarge": 4},
-        "ml.p5": {"4xlarge": 1, "48xlarge": 32},
-        "ml.p5e": {"48xlarge": 32},
-        "ml.p5en": {"48xlarge": 16},
-        "ml.p6-b200": {"48xlarge": 8},
-        "ml.p6-b300": {"48xlarge": 16},
-        "ml.trn1": {"32xlarge": 8},
-        "ml.trn1n": {"32xlarge": 16},
-        "ml.trn2": {"48xlarge": 16},
-        "ml.inf1": {"24xlarge": 1},
-        "ml.inf2": {},
-    }
-)
-"""EFA interfaces by family and size. A size that is left out has none, a family that is left out is unknown.
-
-Source: Amazon EC2 API, DescribeInstanceTypes, NetworkInfo.EfaInfo, of the type without ``ml.``.
-"""
 
 _HYBRID = frozenset({Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD})
 
@@ -175,13 +144,6 @@ def _as_many(like: Alternative, instance_type: str) -> int | None:
         return None
     count, rest = divmod(own.count * like.count, other.count)
     return count if count and not rest else None
-
-
-def efa_interfaces(instance_type: str) -> int | None:
-    """Of one instance; None: not known."""
-    family, _, size = instance_type.rpartition(".")
-    sizes = _EFA.get(family)
-    return None if sizes is None else sizes.get(size, 0)
 
 
 def network_note(shape: Alternative, run: Run | None) -> str:

@@ -17,7 +17,7 @@ from trainmaster_client.manifests.job_request import (
     stop_seconds,
     tag_labels,
 )
-from trainmaster_client.manifests.network import EFA_INTERFACES, EFA_RESOURCE
+from trainmaster_client.manifests.network import EFA_RESOURCE, efa_interfaces
 from trainmaster_client.manifests.notes import notes
 from trainmaster_client.manifests.volumes import START, Storage, config_map_name, sagemaker_files, storage
 
@@ -225,7 +225,7 @@ def _variables(body: Request) -> list[dict[str, str]]:
 def _limits(body: Request) -> dict[str, int]:
     """EFA only between hosts: a device that one pod holds is another's no more."""
     resources = body["ResourceConfig"]
-    efa = EFA_INTERFACES.get(resources["InstanceType"], 0) if host_count(body) > 1 else 0
+    efa = efa_interfaces(resources["InstanceType"]) if host_count(body) > 1 else None
     return _accelerated(body) | ({EFA_RESOURCE: efa} if efa else {})
 
 

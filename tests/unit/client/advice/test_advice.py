@@ -1,15 +1,11 @@
 """Shapes of the same work, and which is best: pure decisions of ``trainmaster advise``."""
 
-import gzip
-import json
 from dataclasses import replace
-from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
-from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.training_runs import run_of
 from trainmaster_client.advice.assessments import Assessment, MemoryFit, memory_fit, with_run_times
 from trainmaster_client.advice.ranking import By, ranked, recommend
@@ -17,7 +13,6 @@ from trainmaster_client.advice.shapes import (
     Candidate,
     Source,
     asked_for,
-    efa_interfaces,
     network_note,
     proposals,
     read_shapes,
@@ -122,17 +117,6 @@ def test_tags_that_are_no_list_are_for_the_api_to_refuse() -> None:
 
 
 # ---- network and memory
-
-
-def test_the_table_of_efa_agrees_with_what_ec2_says() -> None:
-    packed = files("moto.ec2").joinpath("resources/instance_types.json.gz").read_bytes()
-    ec2 = json.loads(gzip.decompress(packed))
-    described = {name: ec2[name.removeprefix("ml.")] for name in BY_TYPE if name.removeprefix("ml.") in ec2}
-    assert len(described) > 60
-    for name, one in described.items():
-        said = one["NetworkInfo"].get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)
-        assert (name, efa_interfaces(name)) == (name, said)
-    assert efa_interfaces("ml.p3.16xlarge") is None
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.manifests import Channels, Kind
-from trainmaster_client.manifests.network import EFA_INTERFACES
 
 from tests.manifests import IMAGE, START_PROGRAM, large_job, made
 
@@ -273,7 +271,3 @@ def test_source_code_in_s3_is_started_by_our_launcher() -> None:
 def test_a_longer_stop_has_a_longer_grace() -> None:
     body = large_job(Environment={"LAUNCH_STOP_SECONDS": "300"})
     assert pod(made(body, kind=Kind.PYTORCHJOB, claim="fsx").job)["terminationGracePeriodSeconds"] == 310
-
-
-def test_every_type_with_efa_is_a_type_that_is_known() -> None:
-    assert set(EFA_INTERFACES) <= set(BY_TYPE)
