@@ -26,6 +26,13 @@ from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 
 T = TypeVar("T")
 
+RUNS_OF, RUNS_IN = "b#", "n#"
+"""How attributes of run times begin: jobs by buckets of limit and length; completed by month, priority."""
+LEARNED, NEWEST = "w#", "newest"
+"""Attributes of learned lengths: how weights by bucket begin; when the last one was added."""
+SPENT_ON = "by#"
+"""How attributes of a job's usage begin: cents by cause."""
+
 _STORED: dict[type, "_StoredClass"] = {}
 _ENCODERS: dict[type, Callable[[Any], Any]] = {}
 
@@ -211,11 +218,11 @@ def named(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def run_times_of(item: Mapping[str, Any]) -> RunTimes:
     counts: dict[int, dict[int, int]] = defaultdict(dict)
-    for name, count in named(item, "b#"):
+    for name, count in named(item, RUNS_OF):
         limit, _, length = name.partition("#")
         counts[int(limit)][int(length)] = count
     by_month: dict[str, dict[int, int]] = defaultdict(dict)
-    for name, count in named(item, "n#"):
+    for name, count in named(item, RUNS_IN):
         month, _, priority = name.partition("#")
         by_month[month][int(priority)] = count
     return RunTimes(
@@ -229,8 +236,8 @@ def run_times_of(item: Mapping[str, Any]) -> RunTimes:
 
 def learned_year(item: Mapping[str, Any]) -> LearnedRow:
     """Of one kind of jobs and one year."""
-    weights = {int(number): weight for number, weight in named(item, "w#")}
-    return LearnedRow(newest=_instant(item["newest"]), weights={int(item["sk"].split("#")[1]): weights})
+    weights = {int(number): weight for number, weight in named(item, LEARNED)}
+    return LearnedRow(newest=_instant(item[NEWEST]), weights={int(item["sk"].split("#")[1]): weights})
 
 
 def account_of(item: Mapping[str, Any]) -> MonthAccount:
@@ -239,7 +246,7 @@ def account_of(item: Mapping[str, Any]) -> MonthAccount:
 
 
 def usage_line(item: Mapping[str, Any]) -> UsageLine:
-    by = {Cause(name): cents for name, cents in named(item, "by#")}
+    by = {Cause(name): cents for name, cents in named(item, SPENT_ON)}
     return UsageLine(
         job=item["sk"].removeprefix("j#"),
         instance_seconds=item.get("instance_seconds", 0),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import encode, iso
+from trainmaster.adapters.dynamodb.codec import LEARNED, NEWEST, RUNS_IN, RUNS_OF, SPENT_ON, encode, iso
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
@@ -168,20 +168,20 @@ def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
 def _run(times: Update, run: Run) -> None:
     """``RunTimes.after``, as increments."""
     seconds = int(run.trained.total_seconds())
-    times.add[layout.runs_of(bucket(run.limit), bucket(run.trained))] += 1
-    times.add[layout.runs_in(month_of(run.ended_at), run.priority)] += 1
+    times.add[f"{RUNS_OF}{bucket(run.limit)}#{bucket(run.trained)}"] += 1
+    times.add[f"{RUNS_IN}{month_of(run.ended_at)}#{run.priority}"] += 1
     month = start_of_month(run.ended_at) - timedelta(days=1)
     for _ in range(MONTHS_CLEARED):
         month = start_of_month(month) - timedelta(days=1)
-        times.remove.append(layout.runs_in(month_of(month), run.priority))
+        times.remove.append(f"{RUNS_IN}{month_of(month)}#{run.priority}")
     times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
     times.put |= {"t1": seconds, "ttl": int((run.ended_at + RUN_TIMES_KEPT).timestamp())}
 
 
 def _learns(row: Update, run: Run) -> None:
     """``LearnedRow.after``, as an increment."""
-    row.add[f"{layout.LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
-    row.put |= {layout.NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
+    row.add[f"{LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
+    row.put |= {NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:
@@ -216,7 +216,7 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
     job.add["saved"] += line.saved_cents
-    job.add.update({layout.spent_on(cause.value): cents for cause, cents in line.by.items()})
+    job.add.update({f"{SPENT_ON}{cause.value}": cents for cause, cents in line.by.items()})
 
 
 def _within_budget(updates: Updates, live: Attempt | None, team: str, condition: WriteCondition) -> None:

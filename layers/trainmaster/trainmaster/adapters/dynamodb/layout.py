@@ -279,27 +279,6 @@ def told(subject: str) -> str:
     return f"told#{subject}"
 
 
-def runs_of(limit: int, length: int) -> str:
-    """Attribute of run times: jobs of this limit and length (``run_times.bucket``)."""
-    return f"b#{limit}#{length}"
-
-
-LEARNED = "w#"
-"""How attributes of learned lengths begin: weights by bucket."""
-NEWEST = "newest"
-"""Attribute of learned lengths: when the last one was added."""
-
-
-def runs_in(month: str, priority: int) -> str:
-    """Attribute of run times: jobs of this priority that completed in the month."""
-    return f"n#{month}#{priority}"
-
-
-def spent_on(cause: str) -> str:
-    """Attribute of a job's usage: cents."""
-    return f"by#{cause}"
-
-
 def hold_of(preemptor: str) -> str:
     """Attribute of counters."""
     return f"{HOLD}{preemptor}"
