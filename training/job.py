@@ -14,17 +14,17 @@ from torch.optim import Optimizer
 from training import float8
 from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
-from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
 from training.cpu import advice, this_processor
 from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
 from training.evaluation import Evaluation
-from training.families import Data, evaluated_by, guarded, model_of, open_data
+from training.families import Data, evaluated_by, model_of, open_data
 from training.goodput import Meter
+from training.guard import guard_of, guard_of_base
 from training.init import initialise
 from training.interop.exporting import export_adapters, export_weights
-from training.interop.importing import hashed_weights, load_weights
+from training.interop.importing import load_weights
 from training.interop.layouts import layout_of
 from training.loop import Trainer
 from training.lora import adapt, initialise_adapters, trained_part
@@ -60,10 +60,9 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     model = empty_model(config, world)
     _tell_what_runs(config, world, model)
     optimizer = make_optimizer(trained_part(model), config)
-    guard = _guard(config, data) | _guard_of_base(config, env, model)
+    guard = guard_of(config, data.identity) | guard_of_base(config, env, model)
     checkpointer = _checkpointer(config, env, model, optimizer, guard)
-    resumed = checkpointer.load_newest()
-    if resumed:
+    if resumed := checkpointer.load_newest():
         _tell_where_it_resumes(world, resumed.step, {**resumed.seconds, "data": data_seconds})
     else:
         _begin_weights(model, config, env)
@@ -248,34 +247,6 @@ def _shares(world: World) -> str:
     if world.ranks_per_share == 1:
         return f"{world.size} ranks"
     return f"{world.data_ranks} groups of {world.ranks_per_share} ranks"
-
-
-def _guard(config: TrainConfig, data: Data) -> dict[str, str]:
-    """What another attempt may not change, or it would silently continue another training.
-
-    The weight decay comes back with the optimizer's state, so a new value would be ignored. Steps, batch
-    size, learning rate and the number of ranks may change.
-    """
-    found = {
-        "preset": config.model_name,
-        "sequence_length": str(config.shape.sequence_length),
-        "seed": str(config.seed),
-        "weight_decay": str(config.weight_decay),
-        "data": data.identity,
-        "weights": "bf16" if config.precision is Precision.BF16_PURE else "fp32",
-    }
-    # Only where they are not what they always were: a checkpoint of before does not name them.
-    if config.optimizer is not OptimizerName.ADAMW:
-        found["optimizer"] = config.optimizer
-    return found | guarded(config)
-
-
-def _guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:
-    """Load what adapters are trained beside, which no checkpoint holds; what of it may not change."""
-    if config.lora is None:
-        return {}
-    load_weights(model, config.init_from, env)
-    return {"lora": str(config.lora), "base": hashed_weights(config.init_from, env)}
 
 
 def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:

@@ -68,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("build/training.json"),
         help="the report; the curves go beside it (%(default)s)",
     )
+    _add_more_faults(parser)
+    _add_passed_on(parser)
+    return parser
+
+
+def _add_more_faults(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kill-in-save", type=int, default=0, metavar="N", help="one more run, killed inside N saves"
     )
@@ -84,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         default=SILENT_SECONDS,
         help="an attempt that prints nothing for this long is given up (%(default)g)",
     )
+
+
+def _add_passed_on(parser: argparse.ArgumentParser) -> None:
     program = parser.add_argument_group("passed on to the program")
     program.add_argument("--data", help="a directory of token shards; else the synthetic language")
     program.add_argument("--model", metavar="PRESET", help="the preset (tiny)")
@@ -94,7 +103,6 @@ def _parser() -> argparse.ArgumentParser:
     program.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="any other, as often as needed"
     )
-    return parser
 
 
 def _passed_on(options: argparse.Namespace) -> dict[str, str]:
