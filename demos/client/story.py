@@ -13,9 +13,10 @@ from trainmaster_client.report import Report
 
 from demos.client import evidence
 from demos.client.checks import check
-from demos.client.doors.settings import CHECKPOINT_EVERY, IMAGE, INSTANCE_TYPE
+from demos.client.doors.settings import CHECKPOINT_EVERY, INSTANCE_TYPE
 from demos.client.programs import DOORS, Program, why_not
 from demos.evidence import Bucket, Document, log_lines
+from demos.requests import urgent_request
 from demos.screen import Screen
 from local.twin_process import TwinProcess, running_twin
 
@@ -80,7 +81,7 @@ class _Scene:
         self._screen.say(f"\n{door.title}")
         self._watch_until(self._has_checkpoint)
         self._screen.say("It has a checkpoint in S3. Somebody else has something urgent.")
-        self._api.add_job(_urgent(f"urgent-{door.name}", self._twin))
+        self._api.add_job(urgent_request(f"urgent-{door.name}", self._twin, seconds=URGENT_SECONDS))
         self._watch_until(lambda: self._program.is_over)
         job = self._api.job(self._name)
         logs = boto3.client("logs")
@@ -100,20 +101,3 @@ class _Scene:
                 self._screen.name(self._name, self._program.door.name)
                 self._screen.show(queue, [self._api.job(self._name)])
             time.sleep(LOOK_SECONDS)
-
-
-def _urgent(name: str, twin: TwinProcess) -> Document:
-    """A job that is there to make the other one leave."""
-    return {
-        "TrainingJobName": name,
-        "RoleArn": twin.ready["role_arn"],
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": ["sleep", str(URGENT_SECONDS)],
-        },
-        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 30},
-        "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-        "Tags": [{"Key": "priority", "Value": "9"}],
-    }

@@ -16,6 +16,7 @@ from demos.doors import waiting_jobs
 from demos.doors.checks import check
 from demos.doors.door_programs import DOORS, Program, running_gateway
 from demos.evidence import Bucket, Document, log_lines
+from demos.requests import INSTANCE_TYPE, urgent_request
 from demos.screen import Screen
 from local.twin_process import TwinProcess, running_twin
 
@@ -37,7 +38,7 @@ def tell(path: Path, console: Console) -> int:
         if (why := door.why_not()) is not None:
             report.skip(door.name, reason=why)
     doors = [door for door in DOORS if door.why_not() is None]
-    policy = {"version": 1, "pools": [{"name": "demo", "capacity": {waiting_jobs.INSTANCE_TYPE: len(doors)}}]}
+    policy = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: len(doors)}}]}
     with tempfile.TemporaryDirectory(prefix="trainmaster-doors-") as name, ExitStack() as until_the_end:
         twin = until_the_end.enter_context(running_twin(Path(name), policy=policy))
         os.environ.update(twin.environment())
@@ -110,7 +111,7 @@ class _Scene:
 
     def _occupy(self, name: str, *, priority: int) -> None:
         instances = len(self._programs)
-        self._api.add_job(waiting_jobs.whole_pool(name, self._twin, instances=instances, priority=priority))
+        self._api.add_job(urgent_request(name, self._twin, instances=instances, priority=priority))
         self._until(lambda: self._api.job(name)["state"] == "running", f"{name} runs")
 
     def _are(self, states: set[str]) -> bool:

@@ -1,10 +1,9 @@
-"""The job of each door, and those that are there to make them wait and leave."""
+"""The job of each door, which waits, is preempted and resumes."""
 
 from demos.evidence import Document
+from demos.requests import request
 from local.twin_process import TwinProcess
 
-INSTANCE_TYPE = "ml.m5.xlarge"
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
 STEPS = 20
 """After it was resumed. The first attempt trains until somebody preempts it, however long that takes."""
 STEP_SECONDS = 0.25
@@ -30,7 +29,7 @@ _RUN_PROGRAM = ["python", "-c", "import os; exec(os.environ['PROGRAM'])"]
 
 def job_of(name: str, twin: TwinProcess) -> Document:
     """One instance; saves each step."""
-    return _request(name, twin, _RUN_PROGRAM, instances=1) | {
+    return request(name, twin, _RUN_PROGRAM) | {
         "CheckpointConfig": {"S3Uri": checkpoints(name, twin)},
         "Environment": {"PROGRAM": _PROGRAM},
     }
@@ -38,24 +37,3 @@ def job_of(name: str, twin: TwinProcess) -> Document:
 
 def checkpoints(name: str, twin: TwinProcess) -> str:
     return f"s3://{twin.ready['bucket']}/checkpoints/{name}"
-
-
-def whole_pool(name: str, twin: TwinProcess, *, instances: int, priority: int) -> Document:
-    """All instances, until somebody cancels it."""
-    request = _request(name, twin, ["sleep", "600"], instances=instances)
-    return request | {"Tags": [{"Key": "priority", "Value": str(priority)}]}
-
-
-def _request(name: str, twin: TwinProcess, command: list[str], *, instances: int) -> Document:
-    return {
-        "TrainingJobName": name,
-        "RoleArn": twin.ready["role_arn"],
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": command,
-        },
-        "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},
-        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": instances, "VolumeSizeInGB": 30},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-    }

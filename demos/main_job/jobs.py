@@ -10,14 +10,13 @@ from sagemaker.session_settings import SessionSettings
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
+from demos.requests import IMAGE, INSTANCE_TYPE
 from local.twin_process import TwinProcess
 from training.metrics import METRIC_DEFINITIONS
 
 ROOT = Path(__file__).parents[2]
-INSTANCE_TYPE = "ml.m5.xlarge"
 CAPACITY = 2
 POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: CAPACITY}}]}
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
 SEED = 7
 CHECKPOINT_EVERY = 10
 PACE_SECONDS = 0.2

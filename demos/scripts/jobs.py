@@ -13,12 +13,11 @@ from trainmaster_client.cli.training_code import adapter_files
 from trainmaster_client.launcher import LAUNCHER
 
 from demos.evidence import Document
+from demos.requests import request
 from local.twin_process import TwinProcess
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
-INSTANCE_TYPE = "ml.m5.xlarge"
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
 STEPS = 100
 PACE = {"READ_SECONDS": "0.25"}
 """Of a step: it makes the order of the scene the same on any laptop."""
@@ -58,22 +57,16 @@ def undisturbed(script: Script, folder: Path) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(command, cwd=place, env=env, stdout=log, stderr=subprocess.STDOUT)
 
 
-def request(script: Script, twin: TwinProcess) -> Document:
+def script_request(script: Script, twin: TwinProcess) -> Document:
     """One instance, the script under the launcher; its source directory goes to S3 first."""
     key = f"code/{script.job}.tar.gz"
     boto3.client("s3").put_object(Bucket=twin.ready["bucket"], Key=key, Body=_archive(script))
     source = f"s3://{twin.ready['bucket']}/{key}"
-    return _request(script.job, twin, LAUNCHER, instances=1) | {
+    return request(script.job, twin, LAUNCHER) | {
         "HyperParameters": {"sagemaker_program": script.path.name, "sagemaker_submit_directory": source},
         "CheckpointConfig": {"S3Uri": f"s3://{twin.ready['bucket']}/checkpoints/{script.job}"},
         "Environment": _SETTINGS | PACE,
     }
-
-
-def urgent(twin: TwinProcess) -> Document:
-    """All instances, until somebody cancels it."""
-    found = _request("urgent", twin, ["sleep", "600"], instances=len(SCRIPTS))
-    return found | {"Tags": [{"Key": "priority", "Value": "9"}]}
 
 
 def _archive(script: Script) -> bytes:
@@ -85,18 +78,3 @@ def _archive(script: Script) -> bytes:
         for file in adapter_files(TRAINING):
             tar.add(TRAINING / file, f"training/{file}")
     return packed.getvalue()
-
-
-def _request(name: str, twin: TwinProcess, command: list[str], *, instances: int) -> Document:
-    return {
-        "TrainingJobName": name,
-        "RoleArn": twin.ready["role_arn"],
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": command,
-        },
-        "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},
-        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": instances, "VolumeSizeInGB": 30},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-    }

@@ -14,9 +14,10 @@ from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
 from demos.evidence import Document, log_lines
+from demos.requests import INSTANCE_TYPE, urgent_request
 from demos.screen import Screen
 from demos.scripts.checks import check
-from demos.scripts.jobs import INSTANCE_TYPE, SCRIPTS, STEPS, Script, request, undisturbed, urgent
+from demos.scripts.jobs import SCRIPTS, STEPS, Script, script_request, undisturbed
 from local.twin_process import TwinProcess, end, running_twin
 
 LOOK_SECONDS = 0.7
@@ -71,12 +72,12 @@ class _Scene:
     def play(self) -> None:
         for script in SCRIPTS:
             self._screen.say(f"  {script.job}: {script.title}, {STEPS} steps")
-            self._api.add_job(request(script, self._twin))
+            self._api.add_job(script_request(script, self._twin))
         self._until(self._have_trained, f"{ENOUGH_STEPS} steps of each")
         self._screen.say(
             f"Each has trained {ENOUGH_STEPS} steps or more. Somebody else has something urgent."
         )
-        self._api.add_job(urgent(self._twin))
+        self._api.add_job(urgent_request("urgent", self._twin, instances=len(SCRIPTS)))
         self._until(lambda: self._are({"preempted"}), "all were preempted")
         self._api.cancel("urgent")
         self._until(lambda: self._are({"completed"}), "all were completed")

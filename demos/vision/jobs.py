@@ -15,13 +15,12 @@ from PIL import Image
 from trainmaster_client.launcher import LAUNCHER
 
 from demos.evidence import Document
+from demos.requests import request
 from local.twin_process import TwinProcess
 from training import prepare_images
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
-INSTANCE_TYPE = "ml.m5.xlarge"
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
 JOB, CHANNEL = "vit", "pictures"
 STEPS = 60
 PACE = "0.25"
@@ -72,7 +71,7 @@ def undisturbed(data: Path, folder: Path) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(command, cwd=TRAINING, env=env, stdout=log, stderr=subprocess.STDOUT)
 
 
-def request(data: Path, twin: TwinProcess) -> Document:
+def pictures_request(data: Path, twin: TwinProcess) -> Document:
     """One instance, the program under the launcher; program and shards go to S3 first."""
     bucket, store = twin.ready["bucket"], boto3.client("s3")
     store.put_object(Bucket=bucket, Key="code/vit.tar.gz", Body=_archive())
@@ -86,17 +85,12 @@ def request(data: Path, twin: TwinProcess) -> Document:
         "min_step_seconds": PACE,
     }
     channels = {CHANNEL: "train", "validation": "validation"}
-    return _request(JOB, twin, LAUNCHER) | {
+    return request(JOB, twin, LAUNCHER) | {
         "HyperParameters": _OPTIONS | program,
         "InputDataConfig": [_channel(name, f"s3://{bucket}/data/{part}/") for name, part in channels.items()],
         "CheckpointConfig": {"S3Uri": f"s3://{bucket}/checkpoints/{JOB}"},
         "Environment": {"OMP_NUM_THREADS": "1"},
     }
-
-
-def urgent(twin: TwinProcess) -> Document:
-    """The only instance, until somebody cancels it."""
-    return _request("urgent", twin, ["sleep", "600"]) | {"Tags": [{"Key": "priority", "Value": "9"}]}
 
 
 def _channel(name: str, uri: str) -> Document:
@@ -114,18 +108,3 @@ def _archive() -> bytes:
 
 def _program() -> Iterator[Path]:
     return (path for path in sorted(TRAINING.rglob("*.py")) if "__pycache__" not in path.parts)
-
-
-def _request(name: str, twin: TwinProcess, command: list[str]) -> Document:
-    return {
-        "TrainingJobName": name,
-        "RoleArn": twin.ready["role_arn"],
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": command,
-        },
-        "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},
-        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 30},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-    }

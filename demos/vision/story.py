@@ -12,9 +12,10 @@ from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
 from demos.evidence import Document, log_lines
+from demos.requests import INSTANCE_TYPE, urgent_request
 from demos.screen import Screen
 from demos.scripts.checks import check
-from demos.vision.jobs import INSTANCE_TYPE, JOB, STEPS, request, shards, undisturbed, urgent
+from demos.vision.jobs import JOB, STEPS, pictures_request, shards, undisturbed
 from local.twin_process import TwinProcess, end, running_twin
 from training.metrics import metrics_in, validation_in
 
@@ -76,10 +77,10 @@ class _Scene:
 
     def play(self, data: Path) -> None:
         self._screen.say(f"  {JOB}: vit-nano on pictures in tar shards, {STEPS} steps")
-        self._api.add_job(request(data, self._twin))
+        self._api.add_job(pictures_request(data, self._twin))
         self._until(lambda: self._steps() >= ENOUGH_STEPS, f"{ENOUGH_STEPS} steps")
         self._screen.say(f"It has trained {ENOUGH_STEPS} steps or more. Somebody has something urgent.")
-        self._api.add_job(urgent(self._twin))
+        self._api.add_job(urgent_request("urgent", self._twin))
         self._until(lambda: self._state() == "preempted", "it was preempted")
         self._api.cancel("urgent")
         self._until(lambda: self._state() == "completed", "it was completed")

@@ -2,12 +2,13 @@
 
 import os
 
+from demos import requests
+
 LABEL = os.environ.get("DEMO_LABEL", "door")
 BUCKET = os.environ.get("DEMO_BUCKET", "")
 ROLE = os.environ.get("DEMO_ROLE", "")
 
-INSTANCE_TYPE = "ml.m5.xlarge"
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
+INSTANCE_TYPE, IMAGE = requests.INSTANCE_TYPE, requests.IMAGE
 SOURCE = "training"
 """Folder of the checkout that the programs run in."""
 
