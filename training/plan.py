@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from enum import IntEnum
 
-from trainmaster.core.memory import memory_plan, training_runs
+from trainmaster.core.memory import memory_plan, model_shapes, training_runs
 
 from training.config import TrainConfig
 from training.errors import ConfigError
@@ -89,10 +89,10 @@ def run_of(config: TrainConfig) -> training_runs.Run:
     )
 
 
-def as_planned(shape: ModelShape) -> training_runs.ModelShape:
+def as_planned(shape: ModelShape) -> model_shapes.ModelShape:
     """What the memory depends on."""
-    names = [one.name for one in fields(training_runs.ModelShape)]
-    return training_runs.ModelShape(**{name: getattr(shape, name) for name in names})
+    names = [one.name for one in fields(model_shapes.ModelShape)]
+    return model_shapes.ModelShape(**{name: getattr(shape, name) for name in names})
 
 
 if __name__ == "__main__":

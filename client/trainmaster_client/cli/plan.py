@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 from trainmaster.core.memory import memory_plan
+from trainmaster.core.memory.model_shapes import PRESETS, ModelShape
 from trainmaster.core.memory.training_runs import (
     DEFAULT_BATCH_SIZE,
-    PRESETS,
     ActivationCheckpointing,
-    ModelShape,
     Optimizer,
     Precision,
     ReduceDtype,

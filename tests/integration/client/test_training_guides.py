@@ -16,7 +16,8 @@ from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.memory import memory_plan
-from trainmaster.core.memory.training_runs import PRESETS, run_of
+from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.training_runs import run_of
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.governance import Recovery
 from trainmaster.core.request.validation import check_request

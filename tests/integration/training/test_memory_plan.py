@@ -4,21 +4,18 @@ Nothing is allocated: a process group that only pretends, and tensors without da
 first of 128 ranks.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from torch.nn import functional
-from torch.testing._internal.distributed.fake_pg import FakeStore
 from trainmaster.core.memory import footprint
 
+from tests.integration.training.pretended import RANKS_PER_HOST, pretended_world
 from training.choices import ActivationCheckpointing, OptimizerName, Precision, Strategy
 from training.config import TrainConfig
 from training.families import model_of
@@ -31,19 +28,6 @@ from training.plan import run_of
 from training.world import World
 
 pytestmark = pytest.mark.thorough
-
-RANKS_PER_HOST = 8
-
-
-@contextmanager
-def pretended_world(ranks: int) -> Iterator[World]:
-    """The first of so many ranks."""
-    dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
-    try:
-        device = torch.device("cpu")
-        yield World(rank=0, size=ranks, local_rank=0, ranks_per_host=RANKS_PER_HOST, device=device)
-    finally:
-        dist.destroy_process_group()
 
 
 def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Transformer:

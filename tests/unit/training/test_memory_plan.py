@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
-from trainmaster.core.memory import footprint, training_runs
+from trainmaster.core.memory import footprint, model_shapes, training_runs
 
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
@@ -31,10 +31,10 @@ _OTHERS = (_QWEN, _BIASED)
 
 def test_every_preset_of_the_training_program_is_known_and_the_same() -> None:
     for name, shape in PRESETS.items():
-        assert as_planned(shape).block == training_runs.PRESETS[name].block
+        assert as_planned(shape).block == model_shapes.PRESETS[name].block
         with torch.device("meta"):
             built = Transformer(shape)
-        assert training_runs.PRESETS[name].params == sum(one.numel() for one in built.parameters())
+        assert model_shapes.PRESETS[name].params == sum(one.numel() for one in built.parameters())
     for shape in _OTHERS:
         with torch.device("meta"):
             built = Transformer(shape)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import pytest
-from trainmaster.core.memory import training_runs
+from trainmaster.core.memory import model_shapes, training_runs
 
 from training import choices, plan
 from training.config import TrainConfig
@@ -106,7 +106,7 @@ def test_the_plane_plans_with_the_shapes_that_the_program_trains() -> None:
     names = ("layers", "width", "heads", "kv_heads", "hidden", "vocabulary", "sequence_length")
     planned, trained = (
         {name: {one: getattr(shape, one) for one in names} for name, shape in presets.items()}
-        for presets in (training_runs.PRESETS, PRESETS)
+        for presets in (model_shapes.PRESETS, PRESETS)
     )
     assert planned == trained
     assert all(shape.head_width == shape.width // shape.heads for shape in PRESETS.values())

@@ -2,7 +2,8 @@
 
 import pytest
 from trainmaster.core.memory import memory_plan
-from trainmaster.core.memory.training_runs import PRESETS, ActivationCheckpointing, Precision, Run, Strategy
+from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 SEVENTY = Run(
     shape=PRESETS["llama2-70b"], batch_size=128, activation_checkpointing=ActivationCheckpointing.FULL

@@ -13,14 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trainmaster.core.memory.accelerators import Accelerators
-from trainmaster.core.memory.training_runs import (
-    ActivationCheckpointing,
-    ModelShape,
-    Precision,
-    ReduceDtype,
-    Run,
-    Strategy,
-)
+from trainmaster.core.memory.model_shapes import ModelShape
+from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 USABLE_PERCENT = 92
 """Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
@@ -82,7 +76,7 @@ _STATE = dict.fromkeys(Precision, (4, 4)) | {Precision.BF16_PURE: (2, 2)}
 """Bytes of weight and gradient of one parameter."""
 _FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
 """Of a weight beside which adapters are trained: as it is computed with."""
-_KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
+KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
 """From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""
 
 
@@ -143,7 +137,7 @@ def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
     ``run`` has the shape that a rank has of the model.
     """
     shape = run.shape
-    width = 4 if run.precision is Precision.FP32 else 2
+    width = run.computed_width
     sequences = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
     tokens = sequences * shape.sequence_length
     logits = tokens * shape.vocabulary * (width + 8)  # as computed; in fp32; their logarithms or gradients
@@ -196,7 +190,7 @@ def _costly_part(shape: ModelShape, width: int) -> int:
 
 def _gathered_bytes(run: Run, width: int) -> int:
     """Whole weights beside the shards: all of them, or those of the head, this block and the next."""
-    if run.strategy in _KEEPS_GATHERED:
+    if run.strategy in KEEPS_GATHERED:
         return run.shape.params * width
     blocks = min(1 + max(run.prefetch_blocks, 1), run.shape.layers)
     return (run.shape.head_params + blocks * run.shape.block_params) * width
@@ -208,12 +202,11 @@ def _gradient_bytes(run: Run, among: int, width: int) -> int:
     Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
     may be wider than that of the gradients.
     """
-    summed_in = 4 if run.precision is Precision.FP32 or run.reduce_dtype is ReduceDtype.FP32 else 2
-    on_its_way = run.trained_in_block * (width + summed_in)
+    on_its_way = run.trained_in_block * (width + run.summed_width)
     if run.accumulation == 1 or run.strategy in _ADDS_EACH_PART:
         return on_its_way
     _, gradient = _STATE[run.precision]
-    return on_its_way + run.trained_shard(among) * max(0, summed_in - gradient)
+    return on_its_way + run.trained_shard(among) * max(0, run.summed_width - gradient)
 
 
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:

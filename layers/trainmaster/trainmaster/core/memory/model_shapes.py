@@ -1,0 +1,163 @@
+"""What a model of the training program consists of, as far as memory and traffic depend on it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Parameters(NamedTuple):
+    """Some parameters of one shape; a vector has one column. FSDP divides the rows."""
+
+    number: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelShape:
+    """A decoder-only transformer of the Llama family."""
+
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    hidden: int
+    vocabulary: int
+    sequence_length: int
+    head_width: int = 0
+    """0: width / heads."""
+    qkv_bias: bool = False
+    output_bias: bool = False
+    feed_forward_bias: bool = False
+    head_norms: bool = False
+    """Queries and keys are normed, head by head."""
+    tied_head: bool = False
+    """The head is the embedding."""
+
+    def __post_init__(self) -> None:
+        if not self.head_width:
+            object.__setattr__(self, "head_width", self.width // self.heads)
+
+    @property
+    def query_width(self) -> int:
+        return self.head_width * self.heads
+
+    @property
+    def kv_width(self) -> int:
+        return self.head_width * self.kv_heads
+
+    @property
+    def block(self) -> tuple[Parameters, ...]:
+        """Query, key, value and output; gate, up and output of the feed-forward layer; norms and biases."""
+        return (
+            Parameters(1, self.query_width, self.width),
+            Parameters(1, self.width, self.query_width),
+            Parameters(2, self.kv_width, self.width),
+            Parameters(2, self.hidden, self.width),
+            Parameters(1, self.width, self.hidden),
+            Parameters(2, self.width, 1),
+            *self._vectors,
+        )
+
+    @property
+    def _vectors(self) -> tuple[Parameters, ...]:
+        qkv, output, feed_forward = self.qkv_bias, self.output_bias, self.feed_forward_bias
+        return (
+            Parameters(qkv, self.query_width, 1),
+            Parameters(2 * qkv, self.kv_width, 1),
+            Parameters(2 * feed_forward, self.hidden, 1),
+            Parameters(output + feed_forward, self.width, 1),
+            Parameters(2 * self.head_norms, self.head_width, 1),
+        )
+
+    def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
+        """Of one block: two matrices beside each target, of its inputs and of its outputs."""
+        sides = {
+            "q_proj": (self.query_width, self.width),
+            "k_proj": (self.kv_width, self.width),
+            "v_proj": (self.kv_width, self.width),
+            "o_proj": (self.width, self.query_width),
+            "gate_proj": (self.hidden, self.width),
+            "up_proj": (self.hidden, self.width),
+            "down_proj": (self.width, self.hidden),
+        }
+        pairs = (sides[name] for name in targets)
+        return tuple(
+            one for outs, ins in pairs for one in (Parameters(1, rank, ins), Parameters(1, outs, rank))
+        )
+
+    @property
+    def embedding(self) -> tuple[Parameters, ...]:
+        """A unit of its own; none where the head is the embedding."""
+        return () if self.tied_head else (Parameters(1, self.vocabulary, self.width),)
+
+    @property
+    def head(self) -> tuple[Parameters, ...]:
+        """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        return (Parameters(1, self.vocabulary, self.width), Parameters(1, self.width, 1))
+
+    @property
+    def root(self) -> tuple[Parameters, ...]:
+        """All that is in no block."""
+        return (*self.embedding, *self.head)
+
+    @property
+    def block_params(self) -> int:
+        return elements(self.block, shards=1)
+
+    @property
+    def head_params(self) -> int:
+        return elements(self.head, shards=1)
+
+    @property
+    def params(self) -> int:
+        return self.largest_shard(1)
+
+    def on_tensor_rank(self, ranks: int) -> "ModelShape":
+        """What a rank has where so many divide each matrix: norms are whole, and heads that are shared."""
+        return replace(
+            self,
+            heads=self.heads // ranks,
+            kv_heads=self.kv_heads // ranks if self.kv_heads >= ranks else self.kv_heads,
+            hidden=self.hidden // ranks,
+            vocabulary=self.vocabulary // ranks,
+        )
+
+    def largest_shard(self, shards: int) -> int:
+        """Elements on the rank that has most: of each parameter the rows are dealt out, rounded up.
+
+        Source: PyTorch documentation, torch.distributed.fsdp.fully_shard: sharded like torch.chunk on
+        dimension 0, and padded to even sizes.
+        """
+        return self.layers * elements(self.block, shards) + elements(self.root, shards)
+
+
+def elements(parameters: tuple[Parameters, ...], shards: int) -> int:
+    return sum(one.number * -(-one.rows // shards) * one.columns for one in parameters)
+
+
+def _llama(layers: int, width: int, heads: int, hidden: int, *, kv_heads: int | None = None) -> ModelShape:
+    return ModelShape(
+        layers=layers,
+        width=width,
+        heads=heads,
+        kv_heads=kv_heads or heads,
+        hidden=hidden,
+        vocabulary=32_000,
+        sequence_length=4096,
+    )
+
+
+PRESETS: Mapping[str, ModelShape] = MappingProxyType(
+    {
+        "tiny": ModelShape(
+            layers=4, width=128, heads=4, kv_heads=2, hidden=352, vocabulary=256, sequence_length=128
+        ),
+        "llama-1b": _llama(22, 2048, 16, 5632),
+        "llama2-7b": _llama(32, 4096, 32, 11_008),
+        "llama2-13b": _llama(40, 5120, 40, 13_824),
+        "llama2-70b": _llama(80, 8192, 64, 28_672, kv_heads=8),
+    }
+)
+"""Models by the ``preset`` of the training program. Source of Llama 2's shapes: arXiv 2307.09288."""

@@ -1,0 +1,25 @@
+"""One process that is the first of many ranks: a process group that only pretends."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor.debug import _clear_sharding_prop_cache
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from training.world import World
+
+RANKS_PER_HOST = 8
+
+
+@contextmanager
+def pretended_world(ranks: int, *, ranks_per_host: int = RANKS_PER_HOST) -> Iterator[World]:
+    """The first of so many ranks."""
+    dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
+    try:
+        device = torch.device("cpu")
+        yield World(rank=0, size=ranks, local_rank=0, ranks_per_host=ranks_per_host, device=device)
+    finally:
+        dist.destroy_process_group()
+        _clear_sharding_prop_cache()  # type: ignore[no-untyped-call]  # else a like mesh of the next world gets these groups
