@@ -119,7 +119,7 @@ def _plain(config: TrainConfig, batches: _Same) -> Callable[[int], None]:
         for step in range(steps):
             images, labels = batches.at(step)
             loss = cross_entropy(model(images), labels.flatten())
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # torch's
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
             optimizer.step()
             optimizer.zero_grad()

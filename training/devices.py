@@ -27,22 +27,22 @@ class Accelerator(Protocol):
     runs_ahead: bool
     """The host is done with a step before the device is."""
 
-    def device(self, local_rank: int) -> torch.device:
+    def device(self, local_rank: int, /) -> torch.device:
         """Of this rank; from now on the one that is used."""
 
-    def synchronize(self, device: torch.device) -> None:
+    def synchronize(self, device: torch.device, /) -> None:
         """Wait until all that was asked for is done."""
 
     def end_step(self) -> None:
         """Nothing of the next step belongs to the graph of this one."""
 
-    def name(self, device: torch.device) -> str:
+    def name(self, device: torch.device, /) -> str:
         """By which its peak is looked up; empty: it has none that is known."""
 
-    def peak_memory(self, device: torch.device) -> int:
+    def peak_memory(self, device: torch.device, /) -> int:
         """Bytes: the most that was in use so far."""
 
-    def total_memory(self, device: torch.device) -> int | None:
+    def total_memory(self, device: torch.device, /) -> int | None:
         """Bytes of its own; None: it uses the host's."""
 
 
@@ -50,7 +50,7 @@ class Cpu:
     backend = "gloo"
     runs_ahead = False
 
-    def device(self, local_rank: int) -> torch.device:  # noqa: ARG002
+    def device(self, _local_rank: int) -> torch.device:
         return torch.device("cpu")
 
     def synchronize(self, device: torch.device) -> None:
@@ -59,14 +59,14 @@ class Cpu:
     def end_step(self) -> None:
         pass
 
-    def name(self, device: torch.device) -> str:  # noqa: ARG002
+    def name(self, _device: torch.device) -> str:
         return ""
 
-    def peak_memory(self, device: torch.device) -> int:  # noqa: ARG002
+    def peak_memory(self, _device: torch.device) -> int:
         """Of this process."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
 
-    def total_memory(self, device: torch.device) -> int | None:  # noqa: ARG002
+    def total_memory(self, _device: torch.device) -> int | None:
         return None
 
 
@@ -129,7 +129,7 @@ class Neuron:
         if (mark := getattr(self._module, "mark_step", None)) is not None:
             mark()
 
-    def name(self, device: torch.device) -> str:  # noqa: ARG002
+    def name(self, _device: torch.device) -> str:
         return ""
 
     def peak_memory(self, device: torch.device) -> int:

@@ -43,7 +43,7 @@ Newest = Mapping[int, Call]
 
 
 class _Plain(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  pickle's
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a flight recorder's dump")
 
 

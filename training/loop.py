@@ -117,7 +117,7 @@ class Trainer:
                 if self.agreement.settled().must_drop:
                     self.optimizer.zero_grad()
                     return self._leave(is_saved=step == steps.start)
-                objective.backward()  # type: ignore[no-untyped-call]
+                objective.backward()  # type: ignore[no-untyped-call]  # torch's
                 losses.append(loss.detach())
             self.agreement.begin(save=self._save_is_due())
             self._update(step, losses)

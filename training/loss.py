@@ -94,7 +94,7 @@ class NextToken:
     def outputs(self, model: nn.Module, batch: Batch) -> Tensor:
         inputs, targets, *documents = batch
         chunks = Chunks(tokens=self.chunk, targets=targets, terms=self.terms_of) if self.chunk else None
-        return model(inputs, documents[0] if documents else None, chunks)  # type: ignore[no-any-return]
+        return model(inputs, documents[0] if documents else None, chunks)  # type: ignore[no-any-return]  # a module's call has no type
 
     def terms(self, outputs: Tensor, batch: Batch) -> Tensor:
         return outputs if self.chunk else self.terms_of(outputs.flatten(0, 1), batch[1].flatten())

@@ -123,7 +123,7 @@ def _window_mask(length: int, window: int, device: torch.device) -> Tensor | Blo
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask, *, is_causal: bool = True) -> Tensor:
     """Each of shape (batch, heads, length, width); queries may have more heads."""
     if isinstance(mask, BlockMask):
-        return _flex()(query, key, value, block_mask=mask, enable_gqa=True)  # type: ignore[no-any-return]
+        return _flex()(query, key, value, block_mask=mask, enable_gqa=True)  # type: ignore[no-any-return]  # a module's call has no type
     return F.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, is_causal=is_causal and mask is None, enable_gqa=True
     )
@@ -166,7 +166,7 @@ class Attention(nn.Module):
             query, key = rotate(query, cosines, sines), rotate(key, cosines, sines)
         value = self._heads(self.value(x))
         mixed = attend(query, key, value, mask, is_causal=self.is_causal)
-        return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+        return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]  # a module's call has no type
 
     def _heads(self, x: Tensor) -> Tensor:
         """(batch, length, heads * width) to (batch, heads, length, width)."""
@@ -184,8 +184,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.gate is None:
-            return self.output(F.gelu(self.up(x)))  # type: ignore[no-any-return]
-        return self.output(F.silu(self.gate(x)) * self.up(x))  # type: ignore[no-any-return]
+            return self.output(F.gelu(self.up(x)))  # type: ignore[no-any-return]  # a module's call has no type
+        return self.output(F.silu(self.gate(x)) * self.up(x))  # type: ignore[no-any-return]  # a module's call has no type
 
 
 class Block(nn.Module):
@@ -204,9 +204,9 @@ class Block(nn.Module):
         normed = self.attention_norm(x)
         attended = self.attention(normed, cosines, sines, mask)
         if self.feed_forward_norm is None:
-            return x + attended + self.feed_forward(normed)  # type: ignore[no-any-return]
+            return x + attended + self.feed_forward(normed)  # type: ignore[no-any-return]  # a module's call has no type
         x = x + attended
-        return x + self.feed_forward(self.feed_forward_norm(x))  # type: ignore[no-any-return]
+        return x + self.feed_forward(self.feed_forward_norm(x))  # type: ignore[no-any-return]  # a module's call has no type
 
 
 class Backbone(nn.Module):
@@ -253,7 +253,7 @@ class Transformer(Backbone):
         x = self.embedding(tokens)
         for layer, block in self.blocks.items():
             x = block(x, cosines, sines, masks[self.shape.window_of(int(layer))])
-        return self.head(self.norm(x), chunks=chunks)  # type: ignore[no-any-return]
+        return self.head(self.norm(x), chunks=chunks)  # type: ignore[no-any-return]  # a module's call has no type
 
 
 def flops_per_token(shape: Shape, lora: Lora | None = None) -> int:

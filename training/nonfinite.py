@@ -85,7 +85,7 @@ class Hunt:
             self._note("output", name, output)
             if output.requires_grad:
                 note = partial(self._note, "gradient of the output", name)
-                output.register_hook(note)  # type: ignore[no-untyped-call]
+                output.register_hook(note)  # type: ignore[no-untyped-call]  # torch's
 
     @torch.no_grad()
     def _note(self, what: str, name: str, values: Tensor) -> None:

@@ -44,4 +44,4 @@ def _dump(read: socket.socket, _open: socket.socket, recorder: str) -> None:
         with contextlib.suppress(OSError, AttributeError, RuntimeError):
             path = Path(f"{recorder}{distributed.get_rank()}")
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(sys.modules["torch._C._distributed_c10d"]._dump_fr_trace())  # noqa: SLF001
+            path.write_bytes(sys.modules["torch._C._distributed_c10d"]._dump_fr_trace())  # noqa: SLF001  no public way

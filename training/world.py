@@ -35,7 +35,7 @@ class World:
     """Among the ranks of this host; the one with 0 does what is done once a host."""
     ranks_per_host: int
     device: torch.device
-    accelerator: Accelerator = field(default=None, compare=False)  # type: ignore[assignment]
+    accelerator: Accelerator = field(default=None, compare=False)  # type: ignore[assignment]  # set below
     """What is asked of the device; None: as its type has it."""
     ranks_per_share: int = 1
     """Neighbours that work on the same sequences, each with a part of the model."""

@@ -49,10 +49,10 @@ class Corpus(Protocol):
             DataError: They cannot be read, or are not what was written.
         """
 
-    def begins(self, numbers: Sequence[int], length: int) -> Tensor | None:
+    def begins(self, numbers: Sequence[int], length: int, /) -> Tensor | None:
         """Of the same tokens: whether a document begins with it; None: it does not know."""
 
-    def trained(self, numbers: Sequence[int], length: int) -> Tensor | None:
+    def trained(self, numbers: Sequence[int], length: int, /) -> Tensor | None:
         """Of the same tokens: whether its prediction is trained; None: every one is."""
 
 
@@ -111,11 +111,11 @@ class SyntheticLanguage:
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         return torch.stack([self.sequence(number, length) for number in numbers])
 
-    def begins(self, numbers: Sequence[int], length: int) -> None:  # noqa: ARG002
+    def begins(self, _numbers: Sequence[int], _length: int) -> None:
         """It has no documents."""
         return
 
-    def trained(self, numbers: Sequence[int], length: int) -> None:  # noqa: ARG002
+    def trained(self, _numbers: Sequence[int], _length: int) -> None:
         """Every token is."""
         return
 

@@ -53,7 +53,7 @@ class ParquetRows:
     @contextmanager
     def _opened(self) -> "Iterator[ParquetFile]":
         from pyarrow import ArrowException  # noqa: PLC0415  other inputs do without it
-        from pyarrow.parquet import ParquetFile  # noqa: PLC0415
+        from pyarrow.parquet import ParquetFile  # noqa: PLC0415  likewise
 
         try:
             with ParquetFile(self._path, buffer_size=_BUFFER_BYTES) as file:
@@ -92,7 +92,7 @@ class ParquetRows:
 
 
 def _is_text(found: "DataType") -> bool:
-    from pyarrow import types  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415  as above
 
     if types.is_dictionary(found):
         return _is_text(found.value_type)
@@ -100,7 +100,7 @@ def _is_text(found: "DataType") -> bool:
 
 
 def _is_messages(found: "DataType") -> bool:
-    from pyarrow import types  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415  as above
 
     if not (types.is_list(found) or types.is_large_list(found)) or not types.is_struct(found.value_type):
         return False
@@ -108,7 +108,7 @@ def _is_messages(found: "DataType") -> bool:
     return all(name in inside and _is_text(inside[name]) for name in _MESSAGE)
 
 
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  what a column holds
     """Of messages: fields that are null are left out, as in a line of JSON."""
     if not isinstance(value, list):
         return value

@@ -34,7 +34,7 @@ class PatchEmbedding(nn.Module):
             tokens = torch.where(hidden.unsqueeze(2), self.mask_token.to(tokens), tokens)
         if self.class_token is not None:
             tokens = torch.cat((self.class_token.expand(len(tokens), -1, -1), tokens), dim=1)
-        return tokens + self.positions  # type: ignore[no-any-return]
+        return tokens + self.positions  # type: ignore[no-any-return]  # a module's call has no type
 
 
 class VisionTransformer(Backbone):
@@ -59,7 +59,7 @@ class VisionTransformer(Backbone):
             x = self.norm(x[:, 0])
         else:
             x = self.norm(x).mean(dim=1)
-        return self.head(x)  # type: ignore[no-any-return]
+        return self.head(x)  # type: ignore[no-any-return]  # a module's call has no type
 
 
 def scaled(images: Tensor, shape: VisionShape) -> Tensor:

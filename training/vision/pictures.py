@@ -115,7 +115,7 @@ def decoded(content: bytes, view: View, *, told: str) -> Tensor:
     )
     if view.draw is not None and view.draw.is_mirrored:
         part = functional.horizontal_flip(part)
-    return functional.pil_to_tensor(part)  # type: ignore[no-any-return]
+    return functional.pil_to_tensor(part)  # type: ignore[no-any-return]  # torchvision has no types
 
 
 @cache
@@ -126,6 +126,6 @@ def libraries() -> tuple[Any, Any]:
     """
     declare()
     from PIL import Image  # noqa: PLC0415  only where pictures are read
-    from torchvision.transforms.v2 import functional  # noqa: PLC0415
+    from torchvision.transforms.v2 import functional  # noqa: PLC0415  likewise
 
     return Image, functional

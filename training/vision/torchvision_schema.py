@@ -32,11 +32,11 @@ def declare() -> None:
 
     kernels = Path(found.submodule_search_locations[0]) / "_C.so"
     with _lock, suppress(ImportError, OSError):  # what torchvision itself catches, when it loads them
-        torch.ops.load_library(str(kernels))  # type: ignore[no-untyped-call]
+        torch.ops.load_library(str(kernels))  # type: ignore[no-untyped-call]  # torch's
     with _lock:
         if hasattr(torch.ops.torchvision, "nms"):
             return
-        library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+        library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]  # torch's
         for operator in _OPERATORS:
-            library.define(operator)  # type: ignore[no-untyped-call]
+            library.define(operator)  # type: ignore[no-untyped-call]  # torch's
         _declared.append(library)

@@ -110,11 +110,11 @@ def _claimed(name: str, claim: str, mount: Mapping[str, Any]) -> _Part:
 
 
 def _on_claim(claim: str, path: str, folder: str, *, read_only: bool = False) -> _Part:
-    return _claimed("shared", claim, {"mountPath": path, "subPath": folder} | _read_only(read_only))
+    return _claimed("shared", claim, {"mountPath": path, "subPath": folder} | _access(read_only=read_only))
 
 
-def _read_only(yes: bool) -> Document:  # noqa: FBT001
-    return {"readOnly": True} if yes else {}
+def _access(*, read_only: bool) -> Document:
+    return {"readOnly": True} if read_only else {}
 
 
 def _on_file_system(system: Mapping[str, str], path: str) -> _Part:
@@ -122,7 +122,7 @@ def _on_file_system(system: Mapping[str, str], path: str) -> _Part:
     skipped = 1 if system["FileSystemType"] == "FSxLustre" else 0
     folder = "/".join(system["DirectoryPath"].strip("/").split("/")[skipped:])
     mount = {"mountPath": path, **({"subPath": folder} if folder else {})}
-    ours = _read_only(system["FileSystemAccessMode"] == "ro")
+    ours = _access(read_only=system["FileSystemAccessMode"] == "ro")
     return _claimed(system["FileSystemId"], system["FileSystemId"], mount | ours)
 
 

@@ -139,7 +139,7 @@ def test_where_nothing_runs_the_hook_has_nothing_to_do(tmp_path: Path) -> None:
     assert stopped_by_hook(pod(tmp_path / "start", large_job()), tmp_path) == 0
 
 
-@mock_aws  # type: ignore[untyped-decorator]
+@mock_aws  # type: ignore[untyped-decorator]  # moto's
 def test_the_init_container_copies_what_is_below_the_prefix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """The order in which a training asks its device, on a stand-in for Trainium whose tensors are on the CPU."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 
@@ -34,9 +35,9 @@ class Runtime(ModuleType):
         self.calls.append("mark_step")
 
 
-def _item(self: torch.Tensor, runtime: Runtime, original: object) -> object:
+def _item(self: torch.Tensor, runtime: Runtime, original: Callable[[torch.Tensor], object]) -> object:
     runtime.calls.append("read")
-    return original(self)  # type: ignore[operator]
+    return original(self)
 
 
 def test_a_graph_ends_once_a_step_and_the_host_reads_only_where_it_reports_or_saves(

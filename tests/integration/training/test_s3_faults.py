@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import SplitResult
 
 import pytest
 
@@ -147,7 +148,7 @@ class _Counting(SignedReads):
 
     signed = 0
 
-    def _address(self, key: str) -> object:  # type: ignore[override]
+    def _address(self, key: str) -> SplitResult:
         before = dict(self._addresses)
         found = super()._address(key)
         self.signed += self._addresses != before

@@ -69,7 +69,7 @@ def test_a_matrix_is_taken_or_left_with_the_reason(
 
 
 def test_the_rule_is_torchaos_own() -> None:
-    from torchao.float8.float8_linear_utils import _auto_filter_for_recipe  # noqa: PLC0415
+    from torchao.float8.float8_linear_utils import _auto_filter_for_recipe  # noqa: PLC0415  an extra, and slow
 
     sides = [16, 24, 1024, 1040, 2048, 2064, 4096, 4112]
     shapes = {f"{rows} x {columns}": (rows, columns) for rows in sides for columns in sides}

@@ -124,9 +124,12 @@ def spoiled(job: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _pod(spec: dict[str, Any]) -> dict[str, Any]:
     if "pytorchReplicaSpecs" in spec:
-        return dict(spec["pytorchReplicaSpecs"])["Worker"]["template"]["spec"]  # type: ignore[no-any-return]
-    patch = spec["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]
-    return patch["template"]["spec"]["template"]["spec"]  # type: ignore[no-any-return]
+        template: dict[str, Any] = spec["pytorchReplicaSpecs"]["Worker"]["template"]
+    else:
+        patch = spec["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]
+        template = patch["template"]["spec"]["template"]
+    found: dict[str, Any] = template["spec"]
+    return found
 
 
 def _misspelt(pod: dict[str, Any]) -> None:

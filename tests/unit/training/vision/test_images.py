@@ -31,7 +31,7 @@ def _prepared(place: Path, *options: str) -> Path:
 
 
 def _opened(directory: Path, **changed: object) -> Images:
-    return open_images(replace(_CONFIG, data=str(directory), **changed), {})  # type: ignore[arg-type]
+    return open_images(replace(_CONFIG, data=str(directory), **changed), {})  # type: ignore[arg-type]  # of several types
 
 
 def _reader(images: Images, *, threads: int = 2, augment: Augment = Augment.CROP) -> ImageReader:
