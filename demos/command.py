@@ -1,4 +1,4 @@
-"""What the commands of demos have in common: one option, and a story that is told on the terminal."""
+"""What the commands of demos have in common: one option, and a story that is played on the terminal."""
 
 import argparse
 from collections.abc import Callable

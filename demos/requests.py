@@ -32,6 +32,6 @@ def request(name: str, twin: TwinProcess, command: Sequence[str], *, instances: 
 def urgent_request(
     name: str, twin: TwinProcess, *, instances: int = 1, priority: int = 9, seconds: int = 600
 ) -> Document:
-    """Something to make the others leave: holds its instances for so long, or until somebody cancels it."""
+    """Something to make the others leave: holds its instances for ``seconds``, or until it is cancelled."""
     found = request(name, twin, ["sleep", str(seconds)], instances=instances)
     return found | {"Tags": [{"Key": "priority", "Value": str(priority)}]}

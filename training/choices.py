@@ -82,6 +82,11 @@ class Strategy(StrEnum):
     TP = "tp"
     """Tensor parallel alone: all ranks work on the same sequences."""
 
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether groups of ranks have a copy of the model each, and divide it."""
+        return self in {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
+
 
 class ActivationCheckpointing(StrEnum):
     """What is computed again in the backward pass instead of being kept."""

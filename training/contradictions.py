@@ -22,16 +22,16 @@ from training.vision.shape import VisionShape
 if TYPE_CHECKING:  # config asks this module when its options are read
     from training.config import TrainConfig
 
-_HYBRID = {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
-
 
 def contradictions(config: TrainConfig) -> list[str]:
     """What is wrong, of each contradiction the options to change."""
     found = []
     if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
         found.append("reduce_dtype bf16 needs a precision other than fp32")
-    if config.shard_group_size and config.strategy not in _HYBRID:
-        found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
+    if config.shard_group_size and not config.strategy.is_hybrid:
+        found.append(
+            f"shard_group_size needs strategy {' or '.join(sorted(one for one in Strategy if one.is_hybrid))}"
+        )
     if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
         found.append(f"optimizer {config.optimizer} needs fp32 weights, which precision bf16_pure has not")
     if config.precision.is_float8 and config.lora_rank:

@@ -77,7 +77,7 @@ def open_data(config: TrainConfig, env: Mapping[str, str]) -> Data:
     return _TextData(config, open_corpus(config, env=env), open_validation(config, env=env))
 
 
-def guarded(config: TrainConfig) -> dict[str, str]:
+def fixed_options(config: TrainConfig) -> dict[str, str]:
     """Options of the family that another attempt may not change; those that are as usual are not named."""
     if not config.has_images:
         return {"document_mask": "true"} if config.document_mask else {}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
-from training.families import guarded
+from training.families import fixed_options
 from training.interop.importing import hashed_weights, load_weights
 from training.model import Backbone
 
@@ -27,7 +27,7 @@ def guard_of(config: TrainConfig, data: str) -> dict[str, str]:
     # Only where they are not what they always were: a checkpoint of before does not name them.
     if config.optimizer is not OptimizerName.ADAMW:
         found["optimizer"] = config.optimizer
-    return found | guarded(config)
+    return found | fixed_options(config)
 
 
 def guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:

@@ -15,7 +15,6 @@ from training.errors import ConfigError
 from training.model_config import ModelShape
 from training.world import World
 
-HYBRID = {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
 _TENSOR = "tensor"
 
 
@@ -108,7 +107,7 @@ def indivisible(shape: ModelShape, ranks: int) -> Mapping[str, int]:
 def _copy_size(config: TrainConfig, world: World, tensor: int) -> int:
     if config.strategy is Strategy.NO_SHARD:
         return tensor
-    if config.strategy not in HYBRID or world.size == 1:
+    if not config.strategy.is_hybrid or world.size == 1:
         return world.size
     size, per_host = config.shard_group_size or world.ranks_per_host, world.ranks_per_host
     asked = f"shard_group_size {size}" + ("" if config.shard_group_size else " (the ranks of a host)")

@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
-from training.meshes import HYBRID, make_meshes
+from training.meshes import make_meshes
 from training.model import Backbone, Transformer
 from training.tensor_parallel import divide
 from training.world import World
@@ -95,7 +95,7 @@ def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:
     assert isinstance(model, FSDPModule)
     if strategy is Strategy.NO_SHARD:
         model.set_requires_gradient_sync(is_last)
-    elif strategy in HYBRID:
+    elif strategy.is_hybrid:
         model.set_requires_all_reduce(is_last)
     if strategy in _KEEPS_GATHERED:
         model.set_reshard_after_backward(is_last)

@@ -147,12 +147,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", type=Path, required=True, help="an empty directory, or none yet")
     # Script mode writes hyperparameters as they are named, with underscores.
     parser.add_argument(
-        "--shard-tokens", "--shard_tokens", type=_count, default=_SHARD_TOKENS, help="tokens of a shard"
+        "--shard-tokens", "--shard_tokens", type=as_count, default=_SHARD_TOKENS, help="tokens of a shard"
     )
     parser.add_argument(
         "--validation-share",
         "--validation_share",
-        type=_share,
+        type=as_share,
         default=0.0,
         help="the last share of all tokens, or documents, becomes a corpus of its own: OUTPUT/train, "
         "OUTPUT/validation",
@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--tokens", type=TokenDtype, choices=list(TokenDtype), help="input is token ids; raw files of this"
     )
-    parser.add_argument("--vocabulary", type=_count, help="with --tokens: size of their tokenizer's")
+    parser.add_argument("--vocabulary", type=as_count, help="with --tokens: size of their tokenizer's")
     parser.add_argument("--column", help="of .parquet files: the column with the texts")
     parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json, or its folder; without: bytes")
     parser.add_argument(
@@ -169,18 +169,20 @@ def _parser() -> argparse.ArgumentParser:
         help="with --tokenizer: the token that ends a document; without: eos_token of tokenizer_config.json",
     )
     parser.add_argument(
-        "--pack", type=_count, help="pack whole documents into sequences of so many tokens (sequence_length)"
+        "--pack",
+        type=as_count,
+        help="pack whole documents into sequences of so many tokens (sequence_length)",
     )
     return parser
 
 
-def _count(text: str) -> int:
+def as_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, not {text!r}")
     return int(text)
 
 
-def _share(text: str) -> float:
+def as_share(text: str) -> float:
     with suppress(ValueError):
         if 0 <= (value := float(text)) < 1:
             return value

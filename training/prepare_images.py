@@ -27,6 +27,7 @@ from training.data.batches import permuted
 from training.data.writer import empty_corpus
 from training.environment import directory_of
 from training.errors import ConfigError, DataError, TrainingError, report_failure
+from training.prepare import as_count, as_share
 from training.seeds import seed_of
 from training.vision.images import files_by_class
 from training.vision.index import CLASS_SUFFIX, INDEX, SAMPLE, SUFFIXES, ImageIndex, ImageShard
@@ -190,29 +191,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--validation-share",
         "--validation_share",
-        type=_share,
+        type=as_share,
         default=0.0,
         help="this share of the pictures becomes a data set of its own: OUTPUT/train, OUTPUT/validation",
     )
-    parser.add_argument("--shard-bytes", "--shard_bytes", type=_count, default=_SHARD_BYTES)
+    parser.add_argument("--shard-bytes", "--shard_bytes", type=as_count, default=_SHARD_BYTES)
     parser.add_argument("--seed", type=int, default=0, help="of the order of the pictures")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, not {text!r}")
-    return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be a share, 0 or more and below 1, not {text!r}")
-    return value
 
 
 if __name__ == "__main__":

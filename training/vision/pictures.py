@@ -73,8 +73,8 @@ def box_of(view: View, height: int, width: int) -> Box:
     low, high = (math.log(one) for one in _RATIOS)
     for area, ratio in zip(view.draw.areas, view.draw.ratios, strict=True):
         wanted = height * width * (view.least_area + (1 - view.least_area) * area)
-        stretch = math.exp(low + (high - low) * ratio)
-        wide, tall = round(math.sqrt(wanted * stretch)), round(math.sqrt(wanted / stretch))
+        aspect = math.exp(low + (high - low) * ratio)
+        wide, tall = round(math.sqrt(wanted * aspect)), round(math.sqrt(wanted / aspect))
         if 0 < wide <= width and 0 < tall <= height:
             top, left = int(view.draw.top * (height - tall + 1)), int(view.draw.left * (width - wide + 1))
             return Box(top=top, left=left, height=tall, width=wide)
