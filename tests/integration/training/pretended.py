@@ -22,4 +22,4 @@ def pretended_world(ranks: int, *, ranks_per_host: int = RANKS_PER_HOST) -> Iter
         yield World(rank=0, size=ranks, local_rank=0, ranks_per_host=ranks_per_host, device=device)
     finally:
         dist.destroy_process_group()
-        _clear_sharding_prop_cache()  # type: ignore[no-untyped-call]  # else a like mesh of the next world gets these groups
+        _clear_sharding_prop_cache()  # else a like mesh of the next world gets these groups

@@ -3,6 +3,7 @@
 import pytest
 from trainmaster.core.memory import memory_plan
 from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.strategy_choice import choice_lines
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 SEVENTY = Run(
@@ -11,7 +12,14 @@ SEVENTY = Run(
 
 
 def lines(run: Run, instances: str, name: str = "llama2-70b") -> list[str]:
-    return list(memory_plan.as_lines(memory_plan.plan(name, run, memory_plan.read_instances(instances))))
+    """All but the comparison of strategies, which comes last."""
+    found = memory_plan.plan(name, run, memory_plan.read_instances(instances))
+    told = list(memory_plan.as_lines(found))
+    if found.cluster.world_size == 1:
+        return told
+    compared = list(choice_lines(memory_plan.strategies(found)))
+    assert told[-len(compared) - 1 :] == ["", *compared]
+    return told[: -len(compared) - 1]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +54,7 @@ def test_what_is_no_list_of_instances_is_told_apart(text: str, message: str) -> 
 
 def test_the_numbers_of_70b_on_128_gpus() -> None:
     found = memory_plan.as_json(memory_plan.plan("llama2-70b", SEVENTY, (("ml.p5.48xlarge", 16),)))
+    assert found.pop("strategies")
     assert found == {
         "params": 68_976_648_192,
         "world_size": 128,

@@ -1,7 +1,7 @@
 """A plan of a run of the training program: what it needs of which instances, as JSON and as lines."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 
@@ -17,6 +17,8 @@ from trainmaster.core.memory.footprint import (
     tensor_ranks,
 )
 from trainmaster.core.memory.memory_remedies import remedies
+from trainmaster.core.memory.scaling_bound import SPEEDS
+from trainmaster.core.memory.strategy_choice import Choice, choice_json, choice_lines, choices
 from trainmaster.core.memory.training_runs import Optimizer, Run
 
 _GIB = 2**30
@@ -74,7 +76,15 @@ def as_json(found: Plan) -> dict[str, object]:
         "checkpoint_bytes": told.checkpoint_bytes,
         "fits": told.fits,
         "headroom_bytes": told.headroom_bytes,
+        "strategies": [choice_json(one) for one in strategies(found)],
     }
+
+
+def strategies(found: Plan) -> Sequence[Choice]:
+    """That as planned and others that fit; no bound of the scaling where instances differ."""
+    types = {instance_type for instance_type, _ in found.instances}
+    speeds = SPEEDS.get(types.pop()) if len(types) == 1 else None
+    return choices(found.run, found.cluster, speeds)
 
 
 def as_lines(found: Plan) -> Iterator[str]:
@@ -84,6 +94,9 @@ def as_lines(found: Plan) -> Iterator[str]:
     yield from _table(found)
     yield ""
     yield from _verdict(found)
+    if found.cluster.world_size > 1:
+        yield ""
+        yield from choice_lines(strategies(found))
 
 
 def _what(found: Plan) -> str:

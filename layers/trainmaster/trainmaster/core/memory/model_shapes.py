@@ -107,6 +107,11 @@ class ModelShape:
         return elements(self.block, shards=1)
 
     @property
+    def matrix_elements(self) -> int:
+        """Of one block."""
+        return elements(tuple(one for one in self.block if one.columns > 1), shards=1)
+
+    @property
     def head_params(self) -> int:
         return elements(self.head, shards=1)
 
