@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from benchmarks.data_from_s3.files import described
-from benchmarks.data_from_s3.readers import READERS, Reader, Source
+from benchmarks.data_from_s3.readers import READERS
+from benchmarks.data_from_s3.source import Reader, Source
 from training.data.batches import Order
 from training.data.blocks import Range
 

@@ -6,9 +6,9 @@ that was asked for gives None: boto3 asks once more, with its retries, its renew
 """
 
 import ssl
-import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -64,13 +64,9 @@ class Body:
     etag: str | None
 
 
-class _Kept(threading.local):
-    """A connection for each thread, closed when the thread ends."""
-
-    connection: "_Closing | None" = None
-
-
 class _Closing:
+    """A connection that ends where nothing keeps it: after an error, or with its reader."""
+
     def __init__(self, connection: HTTPConnection) -> None:
         self.http = connection
 
@@ -79,14 +75,14 @@ class _Closing:
 
 
 class SignedReads:
-    """Of one bucket, for any number of threads: each has a connection of its own."""
+    """Of one bucket, for any number of threads. A connection serves one request at a time, of any thread."""
 
     def __init__(
         self, client: "S3Client", *, bucket: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._client, self._bucket, self._clock = client, bucket, clock
         self._addresses: dict[str, tuple[float, SplitResult]] = {}
-        self._threads = _Kept()
+        self._idle: list[_Closing] = []
         self._refusals = 0
 
     def read(self, key: str, span: Span) -> Body | None:
@@ -96,7 +92,6 @@ class SignedReads:
         try:
             body = self._read(key, span)
         except (BotoCoreError, ClientError, HTTPException, OSError):
-            self._closed()
             body = None
         if body is None:
             self._addresses.pop(key, None)
@@ -110,13 +105,13 @@ class SignedReads:
 
     def _read(self, key: str, span: Span) -> Body | None:
         address = self._address(key)
-        answer = self._answered(address, span)
+        connection, answer = self._answered(address, span)
         told = answer.getheader("Content-Range")
         if answer.status != _PARTIAL or not span.is_told_by(told, answer.length):
             self._refusals += answer.status in _CLIENT_ERRORS
-            self._closed()
             return None
         content = answer.read()
+        self._idle.append(connection)
         self._refusals = 0
         return Body(content=content, etag=answer.getheader("ETag"))
 
@@ -131,29 +126,14 @@ class SignedReads:
             self._addresses[key] = until, address
         return address
 
-    def _answered(self, address: SplitResult, span: Span) -> HTTPResponse:
-        headers = {"Range": span.range} | ({"If-Match": span.etag} if span.etag else {})
-        target = f"{address.path}?{address.query}"
-        if (connection := self._open) is not None:
-            try:
-                connection.request("GET", target, headers=headers)
-                return connection.getresponse()
-            except (HTTPException, OSError):
-                self._closed()  # the other side ends connections that were idle: that is no fault
-        connection = self._connected(address)
-        self._threads.connection = _Closing(connection)
-        connection.request("GET", target, headers=headers)
-        return connection.getresponse()
-
-    @property
-    def _open(self) -> HTTPConnection | None:
-        """Of this thread."""
-        return self._threads.connection.http if self._threads.connection else None
-
-    def _closed(self) -> None:
-        if (connection := self._open) is not None:
-            connection.close()
-            self._threads.connection = None
+    def _answered(self, address: SplitResult, span: Span) -> tuple[_Closing, HTTPResponse]:
+        with suppress(IndexError):
+            kept = self._idle.pop()
+            # The other side ends connections that were idle: that is no fault.
+            with suppress(HTTPException, OSError):
+                return kept, _asked(kept.http, address, span)
+        connection = _Closing(self._connected(address))
+        return connection, _asked(connection.http, address, span)
 
     def _connected(self, address: SplitResult) -> HTTPConnection:
         assert address.hostname is not None
@@ -172,3 +152,9 @@ class SignedReads:
         return ssl.create_default_context(
             cafile=None if is_folder else trusted, capath=trusted if is_folder else None
         )
+
+
+def _asked(connection: HTTPConnection, address: SplitResult, span: Span) -> HTTPResponse:
+    headers = {"Range": span.range} | ({"If-Match": span.etag} if span.etag else {})
+    connection.request("GET", f"{address.path}?{address.query}", headers=headers)
+    return connection.getresponse()

@@ -1,6 +1,7 @@
 """Ranges of objects while S3 refuses, breaks off, answers something else, or has other objects by now."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -220,9 +221,26 @@ def test_a_connection_that_the_server_ended_meanwhile_is_opened_again(server: S3
         ended = HTTPConnection(*listener.getsockname())
         ended.connect()
         listener.accept()[0].close()
-    reads._threads.connection = _Closing(ended)
+    reads._idle.append(_Closing(ended))
     assert reads.read(KEY, SPAN)
-    assert reads._open is not ended
+    (kept,) = reads._idle
+    assert kept.http is not ended
+
+
+def test_a_connection_is_used_again_by_any_thread_and_not_after_an_error(server: S3Server) -> None:
+    reads = _signed()
+    assert reads.read(KEY, SPAN)
+    (kept,) = reads._idle
+    other = threading.Thread(target=reads.read, args=(KEY, SPAN))
+    other.start()
+    other.join(30)
+    assert reads._idle == [kept]
+    http = kept.http
+    del kept
+    _broken(server, "", CUT, times=1)
+    assert reads.read(KEY, SPAN) is None
+    assert reads._idle == []
+    assert http.sock is None
 
 
 @pytest.mark.parametrize(
