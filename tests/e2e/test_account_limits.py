@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.plane import INSTANCE_TYPE, Document, Plane, pool, running_plane, tags, until_exists
+from tests.e2e.plane import (
+    INSTANCE_TYPE,
+    Document,
+    Plane,
+    eventually,
+    pool,
+    running_plane,
+    tags,
+    until_exists,
+)
 
 pytestmark = pytest.mark.thorough
 
@@ -35,13 +44,20 @@ def wide(plane: Plane, **more: object) -> Document:
 
 
 def pass_until_completed(plane: Plane, names: list[str], within_seconds: int) -> None:
-    """Move the clock; containers run in the machine's time meanwhile."""
+    """Move the clock; it stands while containers run, which they do in the machine's time."""
     for passed in count(step=_STEP_SECONDS):
+        eventually(lambda: sum(containers(plane, name) for name in names), lambda running: running == 0)
         states = {name: plane.job(name)["state"] for name in names}
         if set(states.values()) == {"completed"}:
             return
         assert passed < within_seconds, states
         plane.clock(_STEP_SECONDS)
+
+
+def containers(plane: Plane, name: str) -> int:
+    """Of a job, those that run now."""
+    events = [one["event"] for one in plane.processes(name)]
+    return events.count("start") - events.count("exit")
 
 
 def refusals(plane: Plane) -> list[Document]:

@@ -81,12 +81,25 @@ class _Place:
         return f"{_MARK}{self.stream}:{self.token or ''}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    """The streams of one attempt, as they were listed."""
+
+    streams: list[LogStream]
+    until: float
+    """Of the monotonic clock."""
+    after_end: bool
+
+    def stands(self, now: float, *, has_ended: bool) -> bool:
+        return now < self.until and (self.after_end or not has_ended)
+
+
 class _JoinedLogs:
     def __init__(self, queued: QueuedJobs, clients: PlainClients, region: str) -> None:
         self._queued = queued
         self._clients = clients
         self._region = region
-        self._listed = RecentlyUsed[tuple[float, list[LogStream]]]()
+        self._listed = RecentlyUsed[_Listing]()
 
     def streams(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: object) -> Answer | None:
         """None: CloudWatch answers. Else one stream a host, named as if it were the first attempt's."""
@@ -129,17 +142,24 @@ class _JoinedLogs:
 
     def _all_streams(self, attempts: Sequence[Attempt], reader: LogStreams) -> Iterator[LogStream]:
         for number, attempt in enumerate(attempts, start=1):
-            over = attempt.ended_at is not None and number < len(attempts)
-            yield from self._streams_of(attempt.training_job_name, reader, over=over)
+            yield from self._streams_of(attempt, reader, is_followed=number < len(attempts))
 
-    def _streams_of(self, training_job_name: str, reader: LogStreams, *, over: bool) -> list[LogStream]:
-        """Listed again after some seconds; those of an attempt that is over once more, and never again."""
-        listed_at, streams = self._listed.get(training_job_name) or (float("-inf"), [])
-        if time.monotonic() - listed_at >= LISTED_SECONDS:
+    def _streams_of(self, attempt: Attempt, reader: LogStreams, *, is_followed: bool) -> list[LogStream]:
+        """Listed again after some seconds, and at once where the attempt has ended since.
+
+        The loops of the SDKs look once more when the job has ended, and never again: a host that wrote its
+        first line between the last list and the end would not be read at all. An attempt that has ended and
+        is followed by another is listed once more and never again.
+        """
+        name, has_ended = attempt.training_job_name, attempt.ended_at is not None
+        listed = self._listed.get(name)
+        if listed is None or not listed.stands(time.monotonic(), has_ended=has_ended):
             with _the_callers_errors():
-                streams = reader.of(training_job_name)
-            self._listed.keep(training_job_name, (float("inf") if over else time.monotonic(), streams))
-        return streams
+                streams = reader.of(name)
+            until = float("inf") if has_ended and is_followed else time.monotonic() + LISTED_SECONDS
+            listed = _Listing(streams=streams, until=until, after_end=has_ended)
+            self._listed.keep(name, listed)
+        return listed.streams
 
     def _reader(self, params: Mapping[str, Any], context: Mapping[str, Any]) -> LogStreams:
         return LogStreams(self._clients.of("logs", Where.called(params["url"], context)))

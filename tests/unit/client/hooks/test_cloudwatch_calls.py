@@ -149,6 +149,17 @@ def test_streams_are_listed_once_in_five_seconds(two_attempts: World) -> None:
     assert two_attempts.logs.calls.count("DescribeLogStreams") == 3, "the first attempt is over"
 
 
+def test_the_first_line_of_an_attempt_that_ended_since_the_list_is_read_at_once(world: World) -> None:
+    """The loop of SDK v3 looks once more when the job has ended, and never again."""
+    world.logs.write("job1/algo-1-100", (1, "a"))
+    world.queue.document = job("job1", "job1-r1-aa", ended=[0])
+    found, token = world.read("job1/algo-1-100")
+    assert (found, world.read("job1/algo-1-100", nextToken=token)[0]) == (["a"], [])
+    world.logs.write("job1-r1-aa/algo-1-200", (9, "c"))
+    world.queue.document = job("job1", "job1-r1-aa", ended=[0, 1])
+    assert world.read("job1/algo-1-100", nextToken=token)[0] == ["c"]
+
+
 def test_a_first_attempt_that_never_wrote_has_streams_in_name(world: World) -> None:
     world.logs.write("job1-r1-aa/algo-1-200", (9, "c"))
     world.queue.document = job("job1", "job1-r1-aa", ended=[0])
