@@ -62,7 +62,7 @@ demo-vit: setup ## a vision transformer trains on the twin, is preempted and res
 test: setup $(AXE) ## the tests, in five to ten minutes; ends with pytest's summary
 	$(PYTEST) -n 2 --dist loadscope
 
-test-thorough: setup $(AXE) ## every crash, race and stop, twins of their own: what .ci/run plays besides
+test-thorough: setup $(AXE) ## every crash, race and stop, twins of their own; half an hour, before a release
 	$(PYTEST) -n 3 --dist loadscope -m "thorough and not long"  # tests wait for processes a third of their time
 
 test-long: setup $(AXE) ## what takes longer: builds, whole demos, many schedules
