@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 300
+"""For what hangs; one step of a manual clock may take a minute on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
