@@ -24,15 +24,15 @@ from trainmaster_client.report import Report
 
 from training.agreement import Agreement, Decision
 from training.bench.modes import OneBatch
-from training.choices import Precision
 from training.config import TrainConfig
-from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
+from training.monitoring.goodput import Meter
+from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
+from training.options.choices import Precision
 from training.preempt import StopRequest
-from training.report import Reporter, Trace
-from training.world import World, joined_world
+from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
 RANKS = 2

@@ -25,19 +25,19 @@ from torch.nn.functional import cross_entropy, interpolate
 from trainmaster_client.report import Report
 
 from training.agreement import Agreement
-from training.choices import Precision
 from training.config import TrainConfig
 from training.data.batches import Batch
-from training.families import model_of, open_data
-from training.goodput import Meter
-from training.init import initialise
 from training.job import make_model
 from training.loop import Trainer
+from training.models.families import model_of, open_data
+from training.models.init import initialise
+from training.monitoring.goodput import Meter
+from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
+from training.options.choices import Precision
 from training.preempt import StopRequest
-from training.report import Reporter, Trace
+from training.ranks.world import World, joined_world
 from training.vision.pictures import Draw, View, decoded
-from training.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
 LEAST_RATIO = 0.95

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from training import fsdp1
-from training.choices import (
+from training.errors import ConfigError
+from training.interop.config_json import read_shape
+from training.interop.decoder_layout import PROJECTIONS
+from training.models.decoder_shape import PRESETS, Lora, ModelShape
+from training.options import fsdp1
+from training.options.choices import (
     SYNTHETIC,
     ActivationCheckpointing,
     Augment,
@@ -23,13 +27,9 @@ from training.choices import (
     ReduceDtype,
     Strategy,
 )
-from training.contradictions import contradictions
-from training.environment import directory_of
-from training.errors import ConfigError
-from training.interop.config_json import read_shape
-from training.interop.layout import PROJECTIONS
-from training.model_config import PRESETS, Lora, ModelShape
-from training.options import described, option, paired, read, shown
+from training.options.contradictions import contradictions
+from training.options.environment import directory_of
+from training.options.reader import described, option, paired, read, shown
 from training.vision.shape import VISION_PRESETS, Shape, VisionShape
 
 _PRESETS: Mapping[str, Shape] = {**PRESETS, **VISION_PRESETS}

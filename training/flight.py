@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.environment import FLIGHT_RECORDER
+from training.options.environment import FLIGHT_RECORDER
 
 _SHOWN = 8
 

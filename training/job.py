@@ -11,33 +11,33 @@ from pathlib import Path
 import torch
 from torch.optim import Optimizer
 
-from training import float8
 from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.config import TrainConfig
-from training.cpu import advice, this_processor
 from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
-from training.evaluation import Evaluation
-from training.families import Data, evaluated_by, model_of, open_data
-from training.goodput import Meter
-from training.guard import guard_of, guard_of_base
-from training.init import initialise
 from training.interop.exporting import export_adapters, export_weights
 from training.interop.importing import load_weights
 from training.interop.layouts import layout_of
 from training.loop import Trainer
-from training.lora import adapt, initialise_adapters, trained_part
-from training.memory import refuse_unless_it_fits
-from training.meshes import with_shares
 from training.metrics import Event, Validation
 from training.model import Backbone
-from training.nonfinite import Hunt
+from training.models import float8
+from training.models.families import Data, evaluated_by, model_of, open_data
+from training.models.guard import guard_of, guard_of_base
+from training.models.init import initialise
+from training.models.lora import adapt, initialise_adapters, trained_part
+from training.monitoring.evaluation import Evaluation
+from training.monitoring.goodput import Meter
+from training.monitoring.nonfinite import Hunt
+from training.monitoring.report import Reporter, Trace, tell
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.report import Reporter, Trace, tell
-from training.world import World, joined_world, together
+from training.ranks.cpu import advice, this_processor
+from training.ranks.memory import refuse_unless_it_fits
+from training.ranks.meshes import with_shares
+from training.ranks.world import World, joined_world, together
 
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:

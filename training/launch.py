@@ -2,11 +2,11 @@
 
 SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
 (aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
-It needs no other file, so copy it into any source directory; launch_cpus.py (which cores a rank gets) and
-launch_watchdog.py (hangs) are used where they stand beside it. Guide: docs/training/launcher.md.
+It needs no other file, so copy it into any source directory; launcher/cpus.py (which cores a rank gets) and
+launcher/watchdog.py (hangs) are used where they stand beside it. Guide: docs/training/launcher.md.
 """
 
-import importlib
+import importlib.util
 import json
 import os
 import re
@@ -69,19 +69,22 @@ def number(env: Mapping[str, str], name: str, default: float) -> float:
 
 
 def neighbour(name: str) -> Any:  # noqa: ANN401  a module
-    """None where it does not stand beside this file."""
-    try:
-        return importlib.import_module(f"{__package__}.{name}" if __package__ else name)
-    except ModuleNotFoundError:
+    """None where it is not in launcher/. By its path: a script's own package may be called launcher, too."""
+    path = Path(__file__).with_name("launcher") / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"launcher_{name}", path) if path.is_file() else None
+    if spec is None or spec.loader is None:
         return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
     """Of this host, and of each rank; beside GPUs 1 as torchrun has it: workers must not fight for cores."""
     gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
-    cpus, by_node = neighbour("launch_cpus"), env.get("NPROC_PER_NODE") == "numa" and not gpus
+    cpus, by_node = neighbour("cpus"), env.get("NPROC_PER_NODE") == "numa" and not gpus
     if by_node and cpus is None:
-        raise LaunchError("NPROC_PER_NODE=numa needs launch_cpus.py beside launch.py: copy both")
+        raise LaunchError("NPROC_PER_NODE=numa needs launcher/cpus.py beside launch.py: copy both")
     ranks = len(cpus.numa_shares()) if by_node else int(number(env, "NPROC_PER_NODE", gpus or 1))
     if gpus:
         return ranks, 1
@@ -272,7 +275,7 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
     first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
     print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
     envs = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
-    if (dog := neighbour("launch_watchdog")) is None:
+    if (dog := neighbour("watchdog")) is None:
         return watch(started(argv, envs, source), stop, seconds)
     with dog.Watchdog(envs) as watchdog:
         workers = started(argv, watchdog.envs, source)
@@ -283,7 +286,7 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
 def started(argv: Sequence[str], envs: Sequence[Mapping[str, str]], source: Path) -> list[Worker]:
     workers = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs]
     if envs[0].get("NPROC_PER_NODE") == "numa":
-        neighbour("launch_cpus").keep_to_nodes([one.pid for one in workers])
+        neighbour("cpus").keep_to_nodes([one.pid for one in workers])
     return workers
 
 

@@ -16,18 +16,18 @@ from training.checkpoint import Checkpointer, JobState, SaveTimer
 from training.config import TrainConfig
 from training.data.batches import Batch
 from training.data.prefetch import BatchSource
+from training.data.seeds import seed_of
 from training.errors import NotFiniteError
-from training.evaluation import Evaluation
-from training.families import objective_of
-from training.float8 import gathers_float8, precompute_scales
-from training.goodput import Meter
 from training.metrics import Event, Validation
 from training.model import Backbone
+from training.models.families import objective_of
+from training.models.float8 import gathers_float8, precompute_scales
+from training.monitoring.evaluation import Evaluation
+from training.monitoring.goodput import Meter
+from training.monitoring.report import Reporter, Trace, tell
 from training.optim import clip, learning_rate, step_if_finite
 from training.parallel import begin_part
-from training.report import Reporter, Trace, tell
-from training.seeds import seed_of
-from training.world import World, expect_steady_steps
+from training.ranks.world import World, expect_steady_steps
 
 _BACKWARD_SHARE = 2 / 3
 """Of the time of a forward and a backward pass: the latter has twice the matrix products."""

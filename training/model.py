@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-from training.loss import Chunks, Head
-from training.model_config import BlockShape, Lora, ModelShape, Norm, Rope, RopeKind
+from training.models.decoder_shape import BlockShape, Lora, ModelShape, Norm, Rope, RopeKind
+from training.models.loss import Chunks, Head
 from training.vision.shape import Shape, VisionShape
 
 Mask: TypeAlias = Tensor | BlockMask | None

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from training.optimizers import GuardedOptimizer, first_state, local_part
+from training.models.optimizers import GuardedOptimizer, first_state, local_part
 
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5

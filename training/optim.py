@@ -15,10 +15,10 @@ from torch.distributed import ProcessGroup
 from torch.distributed.tensor import DTensor
 from torch.optim import AdamW, Optimizer
 
-from training.choices import OptimizerName, Precision
 from training.config import TrainConfig
+from training.models.optimizers import AdamW8bit, AnyPrecisionAdamW, local_part
 from training.muon import Muon
-from training.optimizers import AdamW8bit, AnyPrecisionAdamW, local_part
+from training.options.choices import OptimizerName, Precision
 
 __all__ = ["AnyPrecisionAdamW", "clip", "learning_rate", "make_optimizer", "step_if_finite"]
 

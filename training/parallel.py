@@ -22,12 +22,12 @@ from torch.distributed.fsdp import (
 )
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
-from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
-from training.meshes import make_meshes
 from training.model import Backbone, Transformer
-from training.tensor_parallel import divide
-from training.world import World
+from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
+from training.ranks.meshes import make_meshes
+from training.ranks.tensor_parallel import divide
+from training.ranks.world import World
 
 Forward = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from trainmaster.core.memory import memory_plan, model_shapes, training_runs
 
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.model_config import ModelShape
+from training.models.decoder_shape import ModelShape
 
 _USAGE = """usage: python -m training.plan --preset NAME --instances TYPE=COUNT[,TYPE=COUNT] [OPTION VALUE]...
 

@@ -24,8 +24,8 @@ from training.data.packing import Packed
 from training.data.parquet import PARQUET
 from training.data.tokenizer import FileTokenizer
 from training.data.writer import Layout, Part, ShardWriter, empty_corpus
-from training.environment import directory_of
 from training.errors import ConfigError, DataError, TrainingError, report_failure
+from training.options.environment import directory_of
 
 _SHARD_TOKENS = 2**27
 

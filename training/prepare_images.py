@@ -24,13 +24,13 @@ if not __package__:  # started as a script: train.py beside it names this folder
     importlib.import_module("train")
 
 from training.data.batches import permuted
+from training.data.seeds import seed_of
 from training.data.writer import empty_corpus
-from training.environment import directory_of
 from training.errors import ConfigError, DataError, TrainingError, report_failure
+from training.options.environment import directory_of
 from training.prepare import as_count, as_share
-from training.seeds import seed_of
+from training.vision.image_index import CLASS_SUFFIX, INDEX, SAMPLE, SUFFIXES, ImageIndex, ImageShard
 from training.vision.images import files_by_class
-from training.vision.index import CLASS_SUFFIX, INDEX, SAMPLE, SUFFIXES, ImageIndex, ImageShard
 
 _SHARD_BYTES = 2**28
 _MOST_CLASSES = 2**24

@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from training.choices import DebugLevel
+from training.options.choices import DebugLevel
 
 _STDERR = 2
 

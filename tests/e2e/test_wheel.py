@@ -170,7 +170,7 @@ def test_the_folder_in_the_wheel_has_all_of_the_checkout_that_works_without_it(b
 
 
 def is_no_tool(path: Path) -> bool:
-    return not path.parts[1].startswith(("bench", "proof", "setup", "twin_process"))
+    return not path.parts[1].startswith(("bench", "proof", "scaling", "setup", "twin_process"))
 
 
 def test_what_is_installed_belongs_together(base, local):
@@ -224,7 +224,7 @@ def test_the_training_program_comes_with_the_wheel(base):
         sum(is_no_tool(path.relative_to(ROOT)) for path in (ROOT / "training").rglob("*.py"))
     )
     base.done("trainmaster", "training-code", "own", "--launcher-only")
-    assert {path.name for path in (base.empty / "own").iterdir()} == {"launch.py", "launch_cpus.py"}
+    assert {path.name for path in (base.empty / "own").iterdir()} == {"launch.py", "launcher"}
     assert (base.empty / "own/launch.py").read_bytes() == (ROOT / "training/launch.py").read_bytes()
 
 

@@ -20,20 +20,20 @@ from torch import Tensor
 from trainmaster_client.report import Report
 
 from training.agreement import Agreement
-from training.choices import Compile, Precision
 from training.config import TrainConfig
-from training.cpu import this_processor
+from training.data.seeds import seed_of
 from training.errors import ConfigError, TrainingError
-from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
 from training.metrics import Speed
+from training.monitoring.goodput import Meter
+from training.monitoring.report import Trace, peak_memory_bytes, yardstick
 from training.optim import make_optimizer
-from training.options import described, option, paired, read
+from training.options.choices import Compile, Precision
+from training.options.reader import described, option, paired, read
 from training.preempt import StopRequest
-from training.report import Trace, peak_memory_bytes, yardstick
-from training.seeds import seed_of
-from training.world import World, joined_world
+from training.ranks.cpu import this_processor
+from training.ranks.world import World, joined_world
 
 _GIB = 2**30
 

@@ -32,7 +32,7 @@ from training.bench.cases import (
     unsettled,
 )
 from training.bench.figures import check, line_of, table
-from training.launch_cpus import cpu_shares, host_cpus
+from training.launcher.cpus import cpu_shares, host_cpus
 
 _SECONDS = 580.0
 """Of a whole run: twenty less than ten minutes, for what starts and ends it."""

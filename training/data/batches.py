@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from training.data.corpus import Corpus
-from training.seeds import seed_of
+from training.data.seeds import seed_of
 
 Batch: TypeAlias = tuple[Tensor, ...]
 """Inputs and targets, of shape (sequences, sequence_length), and with document masks the number of the

@@ -9,13 +9,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from training.choices import SYNTHETIC
 from training.config import TrainConfig
 from training.data.places import DirectoryPlace, Place
-from training.data.shards import open_shards
-from training.environment import CHANNEL, directory_of
+from training.data.seeds import seed_of
+from training.data.token_shards import open_shards
 from training.errors import ConfigError
-from training.seeds import seed_of
+from training.options.choices import SYNTHETIC
+from training.options.environment import CHANNEL, directory_of
 
 _S3 = "s3://"
 _SUCCESSORS = (0.55, 0.25, 0.15, 0.05)

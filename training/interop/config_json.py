@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from training.errors import ConfigError
+from training.interop.decoder_layout import CLASSES, CONFIG, LONGEST
 from training.interop.fields import Fields, told
-from training.interop.layout import CLASSES, CONFIG, LONGEST
 from training.interop.rope_json import read_rope
-from training.model_config import Family, ModelShape
-from training.vision.layout import PREPROCESSOR
-from training.vision.layout import shape_of as vision_shape_of
+from training.interop.vision_layout import PREPROCESSOR
+from training.interop.vision_layout import shape_of as vision_shape_of
+from training.models.decoder_shape import Family, ModelShape
 from training.vision.shape import Shape, VisionShape
 
 _TRAINED_LENGTH = 4096

@@ -16,11 +16,11 @@ from torch.distributed.tensor import DTensor
 
 from training.checkpoint.shards import as_stored
 from training.errors import WeightsError
-from training.interop.layout import ADAPTER_CONFIG, ADAPTERS, adapter_config, peft_name
+from training.interop.decoder_layout import ADAPTER_CONFIG, ADAPTERS, adapter_config, peft_name
 from training.interop.layouts import layout_of
 from training.interop.tensor_file import byte_count, write_file
-from training.lora import adapted_layers, base_parameters, merged, trained_part
-from training.model_config import Lora
+from training.models.decoder_shape import Lora
+from training.models.lora import adapted_layers, base_parameters, merged, trained_part
 from training.vision.shape import Shape
 
 INDEX = "model.safetensors.index.json"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from training.options import shown
+from training.options.reader import shown
 
 _MOST = 10**10
 """Of any number; rope_theta goes up to 10**9."""

@@ -14,15 +14,15 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from training.environment import directory_of
 from training.errors import ConfigError, WeightsError
 from training.interop.config_json import read_shape
+from training.interop.decoder_layout import CONFIG, HEAD
 from training.interop.exporting import INDEX, ONE_FILE, is_first, raise_together
-from training.interop.layout import CONFIG, HEAD
 from training.interop.layouts import layout_of
 from training.interop.tensor_file import Entry, read_header, read_part
-from training.lora import base_parameters
 from training.model import Backbone
+from training.models.lora import base_parameters
+from training.options.environment import directory_of
 from training.vision.shape import Shape
 
 _SHOWN = 3

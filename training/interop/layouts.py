@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from training.interop import layout as decoders
-from training.model_config import ModelShape
-from training.vision import layout as pictures
+from training.interop import decoder_layout as decoders
+from training.interop import vision_layout as pictures
+from training.models.decoder_shape import ModelShape
 from training.vision.shape import Shape, VisionShape
 
 

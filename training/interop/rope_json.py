@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from training.interop.fields import Fields, told
-from training.model_config import Rope, RopeKind
+from training.models.decoder_shape import Rope, RopeKind
 
 _ORIGINAL = "original_max_position_embeddings"
 _OF_OTHER_KINDS = frozenset(

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from training.choices import Compile, Precision, Strategy
-from training.proof.schedule import PROGRAM, SILENT_SECONDS, Schedule, ScheduleError, kills_in_saves
+from training.options.choices import Compile, Precision, Strategy
+from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Schedule, ScheduleError, kills_in_saves
 
 _BAD_ARGUMENTS = 2
 

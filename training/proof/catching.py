@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 from training.checkpoint.manifest import INDEX, MANIFEST
+from training.proof.kill_schedule import Kill
 from training.proof.processes import family_of, go_on, kill_tree, stopped_tree
-from training.proof.schedule import Kill
 
 _LOOK_SECONDS = 0.0005
 _LOOKS_A_FAMILY = 200

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster_client.report import Report
 
-from training.proof.schedule import KILLED, allowed_exits
+from training.proof.kill_schedule import KILLED, allowed_exits
 
 TOLERANCE = 1e-7
 """Largest difference of a loss (nats per token, fp32) once the number of ranks has changed: the order in

@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 from trainmaster_client.report import Report
 
-from training.choices import Precision
-from training.proof.attempts import Attempt, Job
+from training.options.choices import Precision
 from training.proof.checks import TOLERANCE, TOLERANCE_OF_IMAGES, check
 from training.proof.hashes import hashes_of
+from training.proof.jobs import Attempt, Job
+from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule
 from training.proof.plot import draw
 from training.proof.runs import Facts, Run, facts_of, runs_of
-from training.proof.schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule
 from training.proof.spoil import trials
 from training.proof.table import print_runs
 from training.vision.shape import VISION_PRESETS

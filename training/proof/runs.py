@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from training.choices import Precision
 from training.metrics import Event, event_in
-from training.proof.attempts import Attempt
-from training.proof.schedule import Kill, Schedule
+from training.options.choices import Precision
+from training.proof.jobs import Attempt
+from training.proof.kill_schedule import Kill, Schedule
 
 Facts = dict[str, Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.scaling.figures import caveat, facts
-from training.scaling.runs import Plan, Seats, measured
+from training.scaling.efficiency import caveat, facts
+from training.scaling.worlds import Plan, Seats, measured
 
 _BAD_ARGUMENTS = 2
 
@@ -86,7 +86,7 @@ def _write(found: dict[str, Any], path: Path) -> None:
 
 def _draw(found: dict[str, Any], path: Path) -> None:
     try:
-        from training.scaling.plot import draw  # noqa: PLC0415  a cluster's image need not have matplotlib
+        from training.scaling.chart import draw  # noqa: PLC0415  a cluster's image need not have matplotlib
     except ModuleNotFoundError as error:
         print(f"no chart: pip install {error.name}, then draw it of the JSON", file=sys.stderr)
         return

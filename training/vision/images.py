@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from training.choices import SYNTHETIC
 from training.config import TrainConfig
 from training.data.corpus import place_of
 from training.data.index import INDEX as TOKENS_INDEX
 from training.data.places import DirectoryPlace, Place
-from training.environment import directory_of
+from training.data.seeds import seed_of
 from training.errors import ConfigError, DataError
-from training.seeds import seed_of
-from training.vision.index import INDEX, SAMPLE, SUFFIXES, ImageIndex, parse_index
+from training.options.choices import SYNTHETIC
+from training.options.environment import directory_of
+from training.vision.image_index import INDEX, SAMPLE, SUFFIXES, ImageIndex, parse_index
 from training.vision.pictures import View, decoded, libraries
 
 _CELLS, _NOISE_CELLS = 4, 16

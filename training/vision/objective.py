@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from training.data.batches import IGNORED, Batch
-from training.vision.model import patches_of, scaled
 from training.vision.shape import VisionShape
+from training.vision.vit import patches_of, scaled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from training.data.seeds import seed_of
 from training.errors import DataError
-from training.seeds import seed_of
 from training.vision.torchvision_schema import declare
 
 _RATIOS = (3 / 4, 4 / 3)

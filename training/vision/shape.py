@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
-from training.model_config import ModelShape, Norm
+from training.models.decoder_shape import ModelShape, Norm
 
 CHANNELS = 3
 _MASK_UNIT = 32

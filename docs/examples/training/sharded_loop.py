@@ -1,6 +1,6 @@
 import torch
 from training.config import TrainConfig
-from training.init import initialise
+from training.models.init import initialise
 from training.model import Transformer
 from training.optim import clip, make_optimizer, step_if_finite
 from training.parallel import begin_part, shard, weights_device

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from training.world import World, joined_world
+from training.ranks.world import World, joined_world
 
 
 @pytest.fixture(scope="module")  # no longer: other modules join worlds of their own

@@ -7,17 +7,17 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from training.choices import Strategy
 from training.config import TrainConfig
-from training.float8 import convert
-from training.init import initialise
-from training.loss import cross_entropy
-from training.meshes import with_shares
 from training.model import Transformer
-from training.model_config import ModelShape
+from training.models.decoder_shape import ModelShape
+from training.models.float8 import convert
+from training.models.init import initialise
+from training.models.loss import cross_entropy
 from training.optim import clip, learning_rate, make_optimizer, step_if_finite
+from training.options.choices import Strategy
 from training.parallel import begin_part, shard, weights_device
-from training.world import World
+from training.ranks.meshes import with_shares
+from training.ranks.world import World
 
 SHAPE = ModelShape(layers=2, width=64, heads=4, kv_heads=2, hidden=176, vocabulary=128, sequence_length=32)
 BATCH = 8

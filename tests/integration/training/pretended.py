@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from training.world import World
+from training.ranks.world import World
 
 RANKS_PER_HOST = 8
 

@@ -13,11 +13,11 @@ from torch.optim import AdamW, Optimizer
 
 from tests.integration.training.learning import sha256, sharded, trained
 from tests.integration.training.worlds import in_world
-from training.choices import Precision
 from training.config import TrainConfig
 from training.model import Transformer
 from training.optim import make_optimizer
-from training.world import World
+from training.options.choices import Precision
+from training.ranks.world import World
 
 _PURE = TrainConfig(precision=Precision.BF16_PURE, lr=3e-4)
 _STEPS = 40

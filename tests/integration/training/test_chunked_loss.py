@@ -6,7 +6,7 @@ from torch import nn
 
 from training.config import TrainConfig
 from training.data.batches import IGNORED
-from training.loss import Chunks, Head, token_terms
+from training.models.loss import Chunks, Head, token_terms
 
 _VOCABULARY, _WIDTH, _TOKENS = 50, 16, 24
 
@@ -45,7 +45,7 @@ def test_there_never_are_the_logits_of_more_tokens_than_a_chunk_has(monkeypatch:
         seen.append(some.shape[0])
         return linear(some, weight)
 
-    monkeypatch.setattr("training.loss.F.linear", watched)
+    monkeypatch.setattr("training.models.loss.F.linear", watched)
     _gradients(TrainConfig(loss_chunk=7), 7)
     assert sorted(seen) == sorted([7, 7, 7, 3] * 2)  # forward, and again in the backward pass
 

@@ -13,7 +13,7 @@ from training.data.batches import Batches
 from training.data.corpus import Corpus, open_corpus
 from training.data.prefetch import prefetched
 from training.data.s3 import S3Place, s3_client
-from training.data.shards import open_shards
+from training.data.token_shards import open_shards
 from training.errors import ConfigError, DataError
 
 PREFIX = "corpora/one"

@@ -10,12 +10,12 @@ import torch
 import torch.distributed as dist
 
 from tests.integration.training.test_loop import Recorder, _trainer
-from training.choices import DeviceName
 from training.config import TrainConfig
-from training.devices import Cpu, Neuron, accelerator, accelerator_of
-from training.environment import device_variables
 from training.errors import ConfigError, MissingPackageError
-from training.world import World
+from training.options.choices import DeviceName
+from training.options.environment import device_variables
+from training.ranks.devices import Cpu, Neuron, accelerator, accelerator_of
+from training.ranks.world import World
 
 
 class Runtime(ModuleType):

@@ -16,7 +16,7 @@ from training.data.corpus import opened
 from training.job import make_model, run_in
 from training.preempt import StopRequest
 from training.prepare import main as prepare
-from training.world import World
+from training.ranks.world import World
 
 _OPTIONS = (
     "--preset=tiny",

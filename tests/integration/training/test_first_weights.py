@@ -12,12 +12,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.integration.training.worlds import in_world
-from training import init
 from training.config import TrainConfig
 from training.job import run_in
 from training.metrics import event_in, metrics_in
+from training.models import init
 from training.preempt import StopRequest
-from training.world import World
+from training.ranks.world import World
 
 _RANDOM = re.compile(r"aten::(rand|normal|uniform|bernoulli|multinomial|exponential|log_normal)")
 

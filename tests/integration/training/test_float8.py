@@ -13,12 +13,12 @@ from torch.distributed.tensor import DTensor
 
 from tests.integration.training.learning import STRATEGIES, loss_of, sharded, tokens_of, trained
 from tests.integration.training.worlds import in_world
-from training.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
 from training.config import TrainConfig
-from training.float8 import precompute_scales
 from training.job import run_in
+from training.models.float8 import precompute_scales
+from training.options.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
 from training.preempt import StopRequest
-from training.world import World
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from tests.integration.training.learning import BATCH, loss_of, tokens_of
 from tests.markdown import blocks, codes, table, text_of
-from training import fsdp1
-from training.choices import Strategy
 from training.config import TrainConfig
 from training.model import Transformer
-from training.world import World
+from training.options import fsdp1
+from training.options.choices import Strategy
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

@@ -13,8 +13,8 @@ import pytest
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
 from training.errors import MeetingError, MissingRanksError
-from training.roll_call import RollCall, Seat
-from training.world import joined_world
+from training.ranks.roll_call import RollCall, Seat
+from training.ranks.world import joined_world
 
 pytestmark = pytest.mark.thorough
 

@@ -17,9 +17,9 @@ from tests.integration.training.worlds import in_world
 from training import job
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
-from training.goodput import Meter
+from training.monitoring.goodput import Meter
 from training.preempt import STOP_SECONDS, StopRequest
-from training.world import World
+from training.ranks.world import World
 
 _STEPS = 6
 _FORWARD = 1 / 3

@@ -13,13 +13,13 @@ from training.checkpoint import Checkpointer
 from training.config import TrainConfig
 from training.data.batches import Batches
 from training.data.corpus import SyntheticLanguage
-from training.goodput import Meter
 from training.job import make_model
 from training.loop import LoopEnd, Trainer
+from training.monitoring.goodput import Meter
+from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
 from training.preempt import StopRequest
-from training.report import Reporter, Trace
-from training.world import World
+from training.ranks.world import World
 
 
 @dataclass

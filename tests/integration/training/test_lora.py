@@ -14,17 +14,17 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader
 from tests.integration.training.attempts import Attempt, Job
 from tests.integration.training.learning import BATCH, SHAPE, STRATEGIES, trained
 from tests.integration.training.worlds import in_world
-from training.choices import ActivationCheckpointing, Compile, Precision, Strategy
 from training.config import TrainConfig
-from training.init import initialise
 from training.interop.exporting import export_weights
 from training.interop.importing import hashed_weights
-from training.lora import adapt, initialise_adapters, trained_part
 from training.model import Transformer
-from training.model_config import Family, ModelShape
+from training.models.decoder_shape import Family, ModelShape
+from training.models.init import initialise
+from training.models.lora import adapt, initialise_adapters, trained_part
 from training.optim import make_optimizer
+from training.options.choices import ActivationCheckpointing, Compile, Precision, Strategy
 from training.parallel import shard, weights_device
-from training.world import World
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

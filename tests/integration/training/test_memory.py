@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from tests.integration.training.worlds import in_world
-from training import memory
-from training.choices import Precision
 from training.config import TrainConfig
 from training.errors import DoesNotFitError
-from training.memory import Memory, State, refuse_unless_it_fits
 from training.model import Transformer
+from training.options.choices import Precision
 from training.parallel import shard
-from training.world import World
+from training.ranks import memory
+from training.ranks.memory import Memory, State, refuse_unless_it_fits
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

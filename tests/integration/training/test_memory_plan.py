@@ -16,16 +16,16 @@ from torch.nn import functional
 from trainmaster.core.memory import footprint
 
 from tests.integration.training.pretended import RANKS_PER_HOST, pretended_world
-from training.choices import ActivationCheckpointing, OptimizerName, Precision, Strategy
 from training.config import TrainConfig
-from training.families import model_of
-from training.memory import held_bytes
 from training.model import Transformer
-from training.model_config import PRESETS
+from training.models.decoder_shape import PRESETS
+from training.models.families import model_of
 from training.optim import make_optimizer
+from training.options.choices import ActivationCheckpointing, OptimizerName, Precision, Strategy
 from training.parallel import shard
 from training.plan import run_of
-from training.world import World
+from training.ranks.memory import held_bytes
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

@@ -9,15 +9,15 @@ from training.config import TrainConfig
 from training.data.batches import Batches
 from training.data.corpus import SyntheticLanguage
 from training.errors import FoundNotFiniteError
-from training.goodput import Meter
 from training.job import make_model
 from training.loop import Trainer
-from training.meshes import with_shares
-from training.nonfinite import Hunt
+from training.monitoring.goodput import Meter
+from training.monitoring.nonfinite import Hunt
+from training.monitoring.report import Trace
 from training.optim import make_optimizer
 from training.preempt import StopRequest
-from training.report import Trace
-from training.world import World
+from training.ranks.meshes import with_shares
+from training.ranks.world import World
 
 OPTIONS = {
     "batch_size": "8",

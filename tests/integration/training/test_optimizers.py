@@ -10,7 +10,7 @@ from tests.integration.training.worlds import in_world
 from training.config import TrainConfig
 from training.job import run_in
 from training.preempt import StopRequest
-from training.world import World
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

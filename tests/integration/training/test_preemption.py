@@ -20,7 +20,7 @@ from training.config import TrainConfig
 from training.errors import NotFiniteError
 from training.job import run_in
 from training.preempt import StopRequest
-from training.world import World
+from training.ranks.world import World
 
 _STEPS = 12
 

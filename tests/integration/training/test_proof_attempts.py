@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from training.proof.attempts import Attempt, Job
+from training.proof.jobs import Attempt, Job
+from training.proof.kill_schedule import Schedule
 from training.proof.proving import Proof
 from training.proof.runs import runs_of
-from training.proof.schedule import Schedule
 
 _COUNTING = Path(__file__).parent / "programs/counting.py"
 

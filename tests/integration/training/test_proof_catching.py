@@ -6,7 +6,7 @@ from pathlib import Path
 from signal import SIGKILL
 
 from training.proof.catching import Catcher
-from training.proof.schedule import Kill
+from training.proof.kill_schedule import Kill
 
 _SAVES = """
 import pathlib, sys, threading

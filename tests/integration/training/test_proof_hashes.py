@@ -11,7 +11,7 @@ from training.config import TrainConfig
 from training.job import make_model
 from training.optim import make_optimizer
 from training.proof.hashes import hashes_of
-from training.world import World
+from training.ranks.world import World
 
 
 def _save(world: World, root: Path, seed: int = 1, moment: float = 0.0) -> None:

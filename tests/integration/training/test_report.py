@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.profiling import Profiler, Wanted
-from training.report import Trace
-from training.world import World
+from training.monitoring.profiling import Profiler, Wanted
+from training.monitoring.report import Trace
+from training.ranks.world import World
 
 _FIRST = World(rank=0, size=2, local_rank=0, ranks_per_host=2, device=torch.device("cpu"))
 _SECOND = World(rank=1, size=2, local_rank=1, ranks_per_host=2, device=torch.device("cpu"))

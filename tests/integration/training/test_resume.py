@@ -16,7 +16,7 @@ from training.config import TrainConfig
 from training.errors import ConfigError, TrainingError
 from training.job import run_in
 from training.preempt import StopRequest
-from training.world import World
+from training.ranks.world import World
 
 _OPTIONS = ("--preset", "tiny", "--steps", "12", "--checkpoint_every", "5", "--seed", "1")
 _SLOWLY = ("--min_step_seconds", "0.2")  # so that a signal arrives well before the last step

@@ -8,9 +8,9 @@ from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.integration.training.learning import SHAPE, loss_of, sharded, tokens_of
-from training.choices import ActivationCheckpointing, Precision, ReduceDtype
 from training.config import TrainConfig
-from training.world import World
+from training.options.choices import ActivationCheckpointing, Precision, ReduceDtype
+from training.ranks.world import World
 
 
 def _groups(config: TrainConfig, world: World) -> list[Any]:

@@ -18,14 +18,14 @@ from trainmaster.core.memory.step_traffic import step_traffic
 from trainmaster.core.memory.training_runs import Run
 
 from tests.integration.training.pretended import pretended_world
-from training.choices import ActivationCheckpointing, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
-from training.families import objective_of
 from training.job import make_model
-from training.meshes import with_shares
+from training.models.families import objective_of
+from training.options.choices import ActivationCheckpointing, Precision, ReduceDtype, Strategy
 from training.parallel import begin_part
 from training.plan import run_of
-from training.world import World
+from training.ranks.meshes import with_shares
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 

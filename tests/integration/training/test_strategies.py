@@ -21,14 +21,14 @@ from tests.integration.training.learning import (
     trained,
 )
 from tests.integration.training.worlds import in_world
-from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype
 from training.config import TrainConfig
-from training.init import initialise
 from training.model import Transformer
-from training.model_config import ModelShape
+from training.models.decoder_shape import ModelShape
+from training.models.init import initialise
 from training.optim import learning_rate
+from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype
 from training.parallel import begin_part
-from training.world import World
+from training.ranks.world import World
 
 Losses = dict[str, list[float]]
 

@@ -13,14 +13,14 @@ from torch.distributed.tensor.debug import CommDebugMode
 from tests.integration.training.learning import SHAPE, loss_of, sha256, sharded, tokens_of, trained
 from tests.integration.training.worlds import in_world
 from tests.unit.training.data.corpora import written_documents
-from training.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
 from training.config import TrainConfig
 from training.job import run_in
-from training.meshes import with_shares
-from training.model_config import ModelShape
+from training.models.decoder_shape import ModelShape
+from training.options.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
 from training.parallel import begin_part
 from training.preempt import StopRequest
-from training.world import World
+from training.ranks.meshes import with_shares
+from training.ranks.world import World
 
 Options = Mapping[str, Any]
 Losses = dict[str, list[float]]

@@ -15,15 +15,15 @@ from tests.integration.training.worlds import in_world
 from tests.unit.training.vision.pictures import folders
 from training.config import TrainConfig
 from training.errors import ConfigError, WeightsError
-from training.families import model_of, objective_of, open_data
-from training.init import initialise
 from training.interop.exporting import export_weights
 from training.interop.importing import load_weights
 from training.job import run_in
 from training.metrics import metrics_in
+from training.models.families import model_of, objective_of, open_data
+from training.models.init import initialise
 from training.preempt import StopRequest
 from training.prepare_images import main as prepare
-from training.world import World
+from training.ranks.world import World
 
 _SMALL = {
     "hidden_size": 32,

@@ -12,15 +12,15 @@ from torch.distributed.tensor import DTensor
 
 from tests.integration.training.worlds import in_world
 from training.errors import WeightsError
-from training.init import initialise
 from training.interop import importing
+from training.interop.decoder_layout import hf_name
 from training.interop.exporting import export_weights
 from training.interop.importing import load_weights
-from training.interop.layout import hf_name
 from training.interop.tensor_file import Entry, read_part
 from training.model import Transformer
-from training.model_config import PRESETS
-from training.world import World
+from training.models.decoder_shape import PRESETS
+from training.models.init import initialise
+from training.ranks.world import World
 
 _TINY = PRESETS["tiny"]
 _TOKENS = torch.arange(48).reshape(2, 24) % _TINY.vocabulary

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 
 from tests.integration.training.worlds import in_world
-from training.world import World, expect_steady_steps
+from training.ranks.world import World, expect_steady_steps
 
 
 def _timeouts(world: World) -> list[timedelta]:

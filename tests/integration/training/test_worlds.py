@@ -3,7 +3,7 @@ import torch
 import torch.distributed as dist
 
 from tests.integration.training.worlds import RankFailedError, in_world
-from training.world import World
+from training.ranks.world import World
 
 
 def _sum_of_ranks(world: World, factor: int) -> tuple[int, torch.Tensor]:

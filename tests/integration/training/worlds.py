@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import FileStore
 
-from training.world import World
+from training.ranks.world import World
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from training.choices import DebugLevel, Precision
 from training.config import TrainConfig, describe_options
-from training.environment import debug_variables, directory_of
 from training.errors import ConfigError
+from training.options.choices import DebugLevel, Precision
+from training.options.environment import debug_variables, directory_of
 
 
 def test_without_arguments_every_option_has_its_default() -> None:

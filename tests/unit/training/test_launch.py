@@ -21,7 +21,8 @@ from training.launch import (
     watch,
     write_failure,
 )
-from training.launch_cpus import Cpu, cpu_shares, host_cpus
+from training.launcher import cpus
+from training.launcher.cpus import Cpu, cpu_shares, host_cpus
 
 HOSTS = ["algo-1", "algo-10", "algo-2"]
 GROUPS = [
@@ -377,7 +378,8 @@ def test_a_host_that_says_nothing_has_a_core_for_each_cpu(
 def test_ranks_without_gpus_have_a_thread_for_each_of_their_cores(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.launch_cpus.host_cpus", lambda: _host(2, 4, threads=2))
+    monkeypatch.setattr(cpus, "host_cpus", lambda: _host(2, 4, threads=2))
+    monkeypatch.setattr("training.launch.neighbour", lambda _: cpus)
     found = {
         ranks: (env["LOCAL_WORLD_SIZE"], env["OMP_NUM_THREADS"])
         for ranks in ("1", "2", "numa", "16")

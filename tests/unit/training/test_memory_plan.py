@@ -12,10 +12,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from trainmaster.core.memory import footprint, model_shapes, training_runs
 
-from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
 from training.model import Transformer, rotary_angles
-from training.model_config import PRESETS, ModelShape
+from training.models.decoder_shape import PRESETS, ModelShape
+from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.parallel import prepare
 from training.plan import as_planned
 

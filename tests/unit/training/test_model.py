@@ -5,9 +5,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from training.init import initialise
 from training.model import Transformer, flops_per_token, rotary_angles, rotate
-from training.model_config import PRESETS, ModelShape
+from training.models.decoder_shape import PRESETS, ModelShape
+from training.models.init import initialise
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
 

@@ -7,15 +7,15 @@ import torch
 from torch.distributed.fsdp import FSDPModule
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from training.choices import ActivationCheckpointing, Compile, Strategy
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.init import initialise
-from training.meshes import MeshShape, mesh_shape
 from training.model import Transformer
-from training.model_config import ModelShape
+from training.models.decoder_shape import ModelShape
+from training.models.init import initialise
+from training.options.choices import ActivationCheckpointing, Compile, Strategy
 from training.parallel import gather_ahead, prepare
-from training.world import World
+from training.ranks.meshes import MeshShape, mesh_shape
+from training.ranks.world import World
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=4, hidden=64, vocabulary=50, sequence_length=16)
 _TOKENS = torch.arange(32).view(2, 16)

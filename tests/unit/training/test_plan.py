@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from trainmaster.core.memory import model_shapes, training_runs
 
-from training import choices, plan
+from training import plan
 from training.config import TrainConfig
-from training.model_config import PRESETS
+from training.models.decoder_shape import PRESETS
+from training.options import choices
 
 
 def test_it_fits_and_the_numbers_are_json(capsys: pytest.CaptureFixture[str]) -> None:

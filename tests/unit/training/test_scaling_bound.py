@@ -8,7 +8,7 @@ from trainmaster.core.memory.scaling_bound import SPEEDS, UTILISATION_PERCENT, b
 from training.config import TrainConfig
 from training.metrics import peak_of
 from training.model import flops_per_token
-from training.model_config import PRESETS
+from training.models.decoder_shape import PRESETS
 from training.plan import run_of
 
 P5 = "ml.p5.48xlarge"

@@ -11,8 +11,8 @@ import pytest
 from tests.markdown import ROOT, blocks, text_of
 from training.checkpoint.s3_errors import Place, S3RequestError, explained
 from training.config import TrainConfig
-from training.interop.layout import config_of
-from training.model_config import PRESETS
+from training.interop.decoder_layout import config_of
+from training.models.decoder_shape import PRESETS
 
 _S3 = text_of("docs/training/s3.md")
 _WEIGHTS = text_of("docs/training/weights.md")

@@ -35,7 +35,9 @@ def test_the_whole_program_is_copied_without_the_tools_of_the_checkout(
     copied = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert ran == Ran(0, f"{folder}: {len(copied)} files\n", "")
     assert {"launch.py", "train.py", "checkpoint/saver.py", "model.py"} <= copied
-    assert not [name for name in copied if name.startswith(("proof", "bench")) or not name.endswith(".py")]
+    assert not [
+        name for name in copied if name.startswith(("proof", "bench", "scaling")) or not name.endswith(".py")
+    ]
     assert (folder / "train.py").read_bytes() == (TRAINING / "train.py").read_bytes()
 
 
@@ -45,10 +47,11 @@ def test_the_launcher_alone_joins_what_is_there(trainmaster: Trainmaster, tmp_pa
     assert ran == Ran(0, f"{tmp_path}: 2 files\n", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "launch.py",
-        "launch_cpus.py",
+        "launcher",
         "my_script.py",
     ]
-    assert (tmp_path / "launch.py").read_bytes() == (TRAINING / "launch.py").read_bytes()
+    for file in ("launch.py", "launcher/cpus.py"):
+        assert (tmp_path / file).read_bytes() == (TRAINING / file).read_bytes()
     assert trainmaster("training-code", str(tmp_path), "--launcher-only").code == 0, "again is fine"
 
 

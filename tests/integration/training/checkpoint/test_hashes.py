@@ -18,7 +18,7 @@ from training.checkpoint.survey import Torn, Whole
 from training.checkpoint.verify import main, verdicts
 from training.errors import CheckpointReadError
 from training.proof.spoil import Spoiling, spoil
-from training.world import World
+from training.ranks.world import World
 
 _NEWEST = "step-00000010"
 

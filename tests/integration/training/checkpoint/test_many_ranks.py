@@ -21,7 +21,7 @@ from training.checkpoint import LocalStore
 from training.checkpoint.survey import Whole
 from training.checkpoint.verify import verdicts
 from training.errors import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
-from training.world import World
+from training.ranks.world import World
 
 
 def _learn(world: World, root: Path, *, until: int, save_at: tuple[int, ...] = ()) -> dict[str, Any]:

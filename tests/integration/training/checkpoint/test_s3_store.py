@@ -21,7 +21,7 @@ from training.checkpoint.s3_errors import Place
 from training.checkpoint.s3_shards import released
 from training.checkpoint.s3_store import S3Store
 from training.errors import CheckpointReadError, CheckpointSaveError
-from training.world import World
+from training.ranks.world import World
 
 
 @pytest.fixture(scope="module")

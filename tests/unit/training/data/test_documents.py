@@ -11,7 +11,7 @@ from training.data.documents import ByteTokenizer, Document, DocumentFiles
 from training.data.index import parse_index
 from training.data.packing import Packed
 from training.data.places import DirectoryPlace
-from training.data.shards import TokenShards
+from training.data.token_shards import TokenShards
 from training.errors import DataError
 
 

@@ -11,7 +11,7 @@ from tests.unit.training.data.corpora import spoil, written
 from training.data.blocks import BlockReader, Fetchers, Range
 from training.data.index import ShardIndex, TokenDtype
 from training.data.places import DirectoryPlace
-from training.data.shards import TokenShards
+from training.data.token_shards import TokenShards
 from training.errors import DataError
 
 

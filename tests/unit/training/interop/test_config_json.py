@@ -10,8 +10,8 @@ import pytest
 from training.config import TrainConfig
 from training.errors import ConfigError
 from training.interop.config_json import shape_of
-from training.interop.layout import config_of
-from training.model_config import PRESETS, Family, Rope, RopeKind
+from training.interop.decoder_layout import config_of
+from training.models.decoder_shape import PRESETS, Family, Rope, RopeKind
 
 LLAMA_2: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 import torch
 
-from training.interop.layout import config_of, differences, hf_name, is_weight
+from training.interop.decoder_layout import config_of, differences, hf_name, is_weight
 from training.model import Transformer
-from training.model_config import PRESETS, Family, ModelShape, Rope, RopeKind
+from training.models.decoder_shape import PRESETS, Family, ModelShape, Rope, RopeKind
 
 _SMALL = ModelShape(layers=1, width=8, heads=2, kv_heads=1, hidden=12, vocabulary=32, sequence_length=16)
 

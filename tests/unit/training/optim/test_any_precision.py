@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.optim import AdamW
 
-from training import optimizers
+from training.models import optimizers
 from training.optim import AnyPrecisionAdamW
 
 

@@ -2,9 +2,9 @@ import torch
 from torch import nn
 from torch.optim import AdamW
 
-from training.choices import Precision
 from training.config import TrainConfig
 from training.optim import AnyPrecisionAdamW, make_optimizer
+from training.options.choices import Precision
 
 
 def _model() -> nn.Module:

@@ -1,9 +1,9 @@
 import signal
 
-from training.choices import Precision
-from training.proof.attempts import Attempt
+from training.options.choices import Precision
+from training.proof.jobs import Attempt
+from training.proof.kill_schedule import Kill, Schedule
 from training.proof.runs import Run, facts_of, runs_of
-from training.proof.schedule import Kill, Schedule
 
 KILL = Kill(step=3, signal=signal.SIGKILL)
 

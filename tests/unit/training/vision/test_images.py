@@ -11,12 +11,12 @@ from PIL import Image
 from torch import Tensor
 
 from tests.unit.training.vision.pictures import CLASSES, folders
-from training.choices import Augment
 from training.config import TrainConfig
 from training.data.batches import IGNORED
 from training.errors import DataError
+from training.options.choices import Augment
 from training.prepare_images import main
-from training.vision.batches import ImageBatches, ImageReader, ImageValidation
+from training.vision.image_batches import ImageBatches, ImageReader, ImageValidation
 from training.vision.images import Images, SyntheticImages, open_images
 from training.vision.pictures import Draw, View, box_of
 

@@ -6,9 +6,9 @@ import torch
 from training.config import TrainConfig
 from training.errors import ConfigError
 from training.model import Block, Transformer, flops_per_token
-from training.model_config import PRESETS
-from training.vision.model import VisionTransformer, patches_of, scaled
+from training.models.decoder_shape import PRESETS
 from training.vision.shape import VISION_PRESETS, Pooling
+from training.vision.vit import VisionTransformer, patches_of, scaled
 
 
 @pytest.mark.parametrize(

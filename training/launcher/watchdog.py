@@ -1,0 +1,216 @@
+"""Notices that the ranks of a host hang, and says where. launch.py uses this file from launcher/ beside it.
+
+Each rank keeps a file (``heartbeat.py``): what it is doing, and at which step. Judged is only time
+in which every rank of the host is inside a step: loading, compiling, evaluating, saving and waiting for data
+may take as long as they take, and so may a process that somebody has stopped (SIGSTOP, a debugger). Only
+Python's standard library.
+"""
+
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, Self
+
+IN_STEP = "step"
+_PERIOD = 0.5  # seconds between two looks
+_LEAST_SECONDS = 480.0  # collectives themselves give up after 600 (world.py), and say less
+_TIMES_USUAL = 20
+_LEAST_TIMES_USUAL = 5  # of hang_seconds: a limit that was set for short steps must not end long ones
+_FIRST_STEPS = 3  # compile, and fill caches
+_REMEMBERED = 20
+_DUMP_SECONDS = 5.0  # for a rank to write its stacks
+_QUIET_SECONDS = 0.3  # after which it is done with it
+_SHOWN = 4
+_FRAME = re.compile(r'^ {2}File "(?P<file>[^"]{1,500})", line (?P<line>\d+) in (?P<function>.+)$')
+
+
+class Rank(Protocol):
+    """A worker of launch.py."""
+
+    name: str
+
+    @property
+    def pid(self) -> int: ...
+    def said(self) -> str:
+        """The end of what it has written to its error output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    doing: str
+    step: int
+    hang_seconds: float  # as the job sets it; 0: not at all
+
+
+def beat_in(path: Path) -> Beat | None:
+    """None: there is none yet, or it is just being written."""
+    try:
+        doing, step, seconds = path.read_text().split()
+        return Beat(doing=doing, step=int(step), hang_seconds=float(seconds))
+    except (OSError, ValueError):
+        return None
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Of the ranks of a host, in time that this process has seen pass."""
+
+    last: tuple[Beat | None, ...] = ()
+    seen_at: float | None = None
+    waited: float = 0.0
+    """Seconds, with every rank inside a step and none getting any further."""
+    in_step: float = 0.0
+    """Seconds since the newest step began anywhere."""
+    steps: int = 0
+    """Begun while it was watched."""
+    usual: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+
+    def hangs(self, beats: tuple[Beat | None, ...], now: float, *, are_running: bool) -> bool:
+        """Whether the ranks hang by now. ``are_running``: nobody has stopped one of the processes."""
+        # A launcher that was itself held up has seen nothing in the meantime.
+        passed = min(now - (now if self.seen_at is None else self.seen_at), 2 * _PERIOD)
+        self.seen_at = now
+        moves = beats != self.last
+        self.in_step += passed
+        if begun := self._newest(beats) - self._newest(self.last):
+            if self.steps:
+                self.usual.append(self.in_step / begun)
+            self.steps += begun if self.last else 1
+            self.in_step = 0.0
+        self.last = beats
+        is_judged = are_running and all(one is not None and one.doing == IN_STEP for one in beats)
+        self.waited = self.waited + passed if is_judged and not moves else 0.0
+        return self.steps >= _FIRST_STEPS and self.waited >= self.limit
+
+    @property
+    def step(self) -> int:
+        """The newest that is done: every rank was in the next one."""
+        return min((one.step for one in self.last if one), default=1) - 1
+
+    @property
+    def longest(self) -> float:
+        """Of the last steps, in seconds; with an evaluation or a save if there was one."""
+        return max(self.usual, default=0.0)
+
+    @property
+    def limit(self) -> float:
+        given = max((one.hang_seconds for one in self.last if one), default=0.0)
+        if given:
+            return max(given, _LEAST_TIMES_USUAL * self.longest)
+        return max(_LEAST_SECONDS, _TIMES_USUAL * self.longest)
+
+    @staticmethod
+    def _newest(beats: Sequence[Beat | None]) -> int:
+        return max((one.step for one in beats if one), default=0)
+
+
+class Watchdog:
+    """Looks at the ranks of this host twice a second, while it is entered."""
+
+    def __init__(
+        self, envs: Sequence[Mapping[str, str]], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``envs``: of the ranks."""
+        self._clock, self._progress, self._next_look = clock, Progress(), 0.0
+        self._folder: Path | None = None
+        with suppress(OSError):  # where nothing can be written, ranks are not watched
+            self._folder = Path(tempfile.mkdtemp(prefix="launch-"))
+        self._beats = [self._folder / one["RANK"] for one in envs] if self._folder else []
+        said = [{"LAUNCH_HEARTBEAT": str(one)} for one in self._beats] or [{}] * len(envs)
+        self.envs = [{**env, **more} for env, more in zip(envs, said, strict=True)]
+        """With the file that each rank keeps."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def why(self, ranks: Sequence[Rank]) -> str:
+        """Why the attempt has to end, when its stacks are in the log; empty: it need not."""
+        now = self._clock()
+        if now < self._next_look or not self._beats:
+            return ""
+        self._next_look = now + _PERIOD
+        progress = self._progress
+        beats = tuple(beat_in(path) for path in self._beats)
+        if not progress.hangs(beats, now, are_running=not any(is_stopped(one.pid) for one in ranks)):
+            return ""
+        said = (
+            f"hang: no rank has finished a step for {progress.waited:.0f} s "
+            f"(usual: {progress.longest:.1f} s) since step {progress.step}"
+        )
+        print(f"launcher: {said}; the stacks of all ranks follow", file=sys.stderr, flush=True)
+        where = {one.name: place(stacks_of(one)) for one in ranks}
+        return f"{said}: {'; '.join(told(where))}; all stacks are in the log"
+
+
+def told(where: Mapping[str, str]) -> Iterator[str]:
+    """Who is where; first the place where the fewest are, and not those who wait for others in torch."""
+    names = {place: [one for one in where if where[one] == place] for place in where.values()}
+    for place, those in sorted(names.items(), key=lambda one: (len(one[1]), "distributed" in one[0])):
+        more = f" and {len(those) - _SHOWN} more" if len(those) > _SHOWN else ""
+        yield f"{', '.join(those[:_SHOWN])}{more} in {place}"
+
+
+def stacks_of(rank: Rank) -> str:
+    """Let it write the stacks of its threads; what of them it has kept."""
+    marker = f"launcher: {rank.name}, process {rank.pid}:"
+    print(marker, file=sys.stderr, flush=True)
+    if not catches(rank.pid, signal.SIGUSR1):
+        print("launcher: it cannot say where it is", file=sys.stderr, flush=True)
+        return ""
+    before, newest = rank.said(), ""
+    with suppress(ProcessLookupError):
+        os.kill(rank.pid, signal.SIGUSR1)
+    ends_at = quiet_at = time.monotonic() + _DUMP_SECONDS
+    while time.monotonic() < min(ends_at, quiet_at):
+        time.sleep(0.05)
+        if (now := rank.said()) not in (before, newest):
+            newest, quiet_at = now, time.monotonic() + _QUIET_SECONDS
+    return newest
+
+
+def place(stacks: str) -> str:
+    """Where the main thread is: ``wait (work.py:12)``. Its stack is the last, innermost frame first."""
+    lines = stacks.splitlines()
+    starts = [at for at, line in enumerate(lines) if "(most recent call first)" in line]
+    for line in lines[starts[-1] + 1 :] if starts else ():
+        if frame := _FRAME.match(line):
+            return f"{frame['function']} ({Path(frame['file']).name}:{frame['line']})"
+    return "an unknown place"
+
+
+def hand_on(ranks: Sequence[Rank], number: signal.Signals) -> None:
+    """To those that it does not end."""
+    for one in ranks:
+        with suppress(ProcessLookupError):
+            if catches(one.pid, number):
+                os.kill(one.pid, number)
+
+
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP or a debugger."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in {"T", "t"}
+    except (OSError, IndexError):
+        return False
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Else the signal would end it."""
+    with suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("SigCgt:"):
+                return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False

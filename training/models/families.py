@@ -1,0 +1,138 @@
+"""The two families that the loop trains, decoders and vision transformers: what differs, in one place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from training.config import TrainConfig
+from training.data.batches import Batches
+from training.data.corpus import Corpus, open_corpus, open_validation
+from training.data.prefetch import BatchSource
+from training.model import Backbone, Transformer
+from training.models.loss import NextToken, Objective, cross_entropy, token_terms
+from training.monitoring.evaluation import ValidationBatches, ValidationSource
+from training.ranks.world import World
+from training.vision.image_batches import batches_of, validation_of
+from training.vision.images import Images, open_images, open_validation_images
+from training.vision.objective import Classifying, Unmasking
+from training.vision.shape import Shape, VisionShape
+from training.vision.vit import VisionTransformer
+
+
+class Source(BatchSource, Protocol):
+    def numbers(self, step: int) -> list[int]:
+        """Of the sequences or images that this rank sees in a step."""
+
+
+class Data(Protocol):
+    """What a job trains on and is judged by."""
+
+    @property
+    def identity(self) -> str:
+        """The same wherever it lies, another for other data."""
+
+    @property
+    def is_masked(self) -> bool:
+        """Not every target is trained, so those of a step are counted over the ranks."""
+
+    def batches(self, world: World) -> Source: ...
+
+    def validation(self, world: World) -> ValidationSource | None:
+        """None: nothing is evaluated."""
+
+
+def model_of(shape: Shape) -> Backbone:
+    """On the default device, without first values."""
+    return VisionTransformer(shape) if isinstance(shape, VisionShape) else Transformer(shape)
+
+
+def objective_of(config: TrainConfig) -> Objective:
+    """What is trained."""
+    if config.has_images:
+        return _of_images(config, smoothing=config.label_smoothing)
+    return NextToken(terms_of=token_terms(config), chunk=config.loss_chunk)
+
+
+def evaluated_by(config: TrainConfig) -> Objective:
+    """The loss alone, without what training adds to it."""
+    if config.has_images:
+        return _of_images(config, smoothing=0.0)
+    return NextToken(terms_of=cross_entropy, chunk=config.loss_chunk)
+
+
+def _of_images(config: TrainConfig, *, smoothing: float) -> Objective:
+    shape = config.image_shape
+    return Unmasking(shape=shape) if shape.masked else Classifying(smoothing=smoothing)
+
+
+def open_data(config: TrainConfig, env: Mapping[str, str]) -> Data:
+    """Open what ``data`` and ``eval_data`` name.
+
+    Raises:
+        ConfigError: An option names what this job does not have.
+        DataError: Something is missing, cut short, out of reach or does not fit the model.
+    """
+    if config.has_images:
+        return _ImageData(config, open_images(config, env), open_validation_images(config, env))
+    return _TextData(config, open_corpus(config, env=env), open_validation(config, env=env))
+
+
+def fixed_options(config: TrainConfig) -> dict[str, str]:
+    """Options of the family that another attempt may not change; those that are as usual are not named."""
+    if not config.has_images:
+        return {"document_mask": "true"} if config.document_mask else {}
+    shape = config.image_shape
+    return {
+        "objective": f"{config.objective} {shape.masked}" if shape.masked else config.objective.value,
+        "image_size": str(shape.image_size),
+        "classes": str(shape.classes),
+        "augment": config.augment.value,
+        "label_smoothing": str(config.label_smoothing),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _TextData:
+    config: TrainConfig
+    corpus: Corpus
+    held_out: Corpus | None
+
+    @property
+    def identity(self) -> str:
+        return self.corpus.identity
+
+    @property
+    def is_masked(self) -> bool:
+        return self.corpus.is_masked or self.config.document_mask
+
+    def batches(self, world: World) -> Source:
+        return Batches(
+            corpus=self.corpus,
+            sequence_length=self.config.shape.sequence_length,
+            size=self.config.batch_size,
+            rank=world.data_rank,
+            ranks=world.data_ranks,
+            seed=self.config.seed,
+            by_document=self.config.document_mask,
+        )
+
+    def validation(self, world: World) -> ValidationSource | None:
+        return ValidationBatches.of(self.config, world, self.held_out) if self.held_out else None
+
+
+@dataclass(frozen=True, slots=True)
+class _ImageData:
+    config: TrainConfig
+    images: Images
+    held_out: Images | None
+    is_masked = False
+
+    @property
+    def identity(self) -> str:
+        return self.images.identity
+
+    def batches(self, world: World) -> Source:
+        return batches_of(self.config, world, self.images)
+
+    def validation(self, world: World) -> ValidationSource | None:
+        return validation_of(self.config, world, self.held_out) if self.held_out else None

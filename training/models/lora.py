@@ -1,0 +1,107 @@
+"""LoRA: the matrices of the model stay as they are; trained is a product of two small ones beside each.
+
+Source: Hu et al., LoRA: Low-Rank Adaptation of Large Language Models, arXiv 2106.09685. No dropout.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from training.config import TrainConfig
+from training.interop.decoder_layout import PROJECTIONS
+from training.model import Backbone
+from training.models.decoder_shape import Lora
+from training.models.init import SPREAD, initialise
+from training.options.choices import Precision
+
+_DOWN, _UP = "lora_a", "lora_b"
+
+
+class AdaptedLinear(nn.Linear):
+    """W x + scale B A x. The names of W and its bias are those of the layer without the adapter."""
+
+    def __init__(self, linear: nn.Linear, lora: Lora) -> None:
+        super().__init__(linear.in_features, linear.out_features, bias=linear.bias is not None, device="meta")
+        self.weight, self.bias = linear.weight, linear.bias
+        self.scale = lora.alpha / lora.rank
+        device = linear.weight.device
+        self.lora_a = nn.Parameter(torch.empty(lora.rank, linear.in_features, device=device))
+        self.lora_b = nn.Parameter(torch.empty(linear.out_features, lora.rank, device=device))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + F.linear(F.linear(x, self.lora_a), self.lora_b) * self.scale
+
+
+def adapt(model: Backbone, config: TrainConfig) -> None:
+    """Freeze the model and put adapters beside its matrices; before it is sharded, on the meta device.
+
+    What is frozen needs no more digits than are computed with, so it is kept in the compute precision.
+    """
+    assert config.lora is not None
+    frozen = torch.float32 if config.precision is Precision.FP32 else torch.bfloat16
+    model.to(frozen).requires_grad_(requires_grad=False)
+    for block in model.blocks.values():
+        for target in config.lora.targets:
+            parent, _, name = PROJECTIONS[target].partition(".")
+            part = block.get_submodule(parent)
+            linear = part.get_submodule(name)
+            assert isinstance(linear, nn.Linear)
+            part.register_module(name, AdaptedLinear(linear, config.lora))
+
+
+def adapted_layers(model: nn.Module) -> Iterator[tuple[str, AdaptedLinear]]:
+    """By the names of their modules, in the order of the model."""
+    for name, module in model.named_modules():
+        if isinstance(module, AdaptedLinear):
+            yield name, module
+
+
+@torch.no_grad()
+def merged(weight: Tensor, down: Tensor, up: Tensor, *, scale: float) -> Tensor:
+    """The matrix that does what both do together, in its own type; added up in fp32."""
+    return (weight.float() + scale * (up.float() @ down.float())).to(weight.dtype)
+
+
+def base_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Without those of adapters."""
+    return {
+        name: one for name, one in model.named_parameters() if name.rpartition(".")[2] not in {_DOWN, _UP}
+    }
+
+
+def trained_part(model: nn.Module) -> nn.Module:
+    """What an optimizer steps and a checkpoint holds: what is trained, by its names, each parameter once.
+
+    The model itself where that is all of it; else without what is frozen, and without a head that is the
+    embedding, which a checkpoint would hold twice.
+    """
+    trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    if len(trained) == sum(1 for _ in model.named_parameters(remove_duplicate=False)):
+        return model
+    found = nn.Module()
+    for name, parameter in trained.items():
+        _place(found, name).register_parameter(name.rpartition(".")[2], parameter)
+    return found
+
+
+def _place(root: nn.Module, name: str) -> nn.Module:
+    """The module that holds the parameter of this name, made where there is none."""
+    place = root
+    for word in name.split(".")[:-1]:
+        if word not in dict(place.named_children()):
+            place.register_module(word, nn.Module())
+        place = place.get_submodule(word)
+    return place
+
+
+@torch.no_grad()
+def initialise_adapters(model: nn.Module, *, seed: int, layers: int) -> None:
+    """They change nothing at first: B is zero. A is as wide as that of a new layer."""
+    found = dict(adapted_layers(model))
+    initialise(model, seed=seed, layers=layers, only={f"{name}.{_DOWN}" for name in found})
+    for layer in found.values():
+        layer.lora_a.mul_(1 / (SPREAD * math.sqrt(3 * layer.in_features)))
+        layer.lora_b.zero_()

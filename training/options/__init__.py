@@ -1,0 +1,1 @@
+"""What may be chosen: the words, how they are read, what cannot be meant together. No torch here."""

@@ -1,0 +1,166 @@
+"""Options that cannot be meant together; what depends on the number of ranks is judged with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from training.interop.decoder_layout import PROJECTIONS
+from training.interop.vision_layout import not_expressible
+from training.options.choices import (
+    SYNTHETIC,
+    Compile,
+    DeviceName,
+    Objective,
+    OptimizerName,
+    Precision,
+    ReduceDtype,
+    Strategy,
+)
+from training.options.reader import shown
+from training.vision.shape import VisionShape
+
+if TYPE_CHECKING:  # config asks this module when its options are read
+    from training.config import TrainConfig
+
+
+def contradictions(config: TrainConfig) -> list[str]:
+    """What is wrong, of each contradiction the options to change."""
+    found = []
+    if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
+        found.append("reduce_dtype bf16 needs a precision other than fp32")
+    if config.shard_group_size and not config.strategy.is_hybrid:
+        found.append(
+            f"shard_group_size needs strategy {' or '.join(sorted(one for one in Strategy if one.is_hybrid))}"
+        )
+    if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
+        found.append(f"optimizer {config.optimizer} needs fp32 weights, which precision bf16_pure has not")
+    if config.precision.is_float8 and config.lora_rank:
+        found.append(
+            f"precision {config.precision} does not go with lora_rank: adapters are too small to gain; "
+            "set precision bf16"
+        )
+    if config.cpu_offload and config.optimizer is OptimizerName.MUON:
+        found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
+    if config.find_nonfinite and config.compile is not Compile.NONE:
+        found.append("find_nonfinite needs compile none: it looks into each module")
+    found += _of_trainium(config) if config.device is DeviceName.NEURON else []
+    found += _of_tensor_parallel(config)
+    found += _of_evaluation(config)
+    found += _of_adapters(config)
+    found += _of_images(config) if config.has_images else _of_text(config)
+    if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
+        found.append("cpu_offload needs a strategy that shards")
+    return found
+
+
+def _of_trainium(config: TrainConfig) -> list[str]:
+    """What is made for CPUs and GPUs, or would have the device compile again and again."""
+    wanted = {
+        "precision bf16_pure": config.precision is Precision.BF16_PURE,
+        "compile none": config.compile is Compile.NONE,
+        "cpu_offload false": not config.cpu_offload,
+        "document_mask false": not config.document_mask,
+        "find_nonfinite false": not config.find_nonfinite,
+        "a strategy other than tp": config.strategy is not Strategy.TP,
+        "tensor_parallel 1": config.tensor_parallel == 1,
+    }
+    return [f"device neuron needs {option}" for option, is_so in wanted.items() if not is_so]
+
+
+def _of_tensor_parallel(config: TrainConfig) -> list[str]:
+    is_alone = config.strategy is Strategy.TP
+    if not is_alone and config.tensor_parallel == 1:
+        return []
+    found = []
+    asked = "strategy tp" if is_alone else "tensor_parallel"
+    if is_alone and config.tensor_parallel > 1:
+        found.append(
+            "strategy tp divides among all ranks: leave tensor_parallel out, or take full_shard with it"
+        )
+    if config.optimizer is OptimizerName.ADAMW_8BIT:
+        found.append(f"optimizer adamw_8bit does not go with {asked}: its scales are of uncut rows")
+    if config.precision.is_float8:
+        found.append(f"precision {config.precision} does not go with {asked}: it was never run so")
+    if config.lora_rank:
+        found.append(f"lora_rank does not go with {asked}: divide adapters with full_shard")
+    return found
+
+
+def _of_evaluation(config: TrainConfig) -> list[str]:
+    found = []
+    if config.eval_data and not config.eval_every:
+        found.append("eval_data needs eval_every: the steps between evaluations")
+    if config.eval_every and not config.eval_data and config.data != SYNTHETIC:
+        found.append(
+            "eval_every needs eval_data, e.g. the folder validation that prepare --validation-share writes"
+        )
+    if config.eval_every and not config.eval_batches and (config.eval_data or config.data) == SYNTHETIC:
+        found.append("eval_batches 0 needs eval_data of shards: synthetic data has no end")
+    if config.document_mask and config.data == SYNTHETIC:
+        found.append("document_mask needs data of shards: synthetic data has no documents")
+    return found
+
+
+def _of_text(config: TrainConfig) -> list[str]:
+    """Options that only images have."""
+    usual = {
+        "objective": Objective.CLASSIFY,
+        "image_size": 0,
+        "classes": 0,
+        "label_smoothing": 0.0,
+        "new_head": False,
+    }
+    given = [name for name, value in usual.items() if getattr(config, name) != value]
+    return [f"{name} needs a model of images, e.g. preset vit-tiny" for name in given]
+
+
+def _of_images(config: TrainConfig) -> list[str]:
+    """Options that only texts have, and sizes of images that do not come out even."""
+    shape, found = config.shape, []
+    assert isinstance(shape, VisionShape)
+    usual = {
+        "sequence_length": 0,
+        "document_mask": False,
+        "loss_chunk": 0,
+        "z_loss": 0.0,
+        "lora_rank": 0,
+        "tensor_parallel": 1,
+    }
+    for name, value in usual.items():
+        if getattr(config, name) != value:
+            found.append(f"{name} is for texts; preset {config.model_name} is of images")
+    if config.strategy is Strategy.TP:
+        found.append(f"strategy tp is for texts; preset {config.model_name} is of images")
+    if shape.image_size % shape.patch:
+        found.append(f"image_size {shape.image_size} does not divide by the model's patch of {shape.patch}")
+    if config.new_head and not config.init_from:
+        found.append("new_head needs init_from: the weights whose head is left out")
+    if config.export and (strange := not_expressible(shape)):
+        found.append(
+            f"export cannot write {config.model_name} as transformers' ViT, which has no "
+            f"{' and no '.join(strange)}: set export false and keep the checkpoint"
+        )
+    return found + _of_objective(config)
+
+
+def _of_objective(config: TrainConfig) -> list[str]:
+    found = []
+    is_masked = config.objective is Objective.MASKED
+    if is_masked and not 0 < config.mask_share < 1:
+        found.append(f"mask_share must be between 0 and 1, not {config.mask_share}")
+    if is_masked and config.label_smoothing:
+        found.append("label_smoothing needs objective classify")
+    if config.label_smoothing >= 1:
+        found.append(f"label_smoothing must be below 1, not {config.label_smoothing}")
+    return found
+
+
+def _of_adapters(config: TrainConfig) -> list[str]:
+    found = []
+    if config.lora_rank and not config.init_from:
+        found.append("lora_rank needs init_from: adapters are trained beside weights that are there")
+    unknown = set(config.lora_targets.split(",")) - {"all", *PROJECTIONS}
+    if unknown:
+        told = ", ".join(shown(one) for one in sorted(unknown))
+        found.append(f"lora_targets must be all or some of {', '.join(PROJECTIONS)}, not {told}")
+    return found

@@ -1,0 +1,1 @@
+"""The processes that train together: how they meet, what they run on, how the model lies among them."""

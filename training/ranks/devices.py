@@ -1,0 +1,156 @@
+"""What the program asks of the device it trains on: a CPU, a CUDA GPU, or a Trainium core ("neuron").
+
+Everything that differs between devices is here; the loop, worlds, metrics and memory ask the same questions
+of each. Trainium has not been run: what of its names is not certain says so.
+"""
+
+import importlib
+import resource
+from types import ModuleType
+from typing import Protocol
+
+import torch
+
+from training.errors import MissingPackageError
+from training.options.choices import DeviceName
+
+_PLUGIN = "torch_neuronx"
+"""AWS's package. That importing it makes torch know the device type "neuron" is an assumption."""
+_NEURON = "neuron"
+
+
+class Accelerator(Protocol):
+    """One kind of device; ``device`` is always the rank's own."""
+
+    backend: str
+    """Of the process group; collectives of tensors on the CPU go over gloo in any case."""
+    runs_ahead: bool
+    """The host is done with a step before the device is."""
+
+    def device(self, local_rank: int, /) -> torch.device:
+        """Of this rank; from now on the one that is used."""
+
+    def synchronize(self, device: torch.device, /) -> None:
+        """Wait until all that was asked for is done."""
+
+    def end_step(self) -> None:
+        """Nothing of the next step belongs to the graph of this one."""
+
+    def name(self, device: torch.device, /) -> str:
+        """By which its peak is looked up; empty: it has none that is known."""
+
+    def peak_memory(self, device: torch.device, /) -> int:
+        """Bytes: the most that was in use so far."""
+
+    def total_memory(self, device: torch.device, /) -> int | None:
+        """Bytes of its own; None: it uses the host's."""
+
+
+class Cpu:
+    backend = "gloo"
+    runs_ahead = False
+
+    def device(self, _local_rank: int) -> torch.device:
+        return torch.device("cpu")
+
+    def synchronize(self, device: torch.device) -> None:
+        pass
+
+    def end_step(self) -> None:
+        pass
+
+    def name(self, _device: torch.device) -> str:
+        return ""
+
+    def peak_memory(self, _device: torch.device) -> int:
+        """Of this process."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
+
+    def total_memory(self, _device: torch.device) -> int | None:
+        return None
+
+
+class Cuda:
+    backend = "cpu:gloo,cuda:nccl"
+    runs_ahead = True
+
+    def device(self, local_rank: int) -> torch.device:
+        torch.cuda.set_device(local_rank)
+        return torch.device("cuda", local_rank)
+
+    def synchronize(self, device: torch.device) -> None:
+        torch.cuda.synchronize(device)
+
+    def end_step(self) -> None:
+        pass
+
+    def name(self, device: torch.device) -> str:
+        return torch.cuda.get_device_name(device)
+
+    def peak_memory(self, device: torch.device) -> int:
+        return torch.cuda.max_memory_allocated(device)
+
+    def total_memory(self, device: torch.device) -> int | None:
+        return torch.cuda.get_device_properties(device).total_memory
+
+
+class Neuron:
+    """Through the interface that PyTorch gives devices of other makers (torch.get_device_module).
+
+    Not run on hardware. Certain are the names of that interface, `set_device`, `synchronize`; not certain are
+    the device type, the name of its backend, and what it tells of memory: what it does not tell is left out.
+    """
+
+    backend = "cpu:gloo,neuron:neuron"
+    runs_ahead = True
+
+    def __init__(self, module: ModuleType) -> None:
+        """``module``: as torch.get_device_module gives it."""
+        self._module = module
+
+    @classmethod
+    def loaded(cls) -> "Neuron":
+        """Raises MissingPackageError: this image has no support for Trainium."""
+        try:
+            importlib.import_module(_PLUGIN)
+            return cls(torch.get_device_module(_NEURON))
+        except (ImportError, RuntimeError) as error:
+            raise MissingPackageError(what="device neuron", packages=[_PLUGIN]) from error
+
+    def device(self, local_rank: int) -> torch.device:
+        self._module.set_device(local_rank)
+        return torch.device(_NEURON, local_rank)
+
+    def synchronize(self, device: torch.device) -> None:
+        self._module.synchronize(device)
+
+    def end_step(self) -> None:
+        """Where the backend collects a graph instead of running operations, it is cut here: once a step."""
+        if (mark := getattr(self._module, "mark_step", None)) is not None:
+            mark()
+
+    def name(self, _device: torch.device) -> str:
+        return ""
+
+    def peak_memory(self, device: torch.device) -> int:
+        if (peak := getattr(self._module, "max_memory_allocated", None)) is not None:
+            return int(peak(device))
+        return Cpu().peak_memory(device)
+
+    def total_memory(self, device: torch.device) -> int | None:
+        if (properties := getattr(self._module, "get_device_properties", None)) is not None:
+            return int(properties(device).total_memory)
+        return None
+
+
+def accelerator(name: DeviceName) -> Accelerator:
+    """Raises MissingPackageError."""
+    if name is DeviceName.NEURON:
+        return Neuron.loaded()
+    on_gpu = name is DeviceName.CUDA or (name is DeviceName.AUTO and torch.cuda.is_available())
+    return Cuda() if on_gpu else Cpu()
+
+
+def accelerator_of(device: torch.device) -> Accelerator:
+    """That a device is one of."""
+    return accelerator(DeviceName(device.type))

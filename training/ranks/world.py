@@ -1,0 +1,209 @@
+"""The processes that train together: one alone, or those that a launcher started."""
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
+
+from training.errors import LostRanksError, MeetingError, MissingRanksError, TrainingError
+from training.options.choices import DeviceName
+from training.ranks.devices import Accelerator, accelerator, accelerator_of
+from training.ranks.roll_call import RollCall, Seat
+
+T = TypeVar("T")
+
+FIRST_STEP = timedelta(minutes=30)
+"""How long a collective may take until the first step is done: weights are loaded, blocks compiled."""
+STEADY = timedelta(minutes=10)
+"""And after it. A checkpoint of a slow host must fit in."""
+_GATHERING_SECONDS = 15.0
+"""For all ranks to notice that they cannot reach each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    rank: int
+    size: int
+    local_rank: int
+    """Among the ranks of this host; the one with 0 does what is done once a host."""
+    ranks_per_host: int
+    device: torch.device
+    accelerator: Accelerator = field(default=None, compare=False)  # type: ignore[assignment]  # set below
+    """What is asked of the device; None: as its type has it."""
+    ranks_per_share: int = 1
+    """Neighbours that work on the same sequences, each with a part of the model."""
+
+    def __post_init__(self) -> None:
+        if self.accelerator is None:
+            object.__setattr__(self, "accelerator", accelerator_of(self.device))
+
+    @property
+    def is_first(self) -> bool:
+        return self.rank == 0
+
+    @property
+    def data_rank(self) -> int:
+        """The number of this rank's share of a batch."""
+        return self.rank // self.ranks_per_share
+
+    @property
+    def data_ranks(self) -> int:
+        """Shares that a batch is divided into."""
+        return self.size // self.ranks_per_share
+
+    def summed(self, mine: Tensor) -> Tensor:
+        """Over the shares of a batch: ranks of one share have the same number. Every rank calls."""
+        total = mine.clone()
+        dist.all_reduce(total)
+        return total / self.ranks_per_share
+
+
+@contextmanager
+def joined_world(
+    env: Mapping[str, str],
+    *,
+    join_seconds: float = 600.0,
+    waiting: AbstractContextManager[None] | None = None,
+    on: DeviceName = DeviceName.AUTO,
+) -> Iterator[World]:
+    """Join the process group and leave it in order.
+
+    Args:
+        env: As torchrun and our launcher set it; without WORLD_SIZE the process is alone.
+        join_seconds: How long to wait for ranks that have not come.
+        on: What is trained on.
+        waiting: Entered while others are waited for, in which no Python runs, nor handlers of signals.
+
+    Raises:
+        MissingRanksError: Some did not come.
+        LostRanksError: They came, and cannot reach each other.
+        MeetingError: There is no place to meet.
+    """
+    kind = accelerator(on)
+    device = kind.device(int(env.get("LOCAL_RANK", "0")))
+    if "WORLD_SIZE" in env:
+        with waiting or nullcontext():
+            _join(env, kind, join_seconds)
+    else:
+        dist.init_process_group(kind.backend, store=HashStore(), rank=0, world_size=1)
+    try:
+        yield World(
+            rank=dist.get_rank(),
+            size=dist.get_world_size(),
+            local_rank=int(env.get("LOCAL_RANK", "0")),
+            ranks_per_host=int(env.get("LOCAL_WORLD_SIZE", "1")),
+            device=device,
+            accelerator=kind,
+        )
+    except BaseException:
+        if kind.runs_ahead:
+            _abandon_collectives()
+        raise
+    finally:
+        _leave()
+
+
+def together(work: Callable[[], T]) -> T:
+    """What it gives; where a rank cannot do it, none goes on. Every rank calls.
+
+    Else the others would fail later, with a lost connection for a reason, and the job would be tried again
+    as if the network were to blame.
+
+    Raises:
+        TrainingError: The rank's own, or what the first of those that failed says.
+    """
+    failure: TrainingError | None = None
+    try:
+        value = work()
+    except TrainingError as error:
+        failure = error
+    told: list[str | None] = [None] * dist.get_world_size()
+    dist.all_gather_object(told, str(failure) if failure else None)
+    if failure:
+        raise failure
+    for rank, message in enumerate(told):
+        if message:
+            raise TrainingError(f"rank {rank}: {message}")
+    return value
+
+
+def expect_steady_steps() -> None:
+    """From now on collectives take no longer than a step: a rank that hangs is noticed soon.
+
+    Every rank calls, after its first step.
+    """
+    dist.barrier()  # or a rank would give up on one that is still in its first step
+    for group in list(dist.distributed_c10d._world.pg_map):  # noqa: SLF001  no public way to all groups
+        dist.distributed_c10d._set_pg_timeout(STEADY, group)  # noqa: SLF001  torchtitan's way, too
+
+
+def _join(env: Mapping[str, str], kind: Accelerator, join_seconds: float) -> None:
+    seat = Seat.from_env(env)
+    store = _meeting_place(env, seat, join_seconds)
+    calls = RollCall(PrefixStore("roll_call", store), seat)
+    if who := calls.missing("join", seconds=join_seconds):
+        raise MissingRanksError(who=who, seconds=join_seconds)
+    store.set_timeout(FIRST_STEP)
+    try:
+        _connect(PrefixStore("group", store), seat, kind.backend, timedelta(seconds=join_seconds))
+    except RuntimeError as error:
+        _leave()
+        who = calls.missing("failure", seconds=min(join_seconds, _GATHERING_SECONDS))
+        raise LostRanksError(who=who, reason=_first_line(error)) from error
+
+
+def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> Store:
+    """The store that all ranks can reach; the first rank serves it, or torchrun does."""
+    address, port = env["MASTER_ADDR"], int(env["MASTER_PORT"])
+    serves = seat.rank == 0 and env.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    try:
+        return TCPStore(
+            address,
+            port,
+            seat.size,
+            is_master=serves,
+            timeout=timedelta(seconds=join_seconds),
+            wait_for_workers=False,  # we wait ourselves, and say for whom
+            multi_tenant=True,
+        )
+    except dist.DistError as error:
+        where = f"{address}:{port}"
+        if serves:
+            raise MeetingError(where=where, reason=_first_line(error)) from error
+        raise MissingRanksError(who=f"rank 0, to be met at {where},", seconds=join_seconds) from error
+
+
+def _connect(store: Store, seat: Seat, backend: str, timeout: timedelta) -> None:
+    """Raises RuntimeError when a rank cannot be reached; afterwards the groups are of no use."""
+    dist.init_process_group(backend, store=store, rank=seat.rank, world_size=seat.size, timeout=timeout)
+    group = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
+    dist.monitored_barrier(group, timeout=timeout, wait_all_ranks=True)
+    if group is not None:
+        dist.destroy_process_group(group)
+    dist.distributed_c10d._set_pg_timeout(FIRST_STEP)  # noqa: SLF001  torchtitan's way, too
+
+
+def _abandon_collectives() -> None:
+    """This rank failed, so the others cannot finish what is under way; leaving in order would wait for it."""
+    with suppress(RuntimeError):
+        dist.distributed_c10d._abort_process_group()  # noqa: SLF001  no public way
+
+
+def _first_line(error: Exception) -> str:
+    """Without the C++ stack trace."""
+    return str(error).partition("\n")[0]
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    # gloo's threads may still hold tensors, and then the interpreter aborts at exit
+    # (pytorch/pytorch#179291): collect while they can still end.
+    gc.collect()

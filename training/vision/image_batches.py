@@ -1,0 +1,153 @@
+"""Which images a step and a rank see, and what is random about them: a function of the seed and the step."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from training.config import TrainConfig
+from training.data.batches import IGNORED, Batch, Order
+from training.data.seeds import seed_of
+from training.options.choices import Augment
+from training.ranks.world import World
+from training.vision.images import Images
+from training.vision.pictures import Draw, View
+from training.vision.shape import VisionShape
+
+_LEAST_AREA_HIDDEN = 0.67
+"""SimMIM's: what is hidden must follow from what is seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    number: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageReader:
+    """Reads and decodes the images of a batch in threads: decoding leaves Python's lock to others."""
+
+    images: Images
+    shape: VisionShape
+    seed: int
+    augment: Augment
+    pool: ThreadPoolExecutor
+
+    @classmethod
+    def of(cls, config: TrainConfig, images: Images, *, augment: Augment) -> "ImageReader":
+        return cls(
+            images=images,
+            shape=config.image_shape,
+            seed=config.seed,
+            augment=augment,
+            pool=ThreadPoolExecutor(config.decode_threads, thread_name_prefix="decode"),
+        )
+
+    def batch(self, samples: Sequence[Sample]) -> Batch:
+        """Images, and their classes of shape (samples, 1) or which patches are hidden."""
+        read = list(self.pool.map(self._image, samples))
+        images = torch.stack([image for image, _ in read])
+        if self.shape.masked:
+            return images, torch.stack([self._hidden(one) for one in samples])
+        return images, torch.tensor([[label] for _, label in read])
+
+    def _image(self, sample: Sample) -> tuple[Tensor, int]:
+        is_random = self.augment is not Augment.NONE
+        draw = Draw.of(self.seed, sample.number, sample.epoch) if is_random else None
+        view = View(side=self.shape.image_size, draw=draw)
+        if self.shape.masked:
+            view = View(side=view.side, draw=draw, least_area=_LEAST_AREA_HIDDEN)
+        return self.images.image(sample.number, view)
+
+    def _hidden(self, sample: Sample) -> Tensor:
+        """Which patches of it are hidden: squares of several, so that no neighbour gives them away."""
+        source = torch.Generator().manual_seed(seed_of(self.seed, "mask", sample.number, sample.epoch))
+        units = self.shape.image_size // self.shape.mask_unit
+        each = self.shape.mask_unit // self.shape.patch
+        hidden = torch.zeros(units * units, dtype=torch.bool)
+        count = self.shape.masked_patches // each**2
+        hidden[torch.randperm(units * units, generator=source)[:count]] = True
+        square = hidden.view(units, units)
+        return square.repeat_interleave(each, 0).repeat_interleave(each, 1).flatten()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageBatches:
+    """As ``Batches`` of tokens: each step takes the next images of the order, each rank its slice of them."""
+
+    reader: ImageReader
+    size: int
+    """Images per step, over all ranks."""
+    rank: int
+    ranks: int
+
+    def at(self, step: int) -> Batch:
+        share = self.size // self.ranks
+        return self.reader.batch([self._sample(step, self.rank * share + row) for row in range(share)])
+
+    def numbers(self, step: int) -> list[int]:
+        """Of the images that this rank sees in a step."""
+        share = self.size // self.ranks
+        return [self._sample(step, self.rank * share + row).number for row in range(share)]
+
+    def _sample(self, step: int, row: int) -> Sample:
+        count = self.reader.images.count
+        if count is None:
+            return Sample(number=step * self.size + row, epoch=0)
+        place = (step - 1) * self.size + row
+        order = Order(sequences=count, chunk=1, seed=self.reader.seed)
+        return Sample(number=order.number(place), epoch=place // count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageValidation:
+    """The first images, each once, in their order, none of it random; every rank has equally many batches."""
+
+    reader: ImageReader
+    wanted: int
+    """Images; 0: all."""
+    share: int
+    """Images of a batch on this rank."""
+    rank: int
+    ranks: int
+
+    @property
+    def images(self) -> int:
+        there = self.reader.images.count
+        if there is None:
+            return self.wanted
+        return min(self.wanted, there) if self.wanted else there
+
+    @property
+    def count(self) -> int:
+        return -(-self.images // (self.share * self.ranks))
+
+    def at(self, number: int) -> Batch:
+        first = (number * self.ranks + self.rank) * self.share
+        places = range(first, first + self.share)
+        images, targets = self.reader.batch([self._sample(min(one, self.images - 1)) for one in places])
+        # Behind the last image it comes again, uncounted.
+        again = torch.tensor(places).unsqueeze(1) >= self.images
+        return images, targets.masked_fill(again, False if targets.dtype is torch.bool else IGNORED)
+
+    def _sample(self, place: int) -> Sample:
+        """Of images without end the training has those from 0 on."""
+        return Sample(number=-1 - place if self.reader.images.count is None else place, epoch=0)
+
+
+def batches_of(config: TrainConfig, world: World, images: Images) -> ImageBatches:
+    reader = ImageReader.of(config, images, augment=config.augment)
+    return ImageBatches(reader=reader, size=config.batch_size, rank=world.data_rank, ranks=world.data_ranks)
+
+
+def validation_of(config: TrainConfig, world: World, images: Images) -> ImageValidation:
+    return ImageValidation(
+        reader=ImageReader.of(config, images, augment=Augment.NONE),
+        wanted=config.eval_batches * config.batch_size,
+        share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
+        rank=world.data_rank,
+        ranks=world.data_ranks,
+    )
