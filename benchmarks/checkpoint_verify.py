@@ -22,8 +22,8 @@ from trainmaster_client.report import Report
 
 from training.checkpoint import Checkpointer, LocalStore, shards
 from training.checkpoint.hashes import Seconds, VerifyingReader
-from training.checkpoint.index import read_index
 from training.checkpoint.manifest import INDEX_COPY
+from training.checkpoint.shards import read_index
 from training.checkpoint.store import name_of
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,7 +12,6 @@ from training.errors import ConfigError
 from training.interop.config_json import read_shape
 from training.interop.decoder_layout import PROJECTIONS
 from training.models.decoder_shape import PRESETS, Lora, ModelShape
-from training.options import fsdp1
 from training.options.choices import (
     SYNTHETIC,
     ActivationCheckpointing,
@@ -29,7 +28,7 @@ from training.options.choices import (
 )
 from training.options.contradictions import contradictions
 from training.options.environment import directory_of
-from training.options.reader import described, option, paired, read, shown
+from training.options.reader import described, option, paired, read, shown, translated
 from training.vision.shape import VISION_PRESETS, Shape, VisionShape
 
 _PRESETS: Mapping[str, Shape] = {**PRESETS, **VISION_PRESETS}
@@ -235,7 +234,7 @@ class TrainConfig:
             ConfigError: With everything that is wrong.
         """
         texts, problems = paired(arguments)
-        ours, said = fsdp1.translated(texts)
+        ours, said = translated(texts)
         values, unread = read(cls, _as_now(ours), env)
         problems += unread
         if values.get("preset", "tiny") not in _PRESETS:

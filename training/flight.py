@@ -1,19 +1,59 @@
-"""Reads flight recorders: `python -m training.flight DIRECTORY` says which rank is missing in what.
+"""Where a rank is, on SIGUSR1; and `python -m training.flight DIRECTORY`: which rank is missing in what.
 
-Each rank that was asked (SIGUSR1) or ran into a timeout has written its last collectives into a file. In a
-process group every rank has to call the same collectives in one order; who stands at an earlier one than the
-others keeps them waiting. Needs no torch.
+A rank writes the stacks of its threads to the log, by the handler of the signal itself, so also while it
+waits in C++; and its last collectives into a file, its flight recorder, also after a timeout. In a process
+group every rank has to call the same collectives in one order; who stands at an earlier one than the others
+keeps them waiting. No torch here: a program that hangs while it is imported must answer too.
 """
 
+import contextlib
+import faulthandler
 import io
 import pickle
+import signal
+import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.options.choices import DebugLevel
 from training.options.environment import FLIGHT_RECORDER
+
+_STDERR = 2
+
+
+def answer(level: DebugLevel, recorder: str) -> None:
+    """From now on. ``recorder``: path of the flight recorder's dump without the rank."""
+    signal.signal(signal.SIGUSR1, _nothing)
+    faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True, chain=True)
+    if level is DebugLevel.OFF:
+        return
+    # The main thread may be the one that hangs, and a handler in Python runs there alone. The number of the
+    # signal is written into this socket at once.
+    read, write = socket.socketpair()
+    write.setblocking(False)
+    signal.set_wakeup_fd(write.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_dump, args=(read, write, recorder), name="flight recorder", daemon=True).start()
+
+
+def _nothing(*_: object) -> None:
+    """Else SIGUSR1 ends the process."""
+
+
+def _dump(read: socket.socket, _open: socket.socket, recorder: str) -> None:
+    """Whenever asked to. Without a process group there is nothing to write yet."""
+    while numbers := read.recv(64):
+        distributed = sys.modules.get("torch.distributed")
+        if signal.SIGUSR1 not in numbers or distributed is None or not distributed.is_initialized():
+            continue
+        with contextlib.suppress(OSError, AttributeError, RuntimeError):
+            path = Path(f"{recorder}{distributed.get_rank()}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(sys.modules["torch._C._distributed_c10d"]._dump_fr_trace())  # noqa: SLF001  no public way
+
 
 _SHOWN = 8
 

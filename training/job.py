@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.config import TrainConfig
-from training.data.prefetch import BatchSource, prefetched
+from training.data.batches import BatchSource, prefetched
 from training.errors import ConfigError
 from training.interop.exporting import export_adapters, export_weights
 from training.interop.importing import load_weights
@@ -23,8 +23,7 @@ from training.loop import Trainer
 from training.metrics import Event, Validation
 from training.model import Backbone
 from training.models import float8
-from training.models.families import Data, evaluated_by, model_of, open_data
-from training.models.guard import guard_of, guard_of_base
+from training.models.families import Data, evaluated_by, guard_of, guard_of_base, model_of, open_data
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
 from training.monitoring.evaluation import Evaluation
@@ -34,7 +33,7 @@ from training.monitoring.report import Reporter, Trace, tell
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.ranks.cpu import advice, this_processor
+from training.ranks.devices import advice, this_processor
 from training.ranks.memory import refuse_unless_it_fits
 from training.ranks.meshes import with_shares
 from training.ranks.world import World, joined_world, together

@@ -14,9 +14,8 @@ from torch import Tensor
 from training.agreement import Agreement, Decision
 from training.checkpoint import Checkpointer, JobState, SaveTimer
 from training.config import TrainConfig
-from training.data.batches import Batch
-from training.data.prefetch import BatchSource
-from training.data.seeds import seed_of
+from training.data import seed_of
+from training.data.batches import Batch, BatchSource
 from training.errors import NotFiniteError
 from training.metrics import Event, Validation
 from training.model import Backbone

@@ -17,11 +17,9 @@ from pathlib import Path
 if not __package__:  # started as a script: train.py beside it names this folder `training`
     importlib.import_module("train")
 
-from training.data.documents import JSON_LINES, ByteTokenizer, DocumentFiles, Tally
+from training.data.documents import JSON_LINES, ByteTokenizer, DocumentFiles, Packed, Tally
 from training.data.index import TokenDtype
-from training.data.inputs import Texts, TokenFiles, TokenSource, files_under
-from training.data.packing import Packed
-from training.data.parquet import PARQUET
+from training.data.inputs import PARQUET, Texts, TokenFiles, TokenSource, files_under
 from training.data.tokenizer import FileTokenizer
 from training.data.writer import Layout, Part, ShardWriter, empty_corpus
 from training.errors import ConfigError, DataError, TrainingError, report_failure

@@ -23,8 +23,8 @@ from pathlib import Path, PurePosixPath
 if not __package__:  # started as a script: train.py beside it names this folder `training`
     importlib.import_module("train")
 
+from training.data import seed_of
 from training.data.batches import permuted
-from training.data.seeds import seed_of
 from training.data.writer import empty_corpus
 from training.errors import ConfigError, DataError, TrainingError, report_failure
 from training.options.environment import directory_of

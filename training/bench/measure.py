@@ -26,16 +26,15 @@ from training.bench.cases import Kind, State
 from training.bench.modes import _read, _trainer, forget, measured
 from training.checkpoint import Checkpointer, open_store
 from training.config import TrainConfig
-from training.data.batches import Batches
+from training.data.batches import Batches, prefetched
 from training.data.corpus import open_corpus
-from training.data.prefetch import prefetched
 from training.errors import DoesNotFitError, MissingPackageError, UnsupportedDeviceError
 from training.job import make_model
 from training.metrics import peak_of
 from training.model import flops_per_token
 from training.monitoring.report import Trace, peak_memory_bytes
 from training.optim import make_optimizer
-from training.ranks.cpu import this_processor
+from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB, _TERA = 2**30, 1e12

@@ -21,7 +21,7 @@ from trainmaster_client.report import Report
 
 from training.agreement import Agreement
 from training.config import TrainConfig
-from training.data.seeds import seed_of
+from training.data import seed_of
 from training.errors import ConfigError, TrainingError
 from training.job import make_model
 from training.loop import Trainer
@@ -32,7 +32,7 @@ from training.optim import make_optimizer
 from training.options.choices import Compile, Precision
 from training.options.reader import described, option, paired, read
 from training.preempt import StopRequest
-from training.ranks.cpu import this_processor
+from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB = 2**30

@@ -3,12 +3,16 @@
 Of the rest of the program only its errors are needed here.
 """
 
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
 from training.checkpoint.checkpointer import Checkpointer, Resumed
 from training.checkpoint.local_store import LocalStore
-from training.checkpoint.opening import open_store
 from training.checkpoint.schedule import Retention, SaveTimer, next_interval
 from training.checkpoint.status import JobState
 from training.checkpoint.store import CheckpointStore
+from training.errors import ConfigError, MissingPackageError
 
 __all__ = [
     "CheckpointStore",
@@ -21,3 +25,36 @@ __all__ = [
     "next_interval",
     "open_store",
 ]
+
+
+_S3 = "s3://"
+_PACKAGES = {
+    "boto3": "boto3",
+    "s3torchconnector": "s3torchconnector[dcp]",
+    "tenacity": "s3torchconnector[dcp]",
+}
+"""What has to be installed for each package that is imported."""
+
+
+def open_store(location: str, env: Mapping[str, str], *, cache_dir: str = "") -> CheckpointStore:
+    """A directory, or ``s3://BUCKET/PREFIX``; nothing is read or written yet.
+
+    Args:
+        location: As ``checkpoint_dir`` has it.
+        env: For S3: where AWS's own variables name an endpoint.
+        cache_dir: A directory that outlives the job: a copy of the newest checkpoint from S3 stays there.
+
+    Raises:
+        ConfigError: It is no location.
+        MissingPackageError: S3 needs packages that are not installed.
+    """
+    if not location.startswith(_S3):
+        return LocalStore(Path(location))
+    if not location.removeprefix(_S3).partition("/")[0]:
+        raise ConfigError([f"checkpoint_dir {location!r} names no bucket: s3://BUCKET/PREFIX"])
+    missing = sorted({needed for module, needed in _PACKAGES.items() if find_spec(module) is None})
+    if missing:
+        raise MissingPackageError(what=f"checkpoints in {location}", packages=missing)
+    from training.checkpoint.s3_store import S3Store  # noqa: PLC0415  needs the packages
+
+    return S3Store.at(location, env, cache_dir=cache_dir)

@@ -11,9 +11,9 @@ from torch import nn
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
+from training.checkpoint.group import Background, Ranks, found_places
 from training.checkpoint.loader import Loader
 from training.checkpoint.manifest import Manifest
-from training.checkpoint.ranks import Background, Ranks, found_places
 from training.checkpoint.saver import Saver, judged
 from training.checkpoint.schedule import Retention, seconds_needed
 from training.checkpoint.status import JobState, Status, StatusFile

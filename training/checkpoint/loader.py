@@ -10,13 +10,23 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
+from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.hashes import Seconds, has_hashes, timed
-from training.checkpoint.index import verified_index
-from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
-from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
+from training.checkpoint.manifest import (
+    INDEX_COPY,
+    MANIFEST,
+    Finding,
+    Manifest,
+    Refused,
+    Torn,
+    Whole,
+    findings,
+    is_work_lost,
+    view_of,
+)
 from training.checkpoint.saver import described, failures_of
+from training.checkpoint.shards import verified_index
 from training.checkpoint.store import CheckpointStore
-from training.checkpoint.survey import Finding, Refused, Torn, Whole, findings, is_work_lost, view_of
 from training.errors import CheckpointMismatchError, CheckpointReadError
 
 _HASHED_BYTES = 16 * 2**20

@@ -19,8 +19,16 @@ from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 from training.checkpoint.host_copy import HostCopies
 from training.checkpoint.local_store import LocalStore
 from training.checkpoint.manifest import MANIFEST
-from training.checkpoint.s3_errors import DENIED, Place, S3RequestError, explained
-from training.checkpoint.s3_shards import Connection, S3Reader, S3Writer, connected
+from training.checkpoint.s3_shards import (
+    DENIED,
+    Connection,
+    Place,
+    S3Reader,
+    S3RequestError,
+    S3Writer,
+    connected,
+    explained,
+)
 from training.checkpoint.store import PREFIX, STATUS, CheckpointStore, is_checkpoint
 
 _ATTEMPTS = 10

@@ -12,9 +12,9 @@ from typing import Any
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint import shards
+from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.hashes import digest_of
 from training.checkpoint.manifest import ALGORITHM, INDEX, INDEX_COPY, MANIFEST, Manifest, sizes_of
-from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.schedule import Retention, kept
 from training.checkpoint.status import StatusFile, instant
 from training.checkpoint.store import CheckpointStore, name_of

@@ -1,20 +1,24 @@
 """The bulk of a checkpoint: weights and optimizer state, through torch.distributed.checkpoint.
 
 Every rank calls, and each writes and reads only its own part, whatever the number of ranks was before.
+Torch's index of it is a pickle: verified before it is decoded, and decoded as data alone.
 """
 
 import io
 import pickle
 import time
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.checkpoint import metadata as torch_index
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.filesystem import _StorageInfo
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 from torch.distributed.checkpoint.planner import LoadPlan, ReadItem
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -25,7 +29,8 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_leaves
 
-from training.checkpoint.hashes import DamagedError, Seconds, timed
+from training.checkpoint.hashes import DamagedError, Seconds, digest_of, has_hashes, timed
+from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
 
 State = dict[str, Any]
 Differences = Mapping[str, tuple[str, str]]
@@ -187,3 +192,74 @@ class _ExactPlanner(DefaultLoadPlanner):
 
 def _described(size: torch.Size, dtype: torch.dtype) -> str:
     return f"{'x'.join(str(one) for one in size) or 'a number'} {str(dtype).removeprefix('torch.')}"
+
+
+def verified_index(content: bytes, manifest: Manifest) -> Metadata:
+    """Torch's index, its hash looked at before a byte of it is decoded.
+
+    Raises:
+        DamagedError: It is not the one that was written.
+    """
+    hashes = manifest.hashes
+    if hashes is not None and digest_of(content) != hashes.get(INDEX_COPY):
+        raise DamagedError(f"{INDEX_COPY} is damaged: it has another hash than {MANIFEST} says")
+    index = read_index(content)
+    if hashes is not None and not has_hashes(index):
+        raise DamagedError(f"{INDEX_COPY} has no hashes, and {MANIFEST} has")
+    return index
+
+
+def read_index(content: bytes) -> Metadata:
+    """Torch's index of a checkpoint, a pickle, from which no code is run.
+
+    Raises:
+        DamagedError: It holds something else than an index, which may be code.
+    """
+    try:
+        index = _IndexReader(io.BytesIO(content)).load()
+    except DamagedError:
+        raise
+    except Exception as error:  # a damaged pickle raises whatever it likes
+        raise DamagedError(f"the index cannot be read: {type(error).__name__}: {error}") from error
+    if not isinstance(index, Metadata):
+        raise DamagedError(f"the index is a {type(index).__name__}")
+    return index
+
+
+class _IndexReader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  pickle's
+        if module.partition(".")[0] == "pathlib" and name.endswith("Path"):
+            return PurePosixPath
+        if module == "torch" and isinstance(found := getattr(torch, name, None), torch.dtype):
+            return found
+        if (found := _KNOWN.get((module, name))) is None:
+            raise DamagedError(f"the index names {module}.{name}, which is not run")
+        return found
+
+
+def _member(of: object, name: str) -> object:
+    """Python 3.11 before 3.11.4 pickles a member of an enumeration as an attribute of it."""
+    if of is not torch_index._MEM_FORMAT_ENCODING or name not in of.__members__:  # noqa: SLF001  the index has it
+        raise DamagedError(f"the index takes {name} of {of!r}, which is not run")
+    return of[name]
+
+
+_KNOWN: dict[tuple[str, str], Any] = {
+    ("builtins", "getattr"): _member,
+    ("torch", "Size"): torch.Size,
+    ("torch.serialization", "_get_layout"): torch.serialization._get_layout,  # noqa: SLF001  the index has it
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"): _StorageInfo,
+} | {
+    (torch_index.__name__, one.__name__): one
+    for one in (
+        torch_index.BytesStorageMetadata,
+        torch_index.ChunkStorageMetadata,
+        torch_index.Metadata,
+        torch_index.MetadataIndex,
+        torch_index.StorageMeta,
+        torch_index.TensorProperties,
+        torch_index.TensorStorageMetadata,
+        torch_index._MEM_FORMAT_ENCODING,  # noqa: SLF001  the index has it
+    )
+}
+"""All that torch's index is made of."""

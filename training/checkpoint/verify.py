@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from training.checkpoint.hashes import DamagedError, has_hashes, verify_items
-from training.checkpoint.index import verified_index
 from training.checkpoint.local_store import LocalStore
-from training.checkpoint.manifest import INDEX_COPY
-from training.checkpoint.survey import Finding, Torn, Whole, findings, view_of
+from training.checkpoint.manifest import INDEX_COPY, Finding, Torn, Whole, findings, view_of
+from training.checkpoint.shards import verified_index
 
 _EXIT_TORN = 1
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from training.config import TrainConfig
-from training.data.places import DirectoryPlace, Place
-from training.data.seeds import seed_of
+from training.data import seed_of
+from training.data.blocks import DirectoryPlace, Place
 from training.data.token_shards import open_shards
 from training.errors import ConfigError
 from training.options.choices import SYNTHETIC

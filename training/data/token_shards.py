@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from training.config import TrainConfig
-from training.data.blocks import CACHE_BYTES, BlockReader, Range
+from training.data.blocks import CACHE_BYTES, BlockReader, DirectoryPlace, Place, Range
 from training.data.index import INDEX, BlockFile, ShardIndex, TokenDtype, bits_block_bytes, parse_index
-from training.data.places import DirectoryPlace, Place
 from training.errors import DataError
 
 _SHOWN = 3

@@ -1,9 +1,9 @@
 """Notices that the ranks of a host hang, and says where. launch.py uses this file from launcher/ beside it.
 
-Each rank keeps a file (``heartbeat.py``): what it is doing, and at which step. Judged is only time
-in which every rank of the host is inside a step: loading, compiling, evaluating, saving and waiting for data
-may take as long as they take, and so may a process that somebody has stopped (SIGSTOP, a debugger). Only
-Python's standard library.
+Each rank keeps a file of a few bytes in the memory of the host, replaced in place (``Heartbeat``; some
+microseconds a step): what it is doing, and at which step. Judged is only time in which every rank of the host
+is inside a step: loading, compiling, evaluating, saving and waiting for data may take as long as they take,
+and so may a process that somebody has stopped (SIGSTOP, a debugger). Only Python's standard library.
 """
 
 import os
@@ -20,7 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, Self
 
-IN_STEP = "step"
+VARIABLE = "LAUNCH_HEARTBEAT"
+"""The file; the launcher sets it for each rank. Without it nothing is written."""
+IN_STEP, WAITS_FOR_DATA, BETWEEN_STEPS = "step", "data", "between"
+"""Only a step is judged by its time; between steps are start, evaluation, save and end."""
 _PERIOD = 0.5  # seconds between two looks
 _LEAST_SECONDS = 480.0  # collectives themselves give up after 600 (world.py), and say less
 _TIMES_USUAL = 20
@@ -58,6 +61,33 @@ def beat_in(path: Path) -> Beat | None:
         return Beat(doing=doing, step=int(step), hang_seconds=float(seconds))
     except (OSError, ValueError):
         return None
+
+
+class Heartbeat:
+    def __init__(self, env: Mapping[str, str], *, hang_seconds: float = 0.0) -> None:
+        """``hang_seconds``: without any progress, until the rank counts as hanging; 0: the launcher's own."""
+        path = env.get(VARIABLE)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600) if path else None
+        self._hang_seconds = hang_seconds
+        self._step = 0
+
+    def begins(self, step: int) -> None:
+        self._step = step
+        self._beat(IN_STEP)
+
+    def waits_for_data(self) -> None:
+        self._beat(WAITS_FOR_DATA)
+
+    def has_data(self) -> None:
+        self._beat(IN_STEP)
+
+    def ends(self) -> None:
+        """The step."""
+        self._beat(BETWEEN_STEPS)
+
+    def _beat(self, doing: str) -> None:
+        if self._file is not None:  # of one length, so that no part of a longer one stays behind
+            os.pwrite(self._file, f"{doing:<8} {self._step:>12} {self._hang_seconds:>12g}\n".encode(), 0)
 
 
 @dataclass(kw_only=True)
@@ -125,7 +155,7 @@ class Watchdog:
         with suppress(OSError):  # where nothing can be written, ranks are not watched
             self._folder = Path(tempfile.mkdtemp(prefix="launch-"))
         self._beats = [self._folder / one["RANK"] for one in envs] if self._folder else []
-        said = [{"LAUNCH_HEARTBEAT": str(one)} for one in self._beats] or [{}] * len(envs)
+        said = [{VARIABLE: str(one)} for one in self._beats] or [{}] * len(envs)
         self.envs = [{**env, **more} for env, more in zip(envs, said, strict=True)]
         """With the file that each rank keeps."""
 

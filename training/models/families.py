@@ -1,22 +1,27 @@
-"""The two families that the loop trains, decoders and vision transformers: what differs, in one place."""
+"""The two families that the loop trains, decoders and vision transformers: what differs, in one place.
+
+Also what another attempt may not change, or it would silently continue another training: kept with each
+checkpoint, which refuses an attempt that says otherwise. The weight decay comes back with the optimizer's
+state, so a new value would be ignored. Steps, batch size, learning rate and the number of ranks may change.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from training.config import TrainConfig
-from training.data.batches import Batches
+from training.data.batches import Batches, BatchSource
 from training.data.corpus import Corpus, open_corpus, open_validation
-from training.data.prefetch import BatchSource
+from training.interop.importing import hashed_weights, load_weights
 from training.model import Backbone, Transformer
 from training.models.loss import NextToken, Objective, cross_entropy, token_terms
 from training.monitoring.evaluation import ValidationBatches, ValidationSource
+from training.options.choices import OptimizerName, Precision
 from training.ranks.world import World
 from training.vision.image_batches import batches_of, validation_of
 from training.vision.images import Images, open_images, open_validation_images
-from training.vision.objective import Classifying, Unmasking
 from training.vision.shape import Shape, VisionShape
-from training.vision.vit import VisionTransformer
+from training.vision.vit import Classifying, Unmasking, VisionTransformer
 
 
 class Source(BatchSource, Protocol):
@@ -136,3 +141,27 @@ class _ImageData:
 
     def validation(self, world: World) -> ValidationSource | None:
         return validation_of(self.config, world, self.held_out) if self.held_out else None
+
+
+def guard_of(config: TrainConfig, data: str) -> dict[str, str]:
+    """``data``: its identity."""
+    found = {
+        "preset": config.model_name,
+        "sequence_length": str(config.shape.sequence_length),
+        "seed": str(config.seed),
+        "weight_decay": str(config.weight_decay),
+        "data": data,
+        "weights": "bf16" if config.precision is Precision.BF16_PURE else "fp32",
+    }
+    # Only where they are not what they always were: a checkpoint of before does not name them.
+    if config.optimizer is not OptimizerName.ADAMW:
+        found["optimizer"] = config.optimizer
+    return found | fixed_options(config)
+
+
+def guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:
+    """Load what adapters are trained beside, which no checkpoint holds; what of it may not change."""
+    if config.lora is None:
+        return {}
+    load_weights(model, config.init_from, env)
+    return {"lora": str(config.lora), "base": hashed_weights(config.init_from, env)}

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from training.data.seeds import seed_of
+from training.data import seed_of
 
 SPREAD = 0.02
 _RESIDUAL_WRITERS = ("attention.output.weight", "feed_forward.output.weight")

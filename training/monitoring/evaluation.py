@@ -13,9 +13,8 @@ from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
 
 from training.config import TrainConfig
-from training.data.batches import IGNORED, Batch, batch_of
+from training.data.batches import IGNORED, Batch, BatchSource, batch_of, prefetched
 from training.data.corpus import Corpus
-from training.data.prefetch import BatchSource, prefetched
 from training.metrics import Validation
 from training.model import Backbone
 from training.models.loss import Objective

@@ -7,9 +7,8 @@ import torch
 
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
-from training.data.batches import Batch
-from training.data.prefetch import BatchSource
-from training.launcher.heartbeat import Heartbeat
+from training.data.batches import Batch, BatchSource
+from training.launcher.watchdog import Heartbeat
 from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, event_line, peak_of
 from training.model import flops_per_token
 from training.monitoring.goodput import Meter

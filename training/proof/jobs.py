@@ -13,9 +13,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from training.metrics import metrics_in
-from training.proof.catching import Catcher
 from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule, allowed_exits
-from training.proof.processes import Started, kill_tree, started
+from training.proof.processes import Catcher, Started, kill_tree, started
 from training.proof.spoil import spoil_newest
 
 LAUNCHER = Path(__file__).parents[1] / "launch.py"

@@ -1,4 +1,4 @@
-"""Draws the losses of the interrupted runs over the uninterrupted one, and how far they are apart."""
+"""Shows the runs: as a table, and the losses of the interrupted ones drawn over the uninterrupted one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,8 +7,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from training.proof.table import differences
 
 Facts = dict[str, Any]
 
@@ -113,3 +111,37 @@ def _by_attempt(run: Facts) -> Iterator[tuple[Facts, list[Any]]]:
 
 def _curve(losses: list[Any]) -> tuple[list[int], list[float]]:
     return [step for step, _ in losses], [float.fromhex(loss) for _, loss in losses]
+
+
+_HEAD = ("RUN", "RANKS", "EXIT CODES", "REPLAYED", "LARGEST DIFFERENCE", "WEIGHTS", "OPTIMIZER")
+_HASH_CHARACTERS = 12
+
+
+def print_runs(facts: Facts) -> None:
+    runs = {run["id"]: run for run in facts["runs"]}
+    rows = [_HEAD, *(_row(run, runs.get(run["reference"])) for run in runs.values())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    print()
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print()
+
+
+def differences(run: Facts, reference: Facts) -> list[tuple[int, float]]:
+    """(step, how far its loss is from the uninterrupted run's), in the order in which they were trained."""
+    wanted = {step: float.fromhex(loss) for step, loss in reference["losses"]}
+    return [(step, abs(float.fromhex(loss) - wanted[step])) for step, loss in run["losses"] if step in wanted]
+
+
+def _row(run: Facts, reference: Facts | None) -> tuple[str, ...]:
+    hashes = run["final_hashes"] or {}
+    worst = max((apart for _, apart in differences(run, reference)), default=None) if reference else None
+    return (
+        run["id"],
+        ",".join(map(str, run["worlds"])),
+        ",".join(map(str, run["exit_codes"])),
+        str(run["steps_replayed"]),
+        "-" if worst is None else f"{worst:.1e}" if worst else "0",
+        hashes.get("params", "-")[:_HASH_CHARACTERS],
+        hashes.get("optimizer", "-")[:_HASH_CHARACTERS],
+    )

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from training.config import TrainConfig
+from training.data import seed_of
 from training.data.batches import IGNORED, Batch, Order
-from training.data.seeds import seed_of
 from training.options.choices import Augment
 from training.ranks.world import World
 from training.vision.images import Images

@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from training.config import TrainConfig
+from training.data import seed_of
+from training.data.blocks import DirectoryPlace, Place
 from training.data.corpus import place_of
 from training.data.index import INDEX as TOKENS_INDEX
-from training.data.places import DirectoryPlace, Place
-from training.data.seeds import seed_of
 from training.errors import ConfigError, DataError
 from training.options.choices import SYNTHETIC
 from training.options.environment import directory_of

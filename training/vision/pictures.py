@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from training.data.seeds import seed_of
+from training.data import seed_of
 from training.errors import DataError
 from training.vision.torchvision_schema import declare
 

@@ -9,9 +9,8 @@ import torch
 from tests.integration.training.buckets import CREDENTIALS, Fault, S3Server, s3_server
 from tests.unit.training.data.corpora import spoil, written
 from training.config import TrainConfig
-from training.data.batches import Batches
+from training.data.batches import Batches, prefetched
 from training.data.corpus import Corpus, open_corpus
-from training.data.prefetch import prefetched
 from training.data.s3 import S3Place, s3_client
 from training.data.token_shards import open_shards
 from training.errors import ConfigError, DataError

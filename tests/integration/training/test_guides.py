@@ -12,7 +12,7 @@ from tests.integration.training.learning import BATCH, loss_of, tokens_of
 from tests.markdown import blocks, codes, table, text_of
 from training.config import TrainConfig
 from training.model import Transformer
-from training.options import fsdp1
+from training.options import reader
 from training.options.choices import Strategy
 from training.ranks.world import World
 
@@ -65,7 +65,7 @@ def test_every_strategy_and_every_option_of_fsdp1_has_its_row() -> None:
     rows = table(_STRATEGIES, "`strategy`", "divided among", "weights after the forward pass", "use it")
     assert [codes(row[0]) for row in rows] == [[one.value] for one in Strategy]
     named = list(chain(*(codes(row[0]) for row in table(_STRATEGIES, "FSDP1", "here"))))
-    assert sorted(named) == sorted([*fsdp1._TURNED, *fsdp1._BUILT_IN])
+    assert sorted(named) == sorted([*reader._TURNED, *reader._BUILT_IN])
 
 
 def test_the_state_of_each_preset_is_what_the_guide_says() -> None:

@@ -11,11 +11,10 @@ import pytest
 from trainmaster_client.report import Report
 
 from training.proof.checks import TOLERANCE, check
-from training.proof.hashes import hashes_of
 from training.proof.jobs import Attempt, Job
 from training.proof.kill_schedule import Schedule
-from training.proof.proving import Proof
-from training.proof.runs import Run, facts_of, runs_of
+from training.proof.proving import Proof, Run, facts_of, runs_of
+from training.proof.spoil import hashes_of
 
 _PROGRAMS = Path(__file__).parent / "programs"
 _STEPS = 12

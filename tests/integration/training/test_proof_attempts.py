@@ -7,8 +7,7 @@ from threading import Event
 
 from training.proof.jobs import Attempt, Job
 from training.proof.kill_schedule import Schedule
-from training.proof.proving import Proof
-from training.proof.runs import runs_of
+from training.proof.proving import Proof, runs_of
 
 _COUNTING = Path(__file__).parent / "programs/counting.py"
 

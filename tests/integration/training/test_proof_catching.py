@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from signal import SIGKILL
 
-from training.proof.catching import Catcher
 from training.proof.kill_schedule import Kill
+from training.proof.processes import Catcher
 
 _SAVES = """
 import pathlib, sys, threading

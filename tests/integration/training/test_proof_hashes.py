@@ -10,7 +10,7 @@ from training.checkpoint import Checkpointer, LocalStore
 from training.config import TrainConfig
 from training.job import make_model
 from training.optim import make_optimizer
-from training.proof.hashes import hashes_of
+from training.proof.spoil import hashes_of
 from training.ranks.world import World
 
 

@@ -70,7 +70,7 @@ SHOWN = {
     ("docs/ARCHITECTURE.md", "mermaid"): "tests/unit/docs/test_docs_tables.py",
     ("docs/concepts.md", "mermaid"): "tests/unit/docs/test_concepts.py",
     ("docs/events.md", "json"): "tests/unit/core/outbox/test_events_docs.py",
-    ("docs/training/cpu.md", "text"): "tests/unit/training/test_cpu.py",
+    ("docs/training/cpu.md", "text"): "tests/unit/training/ranks/test_cpu.py",
     ("docs/training/data.md", "json"): "tests/unit/training/test_documentation.py",
     ("docs/training/s3.md", "json"): "tests/unit/training/test_storage_guides.py",
     ("docs/training/s3.md", "text"): "tests/unit/training/test_storage_guides.py",

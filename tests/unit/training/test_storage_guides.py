@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.markdown import ROOT, blocks, text_of
-from training.checkpoint.s3_errors import Place, S3RequestError, explained
+from training.checkpoint.s3_shards import Place, S3RequestError, explained
 from training.config import TrainConfig
 from training.interop.decoder_layout import config_of
 from training.models.decoder_shape import PRESETS

@@ -14,7 +14,7 @@ import torch
 from tests.integration.training.checkpoint.learner import Learner, names_in, saved_at
 from tests.integration.training.worlds import in_world
 from training.checkpoint.hashes import digest_of
-from training.checkpoint.survey import Torn, Whole
+from training.checkpoint.manifest import Torn, Whole
 from training.checkpoint.verify import main, verdicts
 from training.errors import CheckpointReadError
 from training.proof.spoil import Spoiling, spoil

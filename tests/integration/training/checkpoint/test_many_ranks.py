@@ -18,7 +18,7 @@ from torch.distributed.checkpoint.storage import StorageWriter
 from tests.integration.training.checkpoint.learner import Learner, saved_at
 from tests.integration.training.worlds import RankFailedError, in_world
 from training.checkpoint import LocalStore
-from training.checkpoint.survey import Whole
+from training.checkpoint.manifest import Whole
 from training.checkpoint.verify import verdicts
 from training.errors import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
 from training.ranks.world import World

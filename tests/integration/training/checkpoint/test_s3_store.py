@@ -17,8 +17,7 @@ from tests.integration.training.buckets import CREDENTIALS, RESET, Fault, S3Serv
 from tests.integration.training.checkpoint.learner import Learner
 from tests.integration.training.worlds import RankFailedError, in_world
 from training.checkpoint import CheckpointStore, open_store, s3_shards
-from training.checkpoint.s3_errors import Place
-from training.checkpoint.s3_shards import released
+from training.checkpoint.s3_shards import Place, released
 from training.checkpoint.s3_store import S3Store
 from training.errors import CheckpointReadError, CheckpointSaveError
 from training.ranks.world import World

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from training.adapters.marks import (
+from training.adapters.attempts import (
     Found,
     Mark,
     found_in,

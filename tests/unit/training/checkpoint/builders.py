@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from training.checkpoint.manifest import Manifest
-from training.checkpoint.survey import Sight
+from training.checkpoint.manifest import Manifest, Sight
 
 FILES = {"__0_0.distcp": 40, "__1_0.distcp": 50, "metadata": 7}
 

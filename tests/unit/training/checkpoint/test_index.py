@@ -10,7 +10,7 @@ from torch.distributed.checkpoint import metadata as torch_index
 from torch.distributed.checkpoint.metadata import Metadata, TensorProperties
 
 from training.checkpoint.hashes import DamagedError
-from training.checkpoint.index import read_index
+from training.checkpoint.shards import read_index
 
 _MEMORY_FORMATS = torch_index._MEM_FORMAT_ENCODING
 

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from training.checkpoint.s3_errors import Place, S3RequestError, explained
+from training.checkpoint.s3_shards import Place, S3RequestError, explained
 
 _PLACE = Place("bucket", "team/job")
 

@@ -1,4 +1,4 @@
-from training.checkpoint.ranks import Failure
+from training.checkpoint.group import Failure
 from training.checkpoint.saver import described
 
 

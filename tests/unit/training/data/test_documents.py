@@ -7,10 +7,9 @@ import pytest
 from torch import Tensor
 
 from tests.unit.training.data.corpora import spoil, written_documents
-from training.data.documents import ByteTokenizer, Document, DocumentFiles
+from training.data.blocks import DirectoryPlace
+from training.data.documents import ByteTokenizer, Document, DocumentFiles, Packed
 from training.data.index import parse_index
-from training.data.packing import Packed
-from training.data.places import DirectoryPlace
 from training.data.token_shards import TokenShards
 from training.errors import DataError
 

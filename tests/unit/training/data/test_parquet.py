@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from training.data.documents import ByteTokenizer, DocumentFiles
-from training.data.parquet import ParquetRows
+from training.data.inputs import ParquetRows
 from training.errors import ConfigError, DataError
 from training.prepare import main
 
@@ -200,7 +200,7 @@ def test_a_file_that_is_damaged_in_its_middle_is_refused(tmp_path: Path) -> None
 def test_without_pyarrow_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.data.parquet.find_spec", lambda _: None)
+    monkeypatch.setattr("training.data.inputs.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"a\.parquet needs pyarrow: pip install pyarrow"):
         DocumentFiles([tmp_path / "a.parquet"], ByteTokenizer())
 

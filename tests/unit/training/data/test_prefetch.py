@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import training
-from training.data.prefetch import prefetched
+from training.data.batches import prefetched
 
 
 class StorageError(Exception):
@@ -91,7 +91,7 @@ def test_leaving_ends_the_thread_though_batches_wait() -> None:
 
 
 def test_leaving_does_not_wait_for_a_read_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.data.prefetch._JOIN_SECONDS", 0.01)
+    monkeypatch.setattr("training.data.batches._JOIN_SECONDS", 0.01)
     source = Recorded(hangs_at=1)
     with prefetched(source, depth=2, steps=range(1, 100), pin=None):
         source.wait_until_read(1)
@@ -103,7 +103,7 @@ def test_the_process_ends_though_reads_hang() -> None:
     code = (
         "import threading\n"
         "from training.data.blocks import Fetchers\n"
-        "from training.data.prefetch import prefetched\n"
+        "from training.data.batches import prefetched\n"
         "class Hanging:\n"
         "    def at(self, step):\n"
         "        threading.Event().wait()\n"

@@ -1,4 +1,4 @@
-from training.data.seeds import seed_of
+from training.data import seed_of
 
 
 def test_a_seed_is_the_same_in_every_process_and_release() -> None:

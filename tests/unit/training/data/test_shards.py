@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.training.data.corpora import spoil, written
-from training.data.blocks import BlockReader, Fetchers, Range
+from training.data.blocks import BlockReader, DirectoryPlace, Fetchers, Range
 from training.data.index import ShardIndex, TokenDtype
-from training.data.places import DirectoryPlace
 from training.data.token_shards import TokenShards
 from training.errors import DataError
 

@@ -9,8 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from training.launcher.heartbeat import VARIABLE, Heartbeat
-from training.launcher.watchdog import Beat, Progress, Watchdog, beat_in, catches, is_stopped, place, told
+from training.launcher.watchdog import (
+    VARIABLE,
+    Beat,
+    Heartbeat,
+    Progress,
+    Watchdog,
+    beat_in,
+    catches,
+    is_stopped,
+    place,
+    told,
+)
 
 LOOK = 0.5
 

@@ -10,8 +10,7 @@ from training.errors import ConfigError
 from training.model import Transformer
 from training.models.decoder_shape import ModelShape
 from training.models.optimizers import AdamW8bit, _dequantised, _levels, _quantised
-from training.muon import Muon, _orthogonal
-from training.optim import make_optimizer
+from training.optim import Muon, _orthogonal, make_optimizer
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
 _CPU = torch.device("cpu")

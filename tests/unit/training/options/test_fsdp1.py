@@ -3,7 +3,7 @@ import pytest
 from training.config import TrainConfig
 from training.errors import ConfigError
 from training.options.choices import Precision, ReduceDtype, Strategy
-from training.options.fsdp1 import translated
+from training.options.reader import translated
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import signal
 from training.options.choices import Precision
 from training.proof.jobs import Attempt
 from training.proof.kill_schedule import Kill, Schedule
-from training.proof.runs import Run, facts_of, runs_of
+from training.proof.proving import Run, facts_of, runs_of
 
 KILL = Kill(step=3, signal=signal.SIGKILL)
 

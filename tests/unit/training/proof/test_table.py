@@ -1,7 +1,7 @@
 import pytest
 
 from tests.unit.training.proof.facts import facts, interrupted, uninterrupted
-from training.proof.table import print_runs
+from training.proof.plot import print_runs
 
 
 def test_the_table_says_how_far_the_losses_are_apart(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from training.scaling.__main__ import main
-from training.scaling.efficiency import Measured, caveat, facts
-from training.scaling.trace import communication_share
+from training.scaling.efficiency import Measured, caveat, communication_share, facts
 
 
 def _measured(world: int, *seconds: float, error: str = "") -> Measured:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.training.checkpoint.builders import manifest, sight
-from training.checkpoint.survey import Finding, Refused, Sight, Torn, Whole, findings, is_work_lost
+from training.checkpoint.manifest import Finding, Refused, Sight, Torn, Whole, findings, is_work_lost
 
 _TEN = "step-00000010"
 

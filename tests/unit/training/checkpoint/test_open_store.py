@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from training.checkpoint import LocalStore, open_store, opening
+from training.checkpoint import LocalStore, open_store
 from training.errors import ConfigError, MissingPackageError
 
 
@@ -33,7 +33,7 @@ def test_packages_that_s3_needs_are_named_with_where_to_add_them(
     def find_spec(name: str) -> ModuleSpec | None:
         return None if name in missing else ModuleSpec(name, None)
 
-    monkeypatch.setattr(opening, "find_spec", find_spec)
+    monkeypatch.setattr("training.checkpoint.find_spec", find_spec)
     with pytest.raises(MissingPackageError) as refused:
         open_store("s3://bucket/job", {})
     assert str(refused.value) == (
@@ -43,5 +43,5 @@ def test_packages_that_s3_needs_are_named_with_where_to_add_them(
 
 
 def test_a_directory_needs_none_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(opening, "find_spec", lambda _: None)
+    monkeypatch.setattr("training.checkpoint.find_spec", lambda _: None)
     assert open_store(str(tmp_path), {}).checkpoints() == []
