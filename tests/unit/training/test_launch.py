@@ -1,6 +1,9 @@
 """What the launcher makes of the files that SageMaker puts beside a job."""
 
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -8,6 +11,7 @@ from typing import Any, Self
 
 import pytest
 
+from training import launch
 from training.launch import (
     End,
     LaunchError,
@@ -387,3 +391,14 @@ def test_ranks_without_gpus_have_a_thread_for_each_of_their_cores(
     }
     assert found == {"1": ("1", "8"), "2": ("2", "4"), "numa": ("2", "4"), "16": ("16", "1")}
     assert env_of(base, OMP_NUM_THREADS="3")["OMP_NUM_THREADS"] == "3"  # the job's own wins
+
+
+def test_what_stands_beside_the_launcher_is_found_by_its_path_alone(tmp_path: Path) -> None:
+    """A script's own package may be called launcher, too: it is not imported."""
+    shutil.copy(launch.__file__, tmp_path)
+    (tmp_path / "launcher").mkdir()
+    (tmp_path / "launcher/__init__.py").write_text("raise AssertionError('it was imported')")
+    ask = [sys.executable, "-c", "import launch; print(launch.neighbour('cpus') is not None)"]
+    assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "False\n"
+    shutil.copy(cpus.__file__, tmp_path / "launcher")
+    assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "True\n"
