@@ -264,6 +264,5 @@ def trace(config: TrainConfig, world: World) -> dict[str, Any]:
 if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stdout.flush()
-    os._exit(
-        code
-    )  # the answer is written: what gloo's or a compiler's threads make of the end does not matter
+    # The answer is written: what gloo's or a compiler's threads make of the end does not matter.
+    os._exit(code)
