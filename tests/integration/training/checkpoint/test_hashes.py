@@ -250,7 +250,7 @@ class _InBits(VerifyingReader):
     """As from a stream that gives less than it is asked for."""
 
     def _slice_file(self, file: Any, sinfo: Any) -> Any:
-        stream = super()._slice_file(file, sinfo)
+        stream: Any = super()._slice_file(file, sinfo)
         return SimpleNamespace(readinto=lambda block: stream.readinto(block[:100_001]))
 
 
@@ -280,7 +280,12 @@ def test_M1_a_damaged_item_is_not_decoded(tmp_path: Path, monkeypatch: pytest.Mo
     content[-1] ^= 1
     shard.write_bytes(content)
     decoded = []
-    monkeypatch.setattr(torch, "load", lambda *_, **__: decoded.append(1) or torch.zeros(_SIZES[0]))
+
+    def decode(*_: object, **__: object) -> torch.Tensor:
+        decoded.append(1)
+        return torch.zeros(_SIZES[-1])
+
+    monkeypatch.setattr(torch, "load", decode)
     last = max(index.storage_data.items(), key=lambda one: one[1].offset)[0]
     with pytest.raises(CheckpointException):
         load(
