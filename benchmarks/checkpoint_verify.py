@@ -7,13 +7,12 @@ fastest of each counts: what else runs on the machine only adds.
 """
 
 import argparse
-import io
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -97,12 +96,24 @@ def measured(folder: Path, loads: int) -> tuple[dict[str, list[Seconds]], int]:
 class _Paced(VerifyingReader):
     bytes_per_second: float | None = None
 
-    def _slice_file(self, file: Any, sinfo: Any) -> IO[bytes]:
-        began = time.perf_counter()
-        content = super()._slice_file(file, sinfo).read(-1)
-        if self.bytes_per_second:
-            time.sleep(max(0.0, began + len(content) / self.bytes_per_second - time.perf_counter()))
-        return io.BytesIO(content)
+    def _slice_file(self, file: Any, sinfo: Any) -> Any:
+        stream = super()._slice_file(file, sinfo)
+        return _PacedStream(stream, self.bytes_per_second) if self.bytes_per_second else stream
+
+
+class _PacedStream:
+    """Each byte comes when a disk of that speed would have it, if it is asked for the item at once."""
+
+    def __init__(self, stream: Any, bytes_per_second: float) -> None:
+        self._stream, self._bytes_per_second = stream, bytes_per_second
+        self._began, self._read = time.perf_counter(), 0
+
+    def readinto(self, block: memoryview) -> int:
+        size: int = self._stream.readinto(block)
+        self._read += size
+        comes_at = self._began + self._read / self._bytes_per_second
+        time.sleep(max(0.0, comes_at - time.perf_counter()))
+        return size
 
 
 def _print(both: dict[str, Seconds], size: int) -> None:

@@ -106,7 +106,7 @@ class Trainer:
             ends_at = time.monotonic() + config.min_step_seconds
             self.trace.begin(step)
             # Whatever draws random numbers draws the same after a resume.
-            torch.manual_seed(seed_of(config.seed, "step", step, self.world.data_rank))
+            self.world.accelerator.seed(seed_of(config.seed, "step", step, self.world.data_rank))
             losses = []
             for part in self._parts(step):
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)

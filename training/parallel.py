@@ -52,6 +52,9 @@ _KEPT = [
 def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     """Make every parameter a DTensor, in place; of a model on the meta device nothing is allocated.
 
+    A rank alone that computes in the weights' own precision keeps a plain model: FSDP has nothing to gather,
+    sum or cast there, and its copies and hooks would take an eighth of a short step.
+
     The embedding, each block, and the last norm with the head are gathered and reduced each by itself, so
     that one computes while the next is on its way. A head that is the embedding stays gathered with it.
 
@@ -65,6 +68,8 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
         assert isinstance(model, Transformer)  # images are refused before
         divide(model, meshes.tensor)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
+    if not _needs_fsdp(config, world):
+        return
     sharding = Sharding.of(config, meshes.data)
     blocks = [sharding.apply(block) for block in model.blocks.values()]
     # The backward pass begins with the last unit: to give it up in between would gather it twice.
@@ -75,6 +80,10 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     sharding.apply(model)
     if sharding.gathers:
         gather_ahead(units, count=config.prefetch_blocks)
+
+
+def _needs_fsdp(config: TrainConfig, world: World) -> bool:
+    return world.size > 1 or config.precision is not Precision.FP32 or config.cpu_offload
 
 
 def weights_device(config: TrainConfig, world: World) -> torch.device:
@@ -92,7 +101,8 @@ def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:
     A step that is given up before its last part leaves its sums inside FSDP, so this model must not train
     on after that.
     """
-    assert isinstance(model, FSDPModule)
+    if not isinstance(model, FSDPModule):
+        return
     if strategy is Strategy.NO_SHARD:
         model.set_requires_gradient_sync(is_last)
     elif strategy.is_hybrid:

@@ -14,18 +14,18 @@ time. It is against damage, not against an enemy: who may write a shard may writ
 """
 
 import io
+import os
 import time
 import warnings
 from array import array
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future as Running
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, Self, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import torch
 from torch.distributed.checkpoint.filesystem import (
@@ -47,6 +47,9 @@ from torch.distributed.checkpoint.planner import (
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 Seconds: TypeAlias = dict[str, float]
 """By phase, where the time of a load goes; added to."""
 
@@ -55,10 +58,8 @@ _FIELD = "hash"
 _WORDS = 1024
 _ROW_BYTES = 8 * _WORDS
 _SEED = 62
-_THREADS = 2
-"""That verify, on each rank."""
-_AHEAD_BYTES = 2**30
-"""Read and not yet verified, at most; one item may be larger."""
+_BLOCK_BYTES = 2**20
+"""Read and hashed at a time: it is still in a core's cache when its hash is taken."""
 
 
 class DamagedError(Exception):
@@ -158,7 +159,7 @@ class _HashedStream(io.IOBase):
 
 
 class VerifyingReader(FileSystemReader):
-    """Verifies each item that it reads, beside the reading; the index was verified before.
+    """Verifies each item that it reads before a byte of it is decoded; the index was verified before.
 
     ``path`` is a local directory; a reader of another store passes its own arguments on. ``seconds`` gets
     those of ``read``, ``apply``, and ``verify``: what the load waits for hashes.
@@ -172,83 +173,117 @@ class VerifyingReader(FileSystemReader):
         return self._index
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Raises DamagedError, whatever else the damage led to."""
+        """Raises DamagedError."""
         began = time.perf_counter()
-        with _Verification(self._seconds) as verification:
-            self.transforms = _VerifyingTransforms(self.storage_data, verification, self._seconds)
+        with ThreadPoolExecutor(1, thread_name_prefix="verify") as beside:
+            places = self.storage_data
+            largest = max((places[one.storage_index].length for one in plan.items), default=0)
+            self.transforms = _VerifyingTransforms(places, bytearray(largest), beside, self._seconds)
             try:
-                done = super().read_data(plan, planner)
+                return super().read_data(plan, planner)
             finally:
                 self._seconds["apply"] = time.perf_counter() - began - sum(self._seconds.values())
-                verification.finish()
-        return done
+
+
+class _Source(Protocol):
+    """An item in its file."""
+
+    def readinto(self, block: memoryview, /) -> int: ...
 
 
 class _VerifyingTransforms(_StorageReaderTransforms):
+    """Reads each item whole, and takes its hash meanwhile: block by block, in a thread beside the reading.
+
+    All items are read into the same memory, one after the other. Fresh memory for each would cost more than
+    its hash: the system clears a page when it is first written to.
+    """
+
     def __init__(
-        self, places: dict[Any, _StorageInfo], verification: "_Verification", seconds: Seconds
+        self, places: dict[Any, _StorageInfo], memory: bytearray, beside: Executor, seconds: Seconds
     ) -> None:
         super().__init__()
-        self._places, self._verification, self._seconds = places, verification, seconds
+        self._places, self._memory, self._beside, self._seconds = places, memory, beside, seconds
 
     def transform_load_stream(
         self, read_item: ReadItem, _transform_descriptors: object, raw_stream: IO[bytes]
     ) -> IO[bytes]:
-        place = self._places[read_item.storage_index]
-        with timed(self._seconds, "read"):
-            content = raw_stream.read(-1)
-        if len(content) < place.length:
-            raise DamagedError(f"{place.relative_path} ends within {read_item.storage_index.fqn}")
-        self._verification.begin(content, place, read_item.storage_index.fqn)
-        return io.BytesIO(content)
-
-
-class _Verification:
-    """Hashes what was read in threads, while more is read."""
-
-    def __init__(self, seconds: Seconds) -> None:
-        self._seconds = seconds
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="verify")
-        self._begun: deque[tuple[Running[None], int]] = deque()
-        self._ahead = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def begin(self, content: bytes, place: _StorageInfo, name: str) -> None:
-        wanted = getattr(place, _FIELD, None)
+        place, name = self._places[read_item.storage_index], read_item.storage_index.fqn
+        content = memoryview(self._memory)[: place.length]
+        blocks = self._read(cast("_Source", raw_stream), content, place, name)
+        wanted: str | None = getattr(place, _FIELD, None)
         if wanted is None:
-            return
-        while self._begun and self._ahead + len(content) > _AHEAD_BYTES:
-            self._finish_oldest()
-        self._begun.append((self._pool.submit(_verify, content, wanted, place, name), len(content)))
-        self._ahead += len(content)
+            deque(blocks, maxlen=0)
+        else:
+            self._verify(blocks, wanted, place, name)
+        return cast("IO[bytes]", _Content(content))
 
-    def finish(self) -> None:
-        """Raises DamagedError."""
-        while self._begun:
-            self._finish_oldest()
+    def _read(
+        self, source: _Source, content: memoryview, place: _StorageInfo, name: str
+    ) -> Iterator[memoryview]:
+        """The blocks, as they come."""
+        read = 0
+        while read < len(content):
+            with timed(self._seconds, "read"):
+                size = source.readinto(content[read : read + _BLOCK_BYTES])
+            if not size:
+                raise DamagedError(f"{place.relative_path} ends within {name}")
+            yield content[read : read + size]
+            read += size
 
-    def _finish_oldest(self) -> None:
-        verified, size = self._begun.popleft()
+    def _verify(self, blocks: Iterator[memoryview], wanted: str, place: _StorageInfo, name: str) -> None:
+        hasher = Hasher()
+        under_way = []
+        newest = next(blocks, memoryview(b""))
+        for block in blocks:
+            under_way.append(self._beside.submit(hasher.update, newest))
+            newest = block
         with timed(self._seconds, "verify"):
-            verified.result()
-        self._ahead -= size
+            for one in under_way:
+                one.result()
+            hasher.update(newest)  # there is nothing left to read meanwhile
+            _expect(hasher, wanted, place, name)
+
+
+class _Content(io.RawIOBase):
+    """Of one item, without a copy of it."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content, self._position = content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: len(self._content)}[whence]
+        self._position = start + offset
+        return self._position
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        into = memoryview(buffer)
+        found = self._content[self._position : self._position + len(into)]
+        into[: len(found)] = found
+        self._position += len(found)
+        return len(found)
 
 
 def verify_items(folder: Path, index: Metadata) -> None:
     """All of them, one after the other. Raises DamagedError."""
     for item, place in (index.storage_data or {}).items():
+        hasher = Hasher()
         with (folder / place.relative_path).open("rb") as file:
             file.seek(place.offset)
-            _verify(file.read(place.length), getattr(place, _FIELD), place, item.fqn)
+            hasher.update(file.read(place.length))
+        _expect(hasher, getattr(place, _FIELD), place, item.fqn)
 
 
-def _verify(content: bytes, wanted: str, place: _StorageInfo, name: str) -> None:
-    if digest_of(content) != wanted:
+def _expect(hasher: Hasher, wanted: str, place: _StorageInfo, name: str) -> None:
+    if hasher.hexdigest() != wanted:
         raise DamagedError(
             f"{place.relative_path} is damaged: {name}, {place.length} bytes from {place.offset} on, "
             f"has another hash"

@@ -35,6 +35,9 @@ class Accelerator(Protocol):
     def device(self, local_rank: int, /) -> torch.device:
         """Of this rank; from now on the one that is used."""
 
+    def seed(self, seed: int, /) -> None:
+        """All generators that a step on this device draws from."""
+
     def synchronize(self, device: torch.device, /) -> None:
         """Wait until all that was asked for is done."""
 
@@ -57,6 +60,10 @@ class Cpu:
 
     def device(self, _local_rank: int) -> torch.device:
         return torch.device("cpu")
+
+    def seed(self, seed: int) -> None:
+        """Without the devices that torch.manual_seed would note it for, each with a trace of the stack."""
+        torch.default_generator.manual_seed(seed)
 
     def synchronize(self, device: torch.device) -> None:
         pass
@@ -82,6 +89,9 @@ class Cuda:
     def device(self, local_rank: int) -> torch.device:
         torch.cuda.set_device(local_rank)
         return torch.device("cuda", local_rank)
+
+    def seed(self, seed: int) -> None:
+        torch.manual_seed(seed)
 
     def synchronize(self, device: torch.device) -> None:
         torch.cuda.synchronize(device)
@@ -125,6 +135,9 @@ class Neuron:
     def device(self, local_rank: int) -> torch.device:
         self._module.set_device(local_rank)
         return torch.device(_NEURON, local_rank)
+
+    def seed(self, seed: int) -> None:
+        torch.manual_seed(seed)
 
     def synchronize(self, device: torch.device) -> None:
         self._module.synchronize(device)

@@ -105,3 +105,10 @@ def test_weights_in_bf16_are_rounded_stochastically_unless_the_job_says_otherwis
 def test_what_trainium_cannot_do_is_refused_at_the_start(options: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         TrainConfig.from_arguments(["--device=neuron", *options], {})
+
+
+def test_a_step_on_a_cpu_draws_what_torch_draws_of_its_seed() -> None:
+    Cpu().seed(7)
+    drawn = torch.rand(3)
+    torch.manual_seed(7)
+    assert torch.equal(drawn, torch.rand(3))

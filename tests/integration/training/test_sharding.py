@@ -1,13 +1,15 @@
 """The options reach FSDP: what equal losses alone would not show."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule
+from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.integration.training.learning import SHAPE, loss_of, sharded, tokens_of
+from tests.integration.training.learning import SHAPE, loss_of, sharded, tokens_of, trained
 from training.config import TrainConfig
 from training.options.choices import ActivationCheckpointing, Precision, ReduceDtype
 from training.ranks.world import World
@@ -68,3 +70,11 @@ def test_weights_are_kept_in_the_precision_asked_for(world: World) -> None:
 def test_without_an_accelerator_offloaded_weights_are_not_pinned(world: World) -> None:
     for group in _groups(TrainConfig(cpu_offload=True), world):
         assert group.offload_policy == CPUOffloadPolicy(pin_memory=False)
+
+
+def test_a_rank_alone_in_fp32_keeps_the_plain_model_and_every_bit_of_its_losses(world: World) -> None:
+    config = TrainConfig(precision=Precision.FP32, gradient_accumulation_steps=2, steps=5)
+    in_fsdp = replace(config, cpu_offload=True)
+    assert not any(isinstance(one, DTensor) for one in sharded(config, world).parameters())
+    assert all(isinstance(one, DTensor) for one in sharded(in_fsdp, world).parameters())
+    assert trained(config, world, steps=5)[2] == trained(in_fsdp, world, steps=5)[2]

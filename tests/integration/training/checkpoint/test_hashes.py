@@ -7,19 +7,26 @@ import pickle
 import random
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 
 from tests.integration.training.checkpoint.learner import Learner, names_in, saved_at
 from tests.integration.training.worlds import in_world
-from training.checkpoint.hashes import digest_of
+from training.checkpoint.hashes import HashingWriter, VerifyingReader, digest_of
 from training.checkpoint.manifest import Torn, Whole
 from training.checkpoint.verify import main, verdicts
 from training.errors import CheckpointReadError
 from training.proof.spoil import Spoiling, spoil
 from training.ranks.world import World
 
+pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")  # that is the point
 _NEWEST = "step-00000010"
 
 
@@ -222,3 +229,68 @@ def test_a_directory_is_verified_without_the_job(tmp_path: Path, capsys: pytest.
     assert newest == f"{_NEWEST}  whole, by the multilinear64-sha256 of every item"
     assert before.startswith("step-00000005  torn: __0_0.distcp is damaged: ")
     assert names_in(tmp_path) == ["status.json", "step-00000005", _NEWEST]
+
+
+_SIZES = (300_000, 700_000, 5, 400_000)
+"""Elements of fp32: some take more than one block of those that are hashed, some take a few bytes."""
+
+
+def _large() -> dict[str, torch.Tensor]:
+    source = torch.Generator().manual_seed(1)
+    return {str(number): torch.rand(size, generator=source) for number, size in enumerate(_SIZES)}
+
+
+def _loaded(folder: Path, index: Metadata, kind: type[VerifyingReader]) -> dict[str, torch.Tensor]:
+    found = {name: torch.zeros_like(one) for name, one in _large().items()}
+    load(found, storage_reader=kind(folder, index=index, seconds={}), no_dist=True)
+    return found
+
+
+class _InBits(VerifyingReader):
+    """As from a stream that gives less than it is asked for."""
+
+    def _slice_file(self, file: Any, sinfo: Any) -> Any:
+        stream: Any = super()._slice_file(file, sinfo)
+        return SimpleNamespace(readinto=lambda block: stream.readinto(block[:100_001]))
+
+
+@pytest.mark.parametrize("kind", [VerifyingReader, _InBits])
+def test_M1_items_of_many_blocks_are_what_was_saved_or_named(
+    tmp_path: Path, kind: type[VerifyingReader]
+) -> None:
+    index = save(_large(), storage_writer=HashingWriter(tmp_path), no_dist=True)
+    found = _loaded(tmp_path, index, kind)
+    assert all(torch.equal(found[name], one) for name, one in _large().items())
+    shard = tmp_path / "__0_0.distcp"
+    whole = shard.read_bytes()
+    (place,) = (one for item, one in index.storage_data.items() if item.fqn == "1")
+    for share in (0.01, 0.3, 0.7, 0.99):  # of each of its blocks
+        at = place.offset + int(share * place.length)
+        shard.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(CheckpointException) as raised:
+            _loaded(tmp_path, index, kind)
+        (told,) = (str(cause) for cause, _ in raised.value.failures.values())
+        assert told.startswith("__0_0.distcp is damaged: 1, ")
+
+
+def test_M1_a_damaged_item_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = save(_large(), storage_writer=HashingWriter(tmp_path), no_dist=True)
+    shard = tmp_path / "__0_0.distcp"
+    content = bytearray(shard.read_bytes())
+    content[-1] ^= 1
+    shard.write_bytes(content)
+    decoded = []
+
+    def decode(*_: object, **__: object) -> torch.Tensor:
+        decoded.append(1)
+        return torch.zeros(_SIZES[-1])
+
+    monkeypatch.setattr(torch, "load", decode)
+    last = max(index.storage_data.items(), key=lambda one: one[1].offset)[0]
+    with pytest.raises(CheckpointException):
+        load(
+            {last.fqn: torch.zeros(_SIZES[int(last.fqn)])},
+            storage_reader=VerifyingReader(tmp_path, index=index, seconds={}),
+            no_dist=True,
+        )
+    assert decoded == []
