@@ -37,6 +37,7 @@ from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.report import Reporter, Trace, tell
+from training.tensor_parallel import tokens_note
 from training.world import World, joined_world, together
 
 
@@ -259,6 +260,8 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
         print(f"fsdp1: {line}", flush=True)
     if world.device.type == "cpu" and (told := advice(this_processor(), config.precision)):
         print(f"cpu: {told}", flush=True)
+    if note := tokens_note(config.shape, world.ranks_per_share):
+        print(f"tensor parallel: {note}", flush=True)
     tell(
         world,
         Event.WORLD,

@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_conte
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
 from training.meshes import make_meshes
-from training.model import Backbone, Transformer
+from training.model import Backbone
 from training.tensor_parallel import divide
 from training.world import World
 
@@ -62,7 +62,6 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     if config.precision is Precision.BF16_PURE:
         model.to(torch.bfloat16)
     if meshes.tensor is not None:
-        assert isinstance(model, Transformer)  # images are refused before
         divide(model, meshes.tensor)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
     sharding = Sharding.of(config, meshes.data)

@@ -20,20 +20,21 @@ from training.choices import ActivationCheckpointing, OptimizerName, Precision, 
 from training.config import TrainConfig
 from training.families import model_of
 from training.memory import held_bytes
-from training.model import Transformer
+from training.model import Backbone
 from training.model_config import PRESETS
 from training.optim import make_optimizer
 from training.parallel import shard
 from training.plan import run_of
+from training.vision.shape import VISION_PRESETS
 from training.world import World
 
 pytestmark = pytest.mark.thorough
 
 
-def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Transformer:
+def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Backbone:
     """The program's model, or one of fewer blocks: they are all alike."""
     with torch.device("meta"):
-        model = Transformer(replace(config.text_shape, layers=layers or config.shape.layers))
+        model = model_of(replace(config.shape, layers=layers or config.shape.layers))
     shard(model, world=world, config=config)
     return model
 
@@ -45,7 +46,7 @@ def planned(config: TrainConfig, ranks: int, *, layers: int | None = None) -> fo
     return footprint.estimate(run, cluster).bytes_per_rank
 
 
-def stepped(config: TrainConfig, model: Transformer) -> tuple[int, int, int]:
+def stepped(config: TrainConfig, model: Backbone) -> tuple[int, int, int]:
     """Bytes of weights, gradients and optimizer on this rank after one step on tensors without data."""
     with FakeTensorMode(allow_non_fake_inputs=True):
         model.to_empty(device="cpu")
@@ -70,8 +71,8 @@ def test_T18_the_plan_of_70b_on_128_ranks_is_what_its_first_rank_holds() -> None
 @pytest.mark.parametrize("optimizer", [OptimizerName.ADAMW, OptimizerName.MUON])
 @pytest.mark.parametrize(
     ("preset", "tensor"),
-    [("llama-1b", 8), ("llama2-70b", 8), ("tiny", 4)],
-    ids=["whole heads", "shared", "tiny"],
+    [("llama-1b", 8), ("llama2-70b", 8), ("tiny", 4), ("vit-large", 8), ("vit-22b", 8), ("vit-tiny", 3)],
+    ids=["whole heads", "shared", "tiny", "tokens whole", "tokens divided", "three heads"],
 )
 def test_divided_matrices_are_planned_within_a_hundredth_with_every_optimizer(
     preset: str, tensor: int, optimizer: OptimizerName
@@ -98,7 +99,7 @@ def test_moments_of_every_optimizer_are_planned_within_a_hundredth(optimizer: Op
     assert held == pytest.approx(run_of(config).moment_bytes(1), rel=0.01)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [*PRESETS, *VISION_PRESETS])
 def test_T18_every_model_is_planned_within_a_hundredth_in_every_strategy_and_precision(preset: str) -> None:
     """Of 24 ranks, by which hardly any parameter divides evenly; after a step of the program's optimizer.
 
@@ -121,7 +122,7 @@ def test_T18_groups_of_any_size_are_planned(group: int) -> None:
     assert weights == pytest.approx(planned(config, 24, layers=2).params, rel=0.01)
 
 
-def peak_bytes(config: TrainConfig, model: Transformer, ranks: int) -> int:
+def peak_bytes(config: TrainConfig, model: Backbone, ranks: int) -> int:
     """What PyTorch's own tracker finds to be the most of a step, on tensors without data."""
     with FakeTensorMode(allow_non_fake_inputs=True):
         model.to_empty(device="cpu")
