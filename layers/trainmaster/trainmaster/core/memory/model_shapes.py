@@ -152,7 +152,6 @@ class ModelShape(TransformerShape):
     def shared_gradients(self, tensor: int) -> int:
         """Of norms, and of heads that are shared."""
         in_block = 2 * self.width + 2 * self.head_norms * self.head_width
-        in_block += (self.output_bias + self.feed_forward_bias) * self.width
         if self.kv_heads < tensor:
             in_block += 2 * self.kv_width * (self.width + self.qkv_bias)
         return self.layers * in_block + self.width

@@ -170,14 +170,11 @@ class VisionShape(TransformerShape):
         return 8 * self.layers + repeated + (3 if is_divided else 1)
 
     def shared_gradients(self, tensor: int) -> int:
-        """Numbers that every rank has, of which each knows its part of the gradient.
-
-        Norms of tokens that are divided, with the biases that follow; norms of heads.
-        """
+        """Of norms of tokens that are divided, and of heads."""
         in_block = 2 * self.head_norms * (1 + self.norm_bias) * self.head_width
         if self.token_ranks(tensor) > 1:
             norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
-            in_block += (norms + 2) * self.width
+            in_block += norms * self.width
         return self.layers * in_block
 
     @property
