@@ -10,7 +10,7 @@ Models, arXiv 2205.05198; torchtitan, models/llama3.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -95,7 +95,7 @@ def _image_plan(model: VisionTransformer, between: Placement) -> dict[str, Paral
     return plan
 
 
-def _block_plan(shape: BlockShape, *, ranks: int, between: Placement) -> Mapping[str, ParallelStyle]:
+def _block_plan(shape: BlockShape, *, ranks: int, between: Placement) -> dict[str, ParallelStyle]:
     """``between``: how tokens lie on the ranks outside of the matrices."""
     norm = SequenceParallel if between.is_shard() else _Whole
     keys = ColwiseParallel if shape.kv_heads >= ranks else partial(_SharedHeads, heads=shape.kv_heads)
@@ -169,16 +169,16 @@ class _Whole(ParallelStyle):
     """Every rank has all of it and computes the same."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
-        return distribute_module(
-            module, device_mesh, input_fn=self._prepare_input_fn, output_fn=self._prepare_output_fn
-        )
+        made = distribute_module(module, device_mesh, input_fn=self._as_same)  # type: ignore[arg-type]  # torch's None
+        made.register_forward_hook(self._as_local)
+        return made
 
     @staticmethod
-    def _prepare_input_fn(_module: nn.Module, inputs: tuple[Tensor], mesh: DeviceMesh) -> DTensor:
+    def _as_same(_module: nn.Module, inputs: tuple[Tensor], mesh: DeviceMesh) -> DTensor:
         return DTensor.from_local(inputs[0], mesh, [Replicate()], run_check=False)
 
     @staticmethod
-    def _prepare_output_fn(_module: nn.Module, outputs: DTensor, _mesh: DeviceMesh) -> Tensor:
+    def _as_local(_module: nn.Module, _inputs: object, outputs: DTensor) -> Tensor:
         return outputs.to_local()
 
 
@@ -186,7 +186,7 @@ class _WholeUnit(_Whole):
     """Likewise, of what FSDP gathers by itself: it warns of a view."""
 
     @staticmethod
-    def _prepare_output_fn(_module: nn.Module, outputs: DTensor, _mesh: DeviceMesh) -> Tensor:
+    def _as_local(_module: nn.Module, _inputs: object, outputs: DTensor) -> Tensor:
         return outputs.to_local().clone()
 
 

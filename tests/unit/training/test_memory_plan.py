@@ -40,8 +40,8 @@ _OTHERS = (_QWEN, _BIASED, _IMAGES, _LIKE_22B, dataclasses.replace(_LIKE_22B, ma
 def test_every_preset_of_the_training_program_is_known_and_the_same() -> None:
     presets: dict[str, Shape] = {**PRESETS, **VISION_PRESETS}
     assert {name: as_planned(shape) for name, shape in VISION_PRESETS.items()} == VISION_PLANNED
-    for name, shape in PRESETS.items():
-        assert as_planned(shape).block == EVERY_PRESET[name].block
+    for name, text in PRESETS.items():
+        assert as_planned(text).block == EVERY_PRESET[name].block
     for shape in (*presets.values(), *_OTHERS):
         with torch.device("meta"):
             built = model_of(shape)

@@ -135,7 +135,7 @@ class Run:
 
     def _moments(self, one: Parameters, shards: int, *, in_block: bool) -> int:
         rows, is_matrix = one.number * -(-one.rows // shards), one.columns > 1
-        if is_matrix and self.optimizer is Optimizer.ADAMW_8BIT:
+        if is_matrix and one.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
             return rows * (2 * one.columns + 8 * -(-one.columns // _SCALED_TOGETHER))
         has_one = is_matrix and in_block and self.optimizer is Optimizer.MUON
         return rows * one.columns * (4 if has_one else 8)

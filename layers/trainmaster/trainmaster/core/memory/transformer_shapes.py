@@ -11,6 +11,8 @@ class Parameters(NamedTuple):
     number: int
     rows: int
     columns: int
+    is_flat: bool = True
+    """At most two dimensions; of others adamw_8bit has the moments of a vector."""
 
 
 class TransformerShape(ABC):

@@ -89,10 +89,10 @@ class VisionShape(TransformerShape):
         """A convolution; then what is added to tokens or stands for them, which FSDP leaves to one rank."""
         tokens = self.has_class_token + self.is_masked
         return (
-            Parameters(1, self.embedded_width, self._patch_values),
+            Parameters(1, self.embedded_width, self._patch_values, is_flat=False),
             Parameters(1, self.embedded_width, 1),
-            Parameters(1, 1, self.sequence_length * self.embedded_width),
-            Parameters(tokens, 1, self.embedded_width),
+            Parameters(1, 1, self.sequence_length * self.embedded_width, is_flat=False),
+            Parameters(tokens, 1, self.embedded_width, is_flat=False),
         )
 
     @property
