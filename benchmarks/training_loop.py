@@ -18,12 +18,6 @@ from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
-from training.choices import Precision
-from training.families import model_of
-from training.goodput import Meter
-from training.init import initialise
-from training.report import Reporter, Trace
-from training.world import World, joined_world
 from trainmaster_client.report import Report
 
 from training.agreement import Agreement
@@ -31,8 +25,14 @@ from training.bench.modes import OneBatch
 from training.config import TrainConfig
 from training.job import make_model
 from training.loop import Trainer
+from training.models.families import model_of
+from training.models.init import initialise
+from training.monitoring.goodput import Meter
+from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
+from training.options.choices import Precision
 from training.preempt import StopRequest
+from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_RATIO = 1.05

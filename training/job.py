@@ -36,6 +36,7 @@ from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.ranks.devices import advice, this_processor
 from training.ranks.memory import refuse_unless_it_fits
 from training.ranks.meshes import with_shares
+from training.ranks.tensor_parallel import tokens_note
 from training.ranks.world import World, joined_world, together
 
 
@@ -258,6 +259,8 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
         print(f"fsdp1: {line}", flush=True)
     if world.device.type == "cpu" and (told := advice(this_processor(), config.precision)):
         print(f"cpu: {told}", flush=True)
+    if note := tokens_note(config.shape, world.ranks_per_share):
+        print(f"tensor parallel: {note}", flush=True)
     tell(
         world,
         Event.WORLD,

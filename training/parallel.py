@@ -23,7 +23,7 @@ from torch.distributed.fsdp import (
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from training.config import TrainConfig
-from training.model import Backbone, Transformer
+from training.model import Backbone
 from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.ranks.meshes import make_meshes
 from training.ranks.tensor_parallel import divide
@@ -65,7 +65,6 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     if config.precision is Precision.BF16_PURE:
         model.to(torch.bfloat16)
     if meshes.tensor is not None:
-        assert isinstance(model, Transformer)  # images are refused before
         divide(model, meshes.tensor)
     prepare(model.blocks.values(), recomputed=config.activation_checkpointing, compiled=config.compile)
     if not _needs_fsdp(config, world):

@@ -8,19 +8,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import IntEnum
+from typing import Any
 
-from trainmaster.core.memory import memory_plan, model_shapes, training_runs
+from trainmaster.core.memory import memory_plan, model_shapes, training_runs, vision_shapes
 
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.models.decoder_shape import ModelShape
+from training.vision.shape import Pooling, Shape, VisionShape
 
 _USAGE = """usage: python -m training.plan --preset NAME --instances TYPE=COUNT[,TYPE=COUNT] [OPTION VALUE]...
 
 What a run of the training program needs of the memory of its GPUs, whether that fits, and what would.
-Every option of the program is taken; these matter: --preset --model_config --sequence_length --batch_size
---gradient_accumulation_steps --optimizer --precision --reduce_dtype --strategy --shard_group_size
---tensor_parallel --activation_checkpointing --prefetch_blocks --cpu_offload --lora_rank --lora_targets.
+Every option of the program is taken; these matter: --preset --model_config --sequence_length --image_size
+--classes --objective --batch_size --gradient_accumulation_steps --optimizer --precision --reduce_dtype
+--strategy --shard_group_size --tensor_parallel --activation_checkpointing --prefetch_blocks --cpu_offload
+--lora_rank --lora_targets.
 With --json: the numbers, in bytes.
 Exit codes: 0 it fits, 1 it does not, 2 wrong usage."""
 
@@ -50,9 +52,6 @@ def _planned(arguments: Sequence[str]) -> memory_plan.Plan:
     """Raises ConfigError or ValueError."""
     instances, options = _without_instances(arguments)
     config = TrainConfig.from_arguments(options, {})
-    if config.has_images:
-        told = f"preset {config.model_name} is of images, whose memory is not estimated"
-        raise ConfigError([f"{told}; the job itself refuses a state that does not fit"])
     return memory_plan.plan(config.model_name, run_of(config), memory_plan.read_instances(instances))
 
 
@@ -72,7 +71,7 @@ def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
 def run_of(config: TrainConfig) -> training_runs.Run:
     """The run that these options describe, as the control plane sees it."""
     return training_runs.Run(
-        shape=as_planned(config.text_shape),
+        shape=as_planned(config.shape),
         batch_size=config.batch_size,
         accumulation=config.gradient_accumulation_steps,
         precision=training_runs.Precision(config.precision),
@@ -89,10 +88,20 @@ def run_of(config: TrainConfig) -> training_runs.Run:
     )
 
 
-def as_planned(shape: ModelShape) -> model_shapes.ModelShape:
+def as_planned(shape: Shape) -> vision_shapes.Shape:
     """What the memory depends on."""
-    names = [one.name for one in fields(model_shapes.ModelShape)]
-    return model_shapes.ModelShape(**{name: getattr(shape, name) for name in names})
+    if isinstance(shape, VisionShape):
+        return vision_shapes.VisionShape(
+            **_same_fields(shape, vision_shapes.VisionShape),
+            has_class_token=shape.pooling is Pooling.CLASS,
+            is_masked=shape.masked > 0,
+        )
+    return model_shapes.ModelShape(**_same_fields(shape, model_shapes.ModelShape))
+
+
+def _same_fields(shape: Shape, planned: type[vision_shapes.Shape]) -> dict[str, Any]:
+    names = [one.name for one in fields(planned)]
+    return {name: getattr(shape, name) for name in names if hasattr(shape, name)}
 
 
 if __name__ == "__main__":

@@ -173,7 +173,8 @@ class AdamW8bit(GuardedOptimizer):
     A byte is one of 256 levels, finer near zero, of the largest value in its block: 256 neighbours in a row.
     (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, arXiv 2110.02861.) Blocks do not cross
     rows, and sharding does not cut rows: how many ranks there are, now or when a checkpoint is loaded, does
-    not show. Vectors keep fp32. A parameter of a matrix takes 10 bytes: weight, gradient, moments, scales.
+    not show. A parameter of a matrix takes 10 bytes: weight, gradient, moments, scales. Vectors keep fp32,
+    and so does the embedding of images, which has more dimensions.
     """
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -189,15 +190,15 @@ class AdamW8bit(GuardedOptimizer):
     def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for one in parameters:
             if not self.state[one]:
-                self.state[one] = first_state(one, () if one.ndim > 1 else ("exp_avg", "exp_avg_sq"))
-                if one.ndim > 1:
+                self.state[one] = first_state(one, () if one.ndim == _MATRIX else ("exp_avg", "exp_avg_sq"))
+                if one.ndim == _MATRIX:
                     for name in _LEVELS:
                         self.state[one][name] = torch.zeros_like(one, dtype=torch.uint8)
                         self.state[one][f"{name}_scale"] = _beside(one, -(-one.shape[1] // _BLOCK))
-            if one.ndim > 1:
+            if one.ndim == _MATRIX:
                 self._step_matrix(one, group)
-        if vectors := [one for one in parameters if one.ndim == 1]:
-            self._moments(vectors).step(group, weight_decay=group["weight_decay"], found_inf=self.found_inf)
+        if others := [one for one in parameters if one.ndim != _MATRIX]:
+            self._moments(others).step(group, weight_decay=group["weight_decay"], found_inf=self.found_inf)
 
     def _step_matrix(self, parameter: Tensor, group: dict[str, Any]) -> None:
         assert parameter.grad is not None
@@ -221,6 +222,8 @@ class AdamW8bit(GuardedOptimizer):
 
 
 _BLOCK = 256
+_MATRIX = 2
+"""Dimensions."""
 _LEVELS = {"exp_avg": True, "exp_avg_sq": False}
 """The moments of a matrix, and whether they have a sign."""
 _DECADES = 7

@@ -124,13 +124,10 @@ def _of_images(config: TrainConfig) -> list[str]:
         "loss_chunk": 0,
         "z_loss": 0.0,
         "lora_rank": 0,
-        "tensor_parallel": 1,
     }
     for name, value in usual.items():
         if getattr(config, name) != value:
             found.append(f"{name} is for texts; preset {config.model_name} is of images")
-    if config.strategy is Strategy.TP:
-        found.append(f"strategy tp is for texts; preset {config.model_name} is of images")
     if shape.image_size % shape.patch:
         found.append(f"image_size {shape.image_size} does not divide by the model's patch of {shape.patch}")
     if config.new_head and not config.init_from:

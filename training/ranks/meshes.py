@@ -14,6 +14,7 @@ from training.errors import ConfigError
 from training.models.decoder_shape import ModelShape
 from training.options.choices import Strategy
 from training.ranks.world import World
+from training.vision.shape import Shape
 
 _TENSOR = "tensor"
 
@@ -82,24 +83,24 @@ def _tensor_ranks(config: TrainConfig, world: World) -> int:
     if world.size > per_host and per_host % ranks:
         instead = f"a strategy that shards, with tensor_parallel {per_host} or a divisor of it"
         raise ConfigError([f"{asked} leaves hosts of {per_host} ranks, for a slow network: take {instead}"])
-    shape = config.shape
-    if isinstance(shape, ModelShape) and (wrong := indivisible(shape, ranks)):
+    if wrong := indivisible(config.shape, ranks):
         told = ", ".join(f"{name} {size}" for name, size in wrong.items())
-        near = [one for one in range(1, ranks) if not ranks % one and not indivisible(shape, one)]
-        raise ConfigError([f"{asked} does not divide {told}; tensor_parallel {near[-1]} does"])
+        near = max(one for one in range(1, ranks) if not ranks % one and not indivisible(config.shape, one))
+        instead = f"tensor_parallel {near} does" if near > 1 else "take strategy full_shard without it"
+        raise ConfigError([f"{asked} does not divide {told}; {instead}"])
     return ranks
 
 
-def indivisible(shape: ModelShape, ranks: int) -> Mapping[str, int]:
-    """The dimensions of a model that cannot be divided among so many ranks of a tensor group."""
-    sizes = {
-        "heads": shape.heads,
-        "hidden": shape.hidden,
-        "vocabulary": shape.vocabulary,
-        "sequence_length": shape.sequence_length,
-    }
+def indivisible(shape: Shape, ranks: int) -> Mapping[str, int]:
+    """The dimensions of a model that cannot be divided among so many ranks of a tensor group.
+
+    Tokens of an image need not be divided; its width is, with the heads.
+    """
+    sizes = {"heads": shape.heads, "hidden": shape.hidden}
+    if isinstance(shape, ModelShape):
+        sizes |= {"vocabulary": shape.vocabulary, "sequence_length": shape.sequence_length}
     found = {name: size for name, size in sizes.items() if size % ranks}
-    if shape.kv_heads % ranks and ranks % shape.kv_heads:
+    if isinstance(shape, ModelShape) and shape.kv_heads % ranks and ranks % shape.kv_heads:
         found["kv_heads"] = shape.kv_heads
     return found
 

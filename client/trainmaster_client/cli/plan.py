@@ -1,21 +1,23 @@
 """``trainmaster plan``: does a run of the training program fit into the memory of its GPUs. Asks nobody."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from trainmaster.core.memory import memory_plan
-from trainmaster.core.memory.model_shapes import PRESETS, ModelShape
 from trainmaster.core.memory.training_runs import (
     DEFAULT_BATCH_SIZE,
     ActivationCheckpointing,
+    Objective,
     Optimizer,
     Precision,
     ReduceDtype,
     Run,
     Strategy,
+    shape_of,
 )
+from trainmaster.core.memory.vision_shapes import EVERY_PRESET, Shape
 
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.screen import print_json, print_lines
@@ -44,7 +46,10 @@ def _one_of(words: type[StrEnum]) -> Any:  # noqa: ANN401  of typer's own type, 
 class RunOptions:
     """As the training program has them."""
 
-    sequence_length: CountOrZero = 0
+    sequence_length: Annotated[int, typer.Option(min=0, max=_MOST, help="Of texts.")] = 0
+    image_size: Annotated[int, typer.Option(min=0, max=_MOST, help="Pixels of an image's side.")] = 0
+    classes: Annotated[int, typer.Option(min=0, max=_MOST, help="Of images.")] = 0
+    objective: Annotated[Objective, typer.Option(help="Of images.")] = Objective.CLASSIFY
     batch_size: Count = DEFAULT_BATCH_SIZE
     gradient_accumulation_steps: Count = 1
     precision: Annotated[Precision, _one_of(Precision)] = Precision.BF16
@@ -61,13 +66,13 @@ class RunOptions:
 @with_options
 def plan(
     *,
-    preset: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.")],
+    preset: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(EVERY_PRESET)}.")],
     instances: Annotated[str, typer.Option(metavar="TYPE=COUNT", help="E.g. ml.p5.48xlarge=16.")],
     options: RunOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers, in bytes.")] = False,
 ) -> None:
     """Show what a run of the training program needs of its GPUs, whether that fits, and what would."""
-    run = _run(_shape(preset), options)
+    run = _run(_shape(preset, options), options)
     found = memory_plan.plan(preset, run, _instances(instances))
     if as_json:
         print_json(memory_plan.as_json(found))
@@ -77,9 +82,9 @@ def plan(
         raise typer.Exit(DOES_NOT_FIT)
 
 
-def _run(shape: ModelShape, options: RunOptions) -> Run:
+def _run(shape: Shape, options: RunOptions) -> Run:
     return Run(
-        shape=replace(shape, sequence_length=options.sequence_length or shape.sequence_length),
+        shape=shape,
         batch_size=options.batch_size,
         accumulation=options.gradient_accumulation_steps,
         precision=options.precision,
@@ -94,13 +99,22 @@ def _run(shape: ModelShape, options: RunOptions) -> Run:
     )
 
 
-def _shape(preset: str) -> ModelShape:
+def _shape(preset: str, options: RunOptions) -> Shape:
     """Raises InvalidArgumentError."""
-    if preset not in PRESETS:
+    if preset not in EVERY_PRESET:
         raise InvalidArgumentError(
-            f"There is no preset {preset!r}.", hint=f"Use one of {', '.join(PRESETS)}."
+            f"There is no preset {preset!r}.", hint=f"Use one of {', '.join(EVERY_PRESET)}."
         )
-    return PRESETS[preset]
+    try:
+        return shape_of(
+            EVERY_PRESET[preset],
+            sequence_length=options.sequence_length,
+            image_size=options.image_size,
+            classes=options.classes,
+            objective=options.objective,
+        )
+    except ValueError as error:
+        raise InvalidArgumentError(f"{error}.", hint="Leave it out, or give another preset.") from error
 
 
 def _instances(text: str) -> memory_plan.Instances:

@@ -12,28 +12,28 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
-from torch.nn import functional
 from trainmaster.core.memory import footprint
 
-from tests.integration.training.pretended import RANKS_PER_HOST, pretended_world
+from tests.integration.training.pretended import RANKS_PER_HOST, batch_of, pretended_world
 from training.config import TrainConfig
-from training.model import Transformer
+from training.model import Backbone
 from training.models.decoder_shape import PRESETS
-from training.models.families import model_of
+from training.models.families import model_of, objective_of
 from training.optim import make_optimizer
-from training.options.choices import ActivationCheckpointing, OptimizerName, Precision, Strategy
+from training.options.choices import ActivationCheckpointing, Objective, OptimizerName, Precision, Strategy
 from training.parallel import shard
 from training.plan import run_of
 from training.ranks.memory import held_bytes
 from training.ranks.world import World
+from training.vision.shape import VISION_PRESETS
 
 pytestmark = pytest.mark.thorough
 
 
-def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Transformer:
+def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Backbone:
     """The program's model, or one of fewer blocks: they are all alike."""
     with torch.device("meta"):
-        model = Transformer(replace(config.text_shape, layers=layers or config.shape.layers))
+        model = model_of(replace(config.shape, layers=layers or config.shape.layers))
     shard(model, world=world, config=config)
     return model
 
@@ -45,7 +45,7 @@ def planned(config: TrainConfig, ranks: int, *, layers: int | None = None) -> fo
     return footprint.estimate(run, cluster).bytes_per_rank
 
 
-def stepped(config: TrainConfig, model: Transformer) -> tuple[int, int, int]:
+def stepped(config: TrainConfig, model: Backbone) -> tuple[int, int, int]:
     """Bytes of weights, gradients and optimizer on this rank after one step on tensors without data."""
     with FakeTensorMode(allow_non_fake_inputs=True):
         model.to_empty(device="cpu")
@@ -70,8 +70,8 @@ def test_T18_the_plan_of_70b_on_128_ranks_is_what_its_first_rank_holds() -> None
 @pytest.mark.parametrize("optimizer", [OptimizerName.ADAMW, OptimizerName.MUON])
 @pytest.mark.parametrize(
     ("preset", "tensor"),
-    [("llama-1b", 8), ("llama2-70b", 8), ("tiny", 4)],
-    ids=["whole heads", "shared", "tiny"],
+    [("llama-1b", 8), ("llama2-70b", 8), ("tiny", 4), ("vit-large", 8), ("vit-22b", 8), ("vit-small", 2)],
+    ids=["whole heads", "shared", "tiny", "tokens whole", "tokens divided", "six heads"],
 )
 def test_divided_matrices_are_planned_within_a_hundredth_with_every_optimizer(
     preset: str, tensor: int, optimizer: OptimizerName
@@ -86,9 +86,12 @@ def test_divided_matrices_are_planned_within_a_hundredth_with_every_optimizer(
             assert found == pytest.approx((expected.params, expected.grads, expected.optimizer), rel=0.01)
 
 
+@pytest.mark.parametrize("preset", ["tiny", "vit-nano"])
 @pytest.mark.parametrize("optimizer", OptimizerName)
-def test_moments_of_every_optimizer_are_planned_within_a_hundredth(optimizer: OptimizerName) -> None:
-    config = TrainConfig(preset="tiny", optimizer=optimizer)
+def test_moments_of_every_optimizer_are_planned_within_a_hundredth(
+    optimizer: OptimizerName, preset: str
+) -> None:
+    config = TrainConfig(preset=preset, optimizer=optimizer)
     model = model_of(config.shape)
     stepping = make_optimizer(model, config)
     for one in model.parameters():
@@ -98,7 +101,7 @@ def test_moments_of_every_optimizer_are_planned_within_a_hundredth(optimizer: Op
     assert held == pytest.approx(run_of(config).moment_bytes(1), rel=0.01)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [*PRESETS, *VISION_PRESETS])
 def test_T18_every_model_is_planned_within_a_hundredth_in_every_strategy_and_precision(preset: str) -> None:
     """Of 24 ranks, by which hardly any parameter divides evenly; after a step of the program's optimizer.
 
@@ -121,7 +124,7 @@ def test_T18_groups_of_any_size_are_planned(group: int) -> None:
     assert weights == pytest.approx(planned(config, 24, layers=2).params, rel=0.01)
 
 
-def peak_bytes(config: TrainConfig, model: Transformer, ranks: int) -> int:
+def peak_bytes(config: TrainConfig, model: Backbone, ranks: int) -> int:
     """What PyTorch's own tracker finds to be the most of a step, on tensors without data."""
     with FakeTensorMode(allow_non_fake_inputs=True):
         model.to_empty(device="cpu")
@@ -130,14 +133,11 @@ def peak_bytes(config: TrainConfig, model: Transformer, ranks: int) -> int:
             one.grad = torch.zeros_like(one)
         optimizer.step()  # makes its state, which the tracker then knows
         optimizer.zero_grad()
-        tracker = FSDPMemTracker(model, optimizer)
-        shape = (config.batch_size // ranks, config.shape.sequence_length)
-        tokens = torch.zeros(shape, dtype=torch.long)
+        tracker, objective = FSDPMemTracker(model, optimizer), objective_of(config)
+        batch = batch_of(config, config.batch_size // ranks)
         with tracker:
-            logits = model(tokens).float().flatten(0, 1)
-            functional.cross_entropy(logits, tokens.flatten(), reduction="none").sum(
-                dtype=torch.float64
-            ).backward()
+            outputs = objective.outputs(model, batch).float()
+            objective.terms(outputs, batch).sum(dtype=torch.float64).backward()
             optimizer.step()
         (found,) = tracker.get_tracker_snapshot("peak").values()
         return int(found["Total"])
@@ -160,6 +160,27 @@ def test_T18_the_most_of_a_step_is_estimated_a_little_high(
         batch_size=16,
         strategy=strategy,
         activation_checkpointing=mode,
+    )
+    with pretended_world(16) as world:
+        found = peak_bytes(config, sharded(config, world, layers=4), 16)
+    assert 0.95 * found < planned(config, 16, layers=4).total < 1.3 * found
+
+
+@pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize(
+    ("preset", "strategy", "mode"),
+    [
+        pytest.param("vit-large", Strategy.SHARD_GRAD_OP, ActivationCheckpointing.NONE, id="nothing again"),
+        pytest.param(
+            "vit-22b", Strategy.FULL_SHARD, ActivationCheckpointing.FULL, id="blocks computed again"
+        ),
+    ],
+)
+def test_the_most_of_a_step_of_images_is_estimated_a_little_high(
+    preset: str, strategy: Strategy, mode: ActivationCheckpointing, objective: Objective
+) -> None:
+    config = TrainConfig(
+        preset=preset, batch_size=256, strategy=strategy, activation_checkpointing=mode, objective=objective
     )
     with pretended_world(16) as world:
         found = peak_bytes(config, sharded(config, world, layers=4), 16)

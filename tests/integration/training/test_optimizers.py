@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,16 +15,25 @@ from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 
-_OPTIONS = ("--preset=tiny", "--sequence_length=32", "--steps=6", "--precision=fp32", "--checkpoint_every=3")
+_OPTIONS = ("--steps=6", "--precision=fp32", "--checkpoint_every=3")
+_TEXTS = ("--preset=tiny", "--sequence_length=32")
+_IMAGES = ("--preset=vit-nano",)
 
 
-def _run(world: World, root: Path, optimizer: str) -> int:
+def _run(world: World, root: Path, optimizer: str, model: Sequence[str] = _TEXTS) -> int:
     places = (
         f"--checkpoint_dir={root}",
         f"--model_dir={root / 'model'}",
         f"--metrics_file={root / 'metrics'}",
     )
-    options = (*_OPTIONS, *places, f"--optimizer={optimizer}", "--export=false", "--checkpoint_async=false")
+    options = (
+        *_OPTIONS,
+        *model,
+        *places,
+        f"--optimizer={optimizer}",
+        "--export=false",
+        "--checkpoint_async=false",
+    )
     return run_in(world, TrainConfig.from_arguments(options, {}), {}, StopRequest())
 
 
@@ -46,12 +56,15 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, optimizer: str) 
 
 
 @pytest.mark.parametrize(("optimizer", "apart"), [("adamw_8bit", 1e-4), ("muon", 1e-6)])
-def test_ranks_change_next_to_nothing(tmp_path: Path, optimizer: str, apart: float) -> None:
+@pytest.mark.parametrize("model", [_TEXTS, _IMAGES], ids=["texts", "images"])
+def test_ranks_change_next_to_nothing(
+    tmp_path: Path, optimizer: str, apart: float, model: Sequence[str]
+) -> None:
     """A moment near the middle of two 8-bit levels may fall to either by the last bit of a sum."""
     for ranks in (1, 2):
-        assert in_world(ranks, _run, tmp_path / str(ranks), optimizer) == [0] * ranks
+        assert in_world(ranks, _run, tmp_path / str(ranks), optimizer, model) == [0] * ranks
     assert _losses(tmp_path / "2") == pytest.approx(_losses(tmp_path / "1"), rel=0, abs=apart)
     # A checkpoint of two ranks is one for any number: the third step's is resumed from by one.
     shutil.rmtree(tmp_path / "2" / "step-00000006")
-    assert in_world(1, _run, tmp_path / "2", optimizer) == [0]
+    assert in_world(1, _run, tmp_path / "2", optimizer, model) == [0]
     assert _losses(tmp_path / "2")[-3:] == pytest.approx(_losses(tmp_path / "1")[3:], rel=0, abs=apart)

@@ -6,10 +6,10 @@ with its real size, and its numbers mean nothing.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -17,15 +17,17 @@ from trainmaster.core.memory.footprint import Cluster, shards, tensor_ranks
 from trainmaster.core.memory.step_traffic import step_traffic
 from trainmaster.core.memory.training_runs import Run
 
-from tests.integration.training.pretended import pretended_world
+from tests.integration.training.pretended import batch_of, pretended_world
 from training.config import TrainConfig
 from training.job import make_model
+from training.models.decoder_shape import PRESETS
 from training.models.families import objective_of
-from training.options.choices import ActivationCheckpointing, Precision, ReduceDtype, Strategy
+from training.options.choices import ActivationCheckpointing, Objective, Precision, ReduceDtype, Strategy
 from training.parallel import begin_part
 from training.plan import run_of
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
+from training.vision.shape import Pooling, VisionShape
 
 pytestmark = pytest.mark.thorough
 
@@ -72,14 +74,12 @@ def called(config: TrainConfig, first: World) -> Counter[tuple[str, str]]:
     world = with_shares(first, config)
     model = make_model(config, world)
     objective, parts = objective_of(config), config.gradient_accumulation_steps
-    sequences = config.batch_size * world.ranks_per_share // RANKS // parts
-    tokens = torch.zeros((sequences, config.shape.sequence_length), dtype=torch.long)
+    batch = batch_of(config, config.batch_size * world.ranks_per_share // RANKS // parts)
     collectives = Collectives()
     with collectives:
         for number in range(1, parts + 1):
             begin_part(model, is_last=number == parts, strategy=config.strategy)
-            outputs = objective.outputs(model, (tokens, tokens))
-            objective.terms(outputs, (tokens, tokens))[:, 0].sum().backward()
+            objective.terms(objective.outputs(model, batch), batch)[:, 0].sum().backward()
     return collectives.seen
 
 
@@ -127,7 +127,37 @@ CASES = [
 def test_the_bytes_of_a_step_are_those_of_the_collectives_it_calls(
     first: World, options: dict[str, Any]
 ) -> None:
-    config = TrainConfig(preset="tiny", sequence_length=16, batch_size=16, **options)
+    assert_planned(TrainConfig(preset="tiny", sequence_length=16, batch_size=16, **options), first)
+
+
+WHOLE = VisionShape(layers=3, width=64, heads=4, hidden=96, patch=8, image_size=32, classes=10)
+DIVIDED = replace(WHOLE, pooling=Pooling.MEAN)
+LIKE_22B = replace(DIVIDED, qkv_bias=False, norm_bias=False, head_norms=True, is_parallel=True)
+BIASED = replace(PRESETS["tiny"], sequence_length=16, output_bias=True, feed_forward_bias=True)
+MASKED = {"objective": Objective.MASKED, "mask_share": 0.5}
+FULL = {"activation_checkpointing": ActivationCheckpointing.FULL}
+DESCRIBED = {
+    "texts with biases": {"described": BIASED, "tensor_parallel": 2},
+    "sharded": {"described": WHOLE, "strategy": Strategy.FULL_SHARD},
+    "copies in parts": {"described": WHOLE, "strategy": Strategy.NO_SHARD, "gradient_accumulation_steps": 2},
+    "masked, kept": {"described": DIVIDED, "strategy": Strategy.SHARD_GRAD_OP, **MASKED},
+    "whole tokens": {"described": WHOLE, "tensor_parallel": 2},
+    "whole tokens, again": {"described": WHOLE, "tensor_parallel": 4, **FULL},
+    "whole tokens, normed heads": {"described": replace(WHOLE, head_norms=True), "tensor_parallel": 2},
+    "divided tokens": {"described": DIVIDED, "tensor_parallel": 2, "gradient_accumulation_steps": 2},
+    "divided tokens, again": {"described": DIVIDED, "tensor_parallel": 4, **FULL},
+    "like 22B": {"described": LIKE_22B, "tensor_parallel": 4, "strategy": Strategy.HYBRID_SHARD},
+    "like 22B, masked, again": {"described": LIKE_22B, "tensor_parallel": 2, **MASKED, **FULL},
+}
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_the_bytes_of_images_and_of_biases_are_those_of_the_collectives(first: World, name: str) -> None:
+    options: dict[str, Any] = DESCRIBED[name]
+    assert_planned(TrainConfig(batch_size=16, **options), first)
+
+
+def assert_planned(config: TrainConfig, first: World) -> None:
     run = run_of(config)
     planned, counted = step_traffic(run, CLUSTER), received(run, called(config, first))
     assert sum(counted.values()) > 0

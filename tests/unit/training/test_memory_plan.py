@@ -10,14 +10,18 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
-from trainmaster.core.memory import footprint, model_shapes, training_runs
+from trainmaster.core.memory import footprint, training_runs
+from trainmaster.core.memory.vision_shapes import EVERY_PRESET
+from trainmaster.core.memory.vision_shapes import VISION_PRESETS as VISION_PLANNED
 
 from training.config import TrainConfig
 from training.model import Transformer, rotary_angles
 from training.models.decoder_shape import PRESETS, ModelShape
+from training.models.families import model_of
 from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.parallel import prepare
 from training.plan import as_planned
+from training.vision.shape import VISION_PRESETS, Pooling, Shape, VisionShape
 
 _QWEN = ModelShape(
     layers=4, width=256, heads=8, kv_heads=2, hidden=704, vocabulary=64, sequence_length=128, head_width=48,
@@ -26,18 +30,21 @@ _QWEN = ModelShape(
 _BIASED = dataclasses.replace(
     _QWEN, qkv_bias=True, output_bias=True, feed_forward_bias=True, head_norms=False
 )
-_OTHERS = (_QWEN, _BIASED)
+_IMAGES = VisionShape(layers=4, width=256, heads=8, hidden=704, patch=8, image_size=64, classes=10)
+_LIKE_22B = dataclasses.replace(
+    _IMAGES, pooling=Pooling.MEAN, qkv_bias=False, norm_bias=False, head_norms=True, is_parallel=True
+)
+_OTHERS = (_QWEN, _BIASED, _IMAGES, _LIKE_22B, dataclasses.replace(_LIKE_22B, masked=0.5))
 
 
 def test_every_preset_of_the_training_program_is_known_and_the_same() -> None:
-    for name, shape in PRESETS.items():
-        assert as_planned(shape).block == model_shapes.PRESETS[name].block
+    presets: dict[str, Shape] = {**PRESETS, **VISION_PRESETS}
+    assert {name: as_planned(shape) for name, shape in VISION_PRESETS.items()} == VISION_PLANNED
+    for name, text in PRESETS.items():
+        assert as_planned(text).block == EVERY_PRESET[name].block
+    for shape in (*presets.values(), *_OTHERS):
         with torch.device("meta"):
-            built = Transformer(shape)
-        assert model_shapes.PRESETS[name].params == sum(one.numel() for one in built.parameters())
-    for shape in _OTHERS:
-        with torch.device("meta"):
-            built = Transformer(shape)
+            built = model_of(shape)
         assert as_planned(shape).params == sum(one.numel() for one in built.parameters())
     assert TrainConfig().batch_size == training_runs.DEFAULT_BATCH_SIZE
 
@@ -111,3 +118,33 @@ def test_blocks_keep_for_the_backward_pass_what_is_counted(
     counted = tokens * footprint.kept_per_token(run, kind.itemsize)
     output = tokens * WIDTH * kind.itemsize  # of the last block: the next one's input
     assert found == pytest.approx(counted + output, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(_IMAGES, id="one after the other"),
+        pytest.param(dataclasses.replace(_IMAGES, is_parallel=True), id="parallel layers"),
+        pytest.param(dataclasses.replace(_IMAGES, head_norms=True), id="normed queries and keys"),
+        pytest.param(_LIKE_22B, id="like 22B"),
+    ],
+)
+@pytest.mark.parametrize("mode", ActivationCheckpointing)
+def test_blocks_of_images_keep_for_the_backward_pass_what_is_counted(
+    kind: torch.dtype, shape: VisionShape, mode: ActivationCheckpointing
+) -> None:
+    model = model_of(shape).to(kind)
+    prepare(model.blocks.values(), recomputed=mode, compiled=Compile.NONE)
+    x = torch.zeros(SEQUENCES, shape.sequence_length, WIDTH, dtype=kind)
+    living = Living(model.parameters())
+    with living:
+        x = x.requires_grad_() * 1
+        for block in model.blocks.values():
+            x = block(x)
+    run = training_runs.Run(
+        shape=as_planned(shape), activation_checkpointing=training_runs.ActivationCheckpointing(mode)
+    )
+    tokens = SEQUENCES * shape.sequence_length
+    counted = tokens * (footprint.kept_per_token(run, kind.itemsize) + WIDTH * kind.itemsize)
+    assert living.bytes() == pytest.approx(counted, rel=0.01)

@@ -74,6 +74,26 @@ def test_the_shape_may_come_from_a_config_json(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["params"] == 494_032_768  # of Qwen2-0.5B
 
 
+def test_a_vision_transformer_is_planned_as_a_decoder_is(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--preset vit-large --instances ml.p5.48xlarge=2 --batch_size 4096 --tensor_parallel 4"
+    assert plan.main(arguments.split()) == 0
+    told = capsys.readouterr().out
+    assert "vit-large: 0.30B parameters on 2x ml.p5.48xlarge" in told
+    assert "4096 images of 197 tokens a step" in told
+    assert "* full_shard tp 4 " in told
+    assert "  hybrid_shard " in told
+    assert plan.main([*["--preset", "vit-huge", "--instances", "ml.g5.xlarge=1", "--batch_size", "512"]]) == 1
+    assert "gradient_accumulation_steps" in capsys.readouterr().out
+
+
+def test_matrices_that_the_program_cannot_divide_are_refused_by_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = "--preset vit-small --instances ml.p5.48xlarge=1 --batch_size 64 --tensor_parallel 4"
+    plan.main(arguments.split())
+    assert "The program refuses tensor_parallel 4: it does not divide heads 6." in capsys.readouterr().out
+
+
 def test_help_names_the_options_that_matter(capsys: pytest.CaptureFixture[str]) -> None:
     assert plan.main(["--help"]) == 0
     assert "--activation_checkpointing" in capsys.readouterr().out
@@ -102,6 +122,32 @@ def test_the_program_and_the_plane_read_the_same_run_out_of_the_same_options() -
     assert plan.run_of(TrainConfig()) == default
 
 
+def test_the_program_and_the_plane_read_the_same_images_out_of_the_same_options() -> None:
+    given = {
+        "preset": "vit-22b",
+        "image_size": "448",
+        "objective": "masked",
+        "classes": "7",
+        "export": "false",
+    }
+    config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in given.items()], {})
+    assert plan.run_of(config) == training_runs.run_of(given)
+    assert training_runs.run_of({"preset": "vit-tiny"}) == plan.run_of(TrainConfig(preset="vit-tiny"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"preset": "vit-tiny", "image_size": "100"}, id="patches do not come out even"),
+        pytest.param({"preset": "vit-tiny", "sequence_length": "100"}, id="an option of texts"),
+        pytest.param({"preset": "tiny", "classes": "10"}, id="an option of images"),
+        pytest.param({"preset": "vit-tiny", "objective": "guess"}, id="no objective"),
+    ],
+)
+def test_images_that_the_program_refuses_are_not_judged(given: dict[str, str]) -> None:
+    assert training_runs.run_of(given) is None
+
+
 def test_the_plane_plans_with_the_shapes_that_the_program_trains() -> None:
     """They are written twice, as neither may import the other: the program stands alone in a job."""
     names = ("layers", "width", "heads", "kv_heads", "hidden", "vocabulary", "sequence_length")
@@ -120,6 +166,7 @@ def test_the_plane_plans_with_the_shapes_that_the_program_trains() -> None:
         (training_runs.ReduceDtype, choices.ReduceDtype),
         (training_runs.Strategy, choices.Strategy),
         (training_runs.ActivationCheckpointing, choices.ActivationCheckpointing),
+        (training_runs.Objective, choices.Objective),
     ],
 )
 def test_the_plane_knows_the_words_of_the_program(planned: type[StrEnum], trained: type[StrEnum]) -> None:

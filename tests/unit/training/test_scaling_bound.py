@@ -9,7 +9,9 @@ from training.config import TrainConfig
 from training.metrics import peak_of
 from training.model import flops_per_token
 from training.models.decoder_shape import PRESETS
+from training.options.choices import Objective
 from training.plan import run_of
+from training.vision.shape import VISION_PRESETS
 
 P5 = "ml.p5.48xlarge"
 
@@ -30,4 +32,14 @@ def test_the_flops_of_a_step_are_those_that_the_program_counts(
     found = bound(run_of(config), cluster_of([(BY_TYPE[P5], 1)]), SPEEDS[P5])
     assert found is not None
     flops = config.shape.sequence_length * flops_per_token(config.shape, config.lora)
+    assert found.compute_seconds == pytest.approx(flops / SPEEDS[P5].flops / UTILISATION_PERCENT * 100)
+
+
+@pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("preset", VISION_PRESETS)
+def test_the_flops_of_images_are_those_that_the_program_counts(preset: str, objective: Objective) -> None:
+    config = TrainConfig(preset=preset, batch_size=8, objective=objective, image_size=448)
+    found = bound(run_of(config), cluster_of([(BY_TYPE[P5], 1)]), SPEEDS[P5])
+    assert found is not None
+    flops = config.shape.sequence_length * flops_per_token(config.shape, None)  # which is rounded
     assert found.compute_seconds == pytest.approx(flops / SPEEDS[P5].flops / UTILISATION_PERCENT * 100)

@@ -39,3 +39,20 @@ def test_wrong_usage_is_exit_code_2(trainmaster: Trainmaster) -> None:
         trainmaster("plan", "--preset", "tiny", "--instances", "ml.g5.xlarge=1", "--batch-size", "0").code
         == 2
     )
+
+
+def test_images_are_planned_and_options_of_texts_are_refused_for_them(trainmaster: Trainmaster) -> None:
+    where = ("--instances", "ml.p5.48xlarge=1", "--preset")
+    ran = trainmaster(
+        "plan", *where, "vit-base", "--image-size", "384", "--classes", "37", "--batch-size", "64"
+    )
+    assert ran.code == 0
+    assert "64 images of 577 tokens a step" in ran.out
+    masked = trainmaster("plan", *where, "vit-large", "--objective", "masked", "--batch-size", "8", "--json")
+    assert json.loads(masked.out)["params"] == 304_089_856
+    refused = trainmaster("plan", *where, "vit-base", "--sequence-length", "128")
+    assert (refused.code, refused.out) == (2, "")
+    assert "sequence_length is for presets of texts." in refused.err
+    uneven = trainmaster("plan", *where, "vit-base", "--image-size", "100")
+    assert "image_size 100 does not divide by the model's patch of 16." in uneven.err
+    assert "are for presets of images." in trainmaster("plan", *where, "tiny", "--classes", "10").err

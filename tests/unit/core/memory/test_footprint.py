@@ -3,7 +3,7 @@
 import pytest
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.footprint import BytesPerRank, Cluster, Estimate, cluster_of, estimate
-from trainmaster.core.memory.model_shapes import PRESETS, ModelShape, elements
+from trainmaster.core.memory.model_shapes import PRESETS, ModelShape
 from trainmaster.core.memory.training_runs import (
     ActivationCheckpointing,
     Precision,
@@ -12,6 +12,7 @@ from trainmaster.core.memory.training_runs import (
     Strategy,
     run_of,
 )
+from trainmaster.core.memory.transformer_shapes import elements
 
 GIB = 2**30
 SMALL = ModelShape(

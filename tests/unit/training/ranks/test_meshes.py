@@ -12,6 +12,7 @@ from training.models.decoder_shape import PRESETS
 from training.options.choices import OptimizerName, Strategy
 from training.options.contradictions import contradictions
 from training.ranks.meshes import MeshShape, mesh_shape, with_shares
+from training.ranks.tensor_parallel import tokens_note
 from training.ranks.world import World
 
 _SEVEN = TrainConfig(preset="llama2-7b")
@@ -93,6 +94,20 @@ def test_ranks_of_a_tensor_group_have_one_share_of_the_batch() -> None:
             "strategy tp on 8 ranks does not divide heads 4; tensor_parallel 4 does",
             id="fewer heads than ranks",
         ),
+        pytest.param(
+            {"preset": "vit-tiny", "strategy": Strategy.TP},
+            2,
+            2,
+            "strategy tp on 2 ranks does not divide heads 3; take strategy full_shard without it",
+            id="an odd number of heads",
+        ),
+        pytest.param(
+            {"preset": "vit-nano", "tensor_parallel": 4},
+            8,
+            8,
+            "tensor_parallel 4 does not divide heads 2; tensor_parallel 2 does",
+            id="fewer heads of images than ranks",
+        ),
     ],
 )
 def test_what_does_not_come_out_even_is_refused(
@@ -101,6 +116,17 @@ def test_what_does_not_come_out_even_is_refused(
     with pytest.raises(ConfigError) as caught:
         mesh_shape(replace(_SEVEN, **options), _world(size, per_host))
     assert caught.value.problems == (problem,)
+
+
+def test_tokens_of_an_image_need_not_be_divided() -> None:
+    config = TrainConfig(preset="vit-large", tensor_parallel=4)
+    assert mesh_shape(config, _world(8, 8)).tensor == 4
+    assert tokens_note(config.shape, 4) == (
+        "the 197 tokens of an image do not divide by 4 ranks, so each has all of them between matrices"
+    )
+    larger = TrainConfig(preset="vit-22b")
+    assert tokens_note(larger.shape, 4) == "each of 4 ranks has a part of the 256 tokens between matrices"
+    assert tokens_note(larger.shape, 1) is tokens_note(_SEVEN.shape, 4) is None
 
 
 @pytest.mark.parametrize("dimension", ["hidden", "vocabulary", "sequence_length", "kv_heads"])

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trainmaster.core.memory.accelerators import Accelerators
-from trainmaster.core.memory.model_shapes import ModelShape
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 USABLE_PERCENT = 92
@@ -138,54 +137,29 @@ def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
     """
     shape = run.shape
     width = run.computed_width
-    sequences = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
-    tokens = sequences * shape.sequence_length
-    logits = tokens * shape.vocabulary * (width + 8)  # as computed; in fp32; their logarithms or gradients
+    samples = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
     weights = _gathered_bytes(run, width) + _gradient_bytes(run, shards(run, cluster) // tensor, width)
-    return weights + tokens * _kept(run, width, tensor) + logits
+    kept = shape.sequence_length * _kept(run, width, tensor) + shape.outside_bytes(width)
+    return weights + samples * kept
 
 
 def _kept(run: Run, width: int, tensor: int) -> int:
     """Bytes of a token: what the backward pass needs, and the block that it computes again."""
     again = run.activation_checkpointing is not ActivationCheckpointing.NONE
-    return kept_per_token(run, width, tensor) + (_whole_block(run.shape, width, tensor) if again else 0)
+    return kept_per_token(run, width, tensor) + (run.shape.whole_block(width, tensor) if again else 0)
 
 
 def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
-    """Bytes that all blocks keep of a token from the forward to the backward pass.
-
-    With ``tensor`` ranks that divide matrices, their inputs are gathered and kept so; norms and inputs of
-    blocks are of a part of the tokens.
-    """
+    """Bytes that all blocks keep of a token from the forward to the backward pass."""
+    shape = run.shape
     match run.activation_checkpointing:
         case ActivationCheckpointing.NONE:
-            each = _whole_block(run.shape, width, tensor)
+            each = shape.whole_block(width, tensor)
         case ActivationCheckpointing.SELECTIVE:
-            each = _costly_part(run.shape, width)
+            each = shape.costly_part(width)
         case ActivationCheckpointing.FULL:
-            each = run.shape.width * width // tensor
-    return run.shape.layers * each
-
-
-def _whole_block(shape: ModelShape, width: int, tensor: int) -> int:
-    """Of one block: inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
-
-    Fused kernels of a GPU may keep less. Attention keeps a sum per head.
-    """
-    inputs = 2 * shape.width + 3 * shape.query_width + 2 * shape.kv_width + 4 * shape.hidden
-    norms = 2 * (2 * shape.width + 1) // tensor + shape.head_norms * _head_norms(shape)
-    return inputs * width + (norms + shape.heads) * 4
-
-
-def _head_norms(shape: ModelShape) -> int:
-    """Numbers in fp32: of queries and keys two vectors, and one for each head."""
-    return 2 * (shape.query_width + shape.kv_width) + shape.heads + shape.kv_heads
-
-
-def _costly_part(shape: ModelShape, width: int) -> int:
-    """Of one block: its input, what its seven matrices give, attention and its sum per head."""
-    matrices = 2 * shape.width + shape.query_width + 2 * shape.kv_width + 2 * shape.hidden
-    return (shape.width + shape.query_width + matrices) * width + shape.heads * 4
+            each = shape.width * width // shape.token_ranks(tensor)
+    return shape.layers * each
 
 
 def _gathered_bytes(run: Run, width: int) -> int:

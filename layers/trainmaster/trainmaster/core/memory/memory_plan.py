@@ -108,7 +108,7 @@ def _what(found: Plan) -> str:
 
 def _how(found: Plan) -> str:
     run, cluster = found.run, found.cluster
-    tokens = f"{run.batch_size} sequences of {run.shape.sequence_length} tokens a step"
+    tokens = f"{run.batch_size} {run.shape.samples} of {run.shape.sequence_length} tokens a step"
     parts = f" in {run.accumulation} parts" if run.accumulation > 1 else ""
     how = f"{run.precision}, adapters of rank {run.lora_rank}" if run.lora_rank else run.precision
     how += f", {run.optimizer}" if run.optimizer is not Optimizer.ADAMW else ""
@@ -160,6 +160,10 @@ def _refused(run: Run, cluster: Cluster) -> Iterator[str]:
     if cluster.ranks_per_host % tensor:
         told = f"it does not divide the {cluster.ranks_per_host} GPUs of a host"
         yield f"The program refuses tensor_parallel {tensor}: {told}."
+        return
+    if wrong := run.shape.indivisible(tensor):
+        told = ", ".join(f"{name} {size}" for name, size in wrong.items())
+        yield f"The program refuses tensor_parallel {tensor}: it does not divide {told}."
         return
     shares = ranks // tensor
     parts = shares * run.accumulation

@@ -1,21 +1,15 @@
-"""What a model of the training program consists of, as far as memory and traffic depend on it."""
+"""What a decoder of the training program consists of, as far as memory and traffic depend on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import ClassVar
 
-
-class Parameters(NamedTuple):
-    """Some parameters of one shape; a vector has one column. FSDP divides the rows."""
-
-    number: int
-    rows: int
-    columns: int
+from trainmaster.core.memory.transformer_shapes import Parameters, TransformerShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape:
+class ModelShape(TransformerShape):
     """A decoder-only transformer of the Llama family."""
 
     layers: int
@@ -35,13 +29,11 @@ class ModelShape:
     tied_head: bool = False
     """The head is the embedding."""
 
+    samples: ClassVar = "sequences"
+
     def __post_init__(self) -> None:
         if not self.head_width:
             object.__setattr__(self, "head_width", self.width // self.heads)
-
-    @property
-    def query_width(self) -> int:
-        return self.head_width * self.heads
 
     @property
     def kv_width(self) -> int:
@@ -97,28 +89,6 @@ class ModelShape:
         """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
         return (Parameters(1, self.vocabulary, self.width), Parameters(1, self.width, 1))
 
-    @property
-    def root(self) -> tuple[Parameters, ...]:
-        """All that is in no block."""
-        return (*self.embedding, *self.head)
-
-    @property
-    def block_params(self) -> int:
-        return elements(self.block, shards=1)
-
-    @property
-    def matrix_elements(self) -> int:
-        """Of one block."""
-        return elements(tuple(one for one in self.block if one.columns > 1), shards=1)
-
-    @property
-    def head_params(self) -> int:
-        return elements(self.head, shards=1)
-
-    @property
-    def params(self) -> int:
-        return self.largest_shard(1)
-
     def on_tensor_rank(self, ranks: int) -> "ModelShape":
         """What a rank has where so many divide each matrix: norms are whole, and heads that are shared."""
         return replace(
@@ -129,17 +99,66 @@ class ModelShape:
             vocabulary=self.vocabulary // ranks,
         )
 
-    def largest_shard(self, shards: int) -> int:
-        """Elements on the rank that has most: of each parameter the rows are dealt out, rounded up.
+    @property
+    def matrix_elements_outside(self) -> int:
+        return self.sequence_length * self.width * self.vocabulary
 
-        Source: PyTorch documentation, torch.distributed.fsdp.fully_shard: sharded like torch.chunk on
-        dimension 0, and padded to even sizes.
+    def indivisible(self, ranks: int) -> Mapping[str, int]:
+        sizes = {
+            "heads": self.heads,
+            "hidden": self.hidden,
+            "vocabulary": self.vocabulary,
+            "sequence_length": self.sequence_length,
+        }
+        found = {name: size for name, size in sizes.items() if size % ranks}
+        if self.kv_heads % ranks and ranks % self.kv_heads:
+            found["kv_heads"] = self.kv_heads
+        return found
+
+    def token_ranks(self, tensor: int) -> int:
+        return tensor
+
+    def whole_block(self, width: int, tensor: int) -> int:
+        """Inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
+
+        Fused kernels of a GPU may keep less. Attention keeps a sum per head.
         """
-        return self.layers * elements(self.block, shards) + elements(self.root, shards)
+        inputs = 2 * self.width + 3 * self.query_width + 2 * self.kv_width + 4 * self.hidden
+        norms = 2 * (2 * self.width + 1) // tensor + self.head_norms * self._head_norms
+        return inputs * width + (norms + self.heads) * 4
 
+    @property
+    def _head_norms(self) -> int:
+        """Numbers in fp32: of queries and keys two vectors, and one for each head."""
+        return 2 * (self.query_width + self.kv_width) + self.heads + self.kv_heads
 
-def elements(parameters: tuple[Parameters, ...], shards: int) -> int:
-    return sum(one.number * -(-one.rows // shards) * one.columns for one in parameters)
+    def costly_part(self, width: int) -> int:
+        """Its input, what its seven matrices give, attention and its sum per head."""
+        matrices = 2 * self.width + self.query_width + 2 * self.kv_width + 2 * self.hidden
+        return (self.width + self.query_width + matrices) * width + self.heads * 4
+
+    def outside_bytes(self, width: int) -> int:
+        """Logits as computed; in fp32; their logarithms or gradients."""
+        return self.sequence_length * self.vocabulary * (width + 8)
+
+    def exchanges(self, _tensor: int, *, again: bool) -> int:
+        """Gathered before attention, feed-forward layer and head; scattered after the embedding and both.
+
+        The backward pass does the same the other way. A block that is computed again gathers twice more and
+        scatters once: the checkpoint stops before what nobody needs.
+        """
+        return 2 * (4 * self.layers + 2) + (3 * self.layers if again else 0)
+
+    def shared_gradients(self, tensor: int) -> int:
+        """Of norms, and of heads that are shared."""
+        in_block = 2 * self.width + 2 * self.head_norms * self.head_width
+        if self.kv_heads < tensor:
+            in_block += 2 * self.kv_width * (self.width + self.qkv_bias)
+        return self.layers * in_block + self.width
+
+    @property
+    def loss_terms(self) -> int:
+        return self.sequence_length
 
 
 def _llama(layers: int, width: int, heads: int, hidden: int, *, kv_heads: int | None = None) -> ModelShape:

@@ -105,10 +105,11 @@ def _seconds(moved: Received, cluster: Cluster, speeds: Speeds) -> tuple[float, 
 def _rank_flops(run: Run, cluster: Cluster) -> float:
     """Of a step; blocks that are computed again cost a third more, selective recomputation nothing."""
     shape = run.shape
-    tokens = run.batch_size * shape.sequence_length / cluster.world_size
-    blocks, head = shape.matrix_elements * shape.layers, shape.width * shape.vocabulary
+    samples = run.batch_size / cluster.world_size
+    blocks = shape.matrix_elements * shape.layers
     mixing = 12 * shape.layers * shape.query_width * shape.sequence_length
     trained = run.trained_shard(1) if run.lora_rank else 0
     each = 6 * trained + 4 * blocks if run.lora_rank else 6 * blocks
     again = 2 * blocks + mixing / 3 if run.activation_checkpointing is ActivationCheckpointing.FULL else 0
-    return tokens * (each + again + mixing + (4 if run.lora_rank else 6) * head)
+    outside = (4 if run.lora_rank else 6) * shape.matrix_elements_outside
+    return samples * (shape.sequence_length * (each + again + mixing) + outside)

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trainmaster.core.memory.footprint import KEEPS_GATHERED, Cluster, shards, tensor_ranks
-from trainmaster.core.memory.model_shapes import elements
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Run, Strategy
+from trainmaster.core.memory.transformer_shapes import elements
 
 _TERM = 4
 """Bytes of a number of the loss."""
@@ -125,30 +125,21 @@ def _gathered(run: Run, among: int) -> int:
 
 
 def _divided(run: Run, cluster: Cluster, group: Group) -> Received:
-    """What the ranks exchange that divide matrices.
-
-    Tokens are gathered before attention, feed-forward layer and head, and scattered after the former two and
-    the embedding; the backward pass does the same the other way. A block that is computed again gathers twice
-    more and scatters once: the checkpoint stops before what nobody needs.
-    """
+    """What the ranks exchange that divide matrices: tokens, terms of the loss, gradients of what is whole."""
     shape, width = run.shape, run.computed_width
-    sequences = math.ceil(run.batch_size * group.size / (cluster.world_size * run.accumulation))
-    tokens = sequences * run.accumulation * shape.sequence_length
-    again = 0 if run.activation_checkpointing is ActivationCheckpointing.NONE else 3 * shape.layers
-    times = 2 * (4 * shape.layers + 2) + again
-    terms = group.gathering(tokens * _TERM * group.size) + group.reducing(tokens * _TERM)
-    whole = group.reducing(_whole_parameters(run, group.size) * width * run.accumulation)
-    return _sum([group.gathering(tokens * shape.width * width * times), terms, whole])
-
-
-def _whole_parameters(run: Run, ranks: int) -> int:
-    """That every rank has, of which each knows its part of the gradient: norms, and heads that are shared."""
-    shape = run.shape
-    in_block = 2 * shape.width + 2 * shape.head_norms * shape.head_width
-    in_block += (shape.output_bias + shape.feed_forward_bias) * shape.width
-    if shape.kv_heads < ranks:
-        in_block += 2 * shape.kv_width * (shape.width + shape.qkv_bias)
-    return shape.layers * in_block + shape.width
+    samples = math.ceil(run.batch_size * group.size / (cluster.world_size * run.accumulation))
+    samples *= run.accumulation
+    again = run.activation_checkpointing is not ActivationCheckpointing.NONE
+    tokens = samples * shape.sequence_length * shape.width * width
+    terms = samples * shape.loss_terms * _TERM
+    whole = shape.shared_gradients(group.size) * width * run.accumulation
+    return _sum(
+        [
+            group.gathering(tokens * shape.exchanges(group.size, again=again)),
+            group.gathering(terms * group.size) + group.reducing(terms),
+            group.reducing(whole),
+        ]
+    )
 
 
 def _sum(parts: Iterable[Received]) -> Received:

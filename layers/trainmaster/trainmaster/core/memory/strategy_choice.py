@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from trainmaster.core.memory.footprint import Cluster, Estimate, estimate, shards, tensor_ranks
-from trainmaster.core.memory.model_shapes import ModelShape
 from trainmaster.core.memory.scaling_bound import UTILISATION_PERCENT, Bound, Speeds, bound
 from trainmaster.core.memory.step_traffic import StepTraffic, step_traffic
 from trainmaster.core.memory.training_runs import Optimizer, Precision, Run, Strategy
@@ -92,14 +91,7 @@ def _is_divisible(run: Run, tensor: int) -> bool:
     is_offered = (
         not run.lora_rank and run.optimizer is not Optimizer.ADAMW_8BIT and run.precision in _DIVISIBLE
     )
-    return is_offered and _divides(run.shape, tensor)
-
-
-def _divides(shape: ModelShape, ranks: int) -> bool:
-    sizes = (shape.heads, shape.hidden, shape.vocabulary, shape.sequence_length)
-    return not any(size % ranks for size in sizes) and (
-        not shape.kv_heads % ranks or not ranks % shape.kv_heads
-    )
+    return is_offered and not run.shape.indivisible(tensor)
 
 
 def choice_json(one: Choice) -> dict[str, object]:

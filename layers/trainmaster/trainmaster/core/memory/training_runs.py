@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from trainmaster.core.memory.model_shapes import PRESETS, ModelShape, Parameters, elements
+from trainmaster.core.memory.transformer_shapes import Parameters, elements
+from trainmaster.core.memory.vision_shapes import EVERY_PRESET, Shape, VisionShape
 
 DEFAULT_BATCH_SIZE = 8
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -62,6 +63,14 @@ class Strategy(StrEnum):
     """Tensor parallel alone: all ranks work on the same sequences."""
 
 
+class Objective(StrEnum):
+    """What a model of images learns."""
+
+    CLASSIFY = "classify"
+    MASKED = "masked"
+    """Hidden patches are predicted."""
+
+
 class ActivationCheckpointing(StrEnum):
     """What is computed again in the backward pass instead of being kept."""
 
@@ -76,9 +85,9 @@ class ActivationCheckpointing(StrEnum):
 class Run:
     """What a job of the training program trains, and how."""
 
-    shape: ModelShape
+    shape: Shape
     batch_size: int = DEFAULT_BATCH_SIZE
-    """Sequences of one optimizer step, over all ranks."""
+    """Sequences or images of one optimizer step, over all ranks."""
     accumulation: int = 1
     """Parts that a step is cut into."""
     precision: Precision = Precision.BF16
@@ -126,7 +135,7 @@ class Run:
 
     def _moments(self, one: Parameters, shards: int, *, in_block: bool) -> int:
         rows, is_matrix = one.number * -(-one.rows // shards), one.columns > 1
-        if is_matrix and self.optimizer is Optimizer.ADAMW_8BIT:
+        if is_matrix and one.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
             return rows * (2 * one.columns + 8 * -(-one.columns // _SCALED_TOGETHER))
         has_one = is_matrix and in_block and self.optimizer is Optimizer.MUON
         return rows * one.columns * (4 if has_one else 8)
@@ -139,13 +148,12 @@ class Run:
 def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
     """The run that hyperparameters of the training program describe; None where they name no known model."""
     given = {key.replace("-", "_"): _plain(value) for key, value in hyperparameters.items()}
-    shape = PRESETS.get(given.get("preset", ""))
+    shape = EVERY_PRESET.get(given.get("preset", ""))
     if shape is None:
         return None
     try:
-        length = _number(given, "sequence_length", 0, at_least=0)
         return Run(
-            shape=replace(shape, sequence_length=length or shape.sequence_length),
+            shape=_shaped(shape, given),
             batch_size=_number(given, "batch_size", DEFAULT_BATCH_SIZE),
             accumulation=_number(given, "gradient_accumulation_steps", 1),
             precision=Precision(given.get("precision", Precision.BF16)),
@@ -162,6 +170,35 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
         )
     except (ValueError, KeyError):
         return None  # the training program refuses it, or knows more than we do
+
+
+def _shaped(shape: Shape, given: Mapping[str, str]) -> Shape:
+    length, side, classes = (
+        _number(given, name, 0, at_least=0) for name in ("sequence_length", "image_size", "classes")
+    )
+    objective = Objective(given.get("objective", Objective.CLASSIFY))
+    return shape_of(shape, sequence_length=length, image_size=side, classes=classes, objective=objective)
+
+
+def shape_of(
+    shape: Shape, *, sequence_length: int, image_size: int, classes: int, objective: Objective
+) -> Shape:
+    """The shape with what options say of it; 0: as the preset has it.
+
+    Raises:
+        ValueError: The option is of the other family, or an image does not divide into patches.
+    """
+    if not isinstance(shape, VisionShape):
+        if image_size or classes or objective is not Objective.CLASSIFY:
+            raise ValueError("image_size, classes and objective are for presets of images")
+        return replace(shape, sequence_length=sequence_length or shape.sequence_length)
+    side = image_size or shape.image_size
+    if sequence_length:
+        raise ValueError("sequence_length is for presets of texts")
+    if side % shape.patch:
+        raise ValueError(f"image_size {side} does not divide by the model's patch of {shape.patch}")
+    is_masked = objective is Objective.MASKED
+    return replace(shape, image_size=side, classes=classes or shape.classes, is_masked=is_masked)
 
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

@@ -1,0 +1,218 @@
+"""What a vision transformer of the training program consists of, for its memory and traffic."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
+
+from trainmaster.core.memory.model_shapes import PRESETS, ModelShape
+from trainmaster.core.memory.transformer_shapes import Parameters, TransformerShape
+
+_COLOURS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionShape(TransformerShape):
+    """Of one encoder: patches as tokens, LayerNorm, GELU."""
+
+    layers: int
+    width: int
+    heads: int
+    hidden: int
+    patch: int
+    """Pixels of a patch's side."""
+    image_size: int = 224
+    """Pixels of an image's side."""
+    classes: int = 1000
+    has_class_token: bool = True
+    is_masked: bool = False
+    """Hidden patches are predicted, not classes."""
+    qkv_bias: bool = True
+    norm_bias: bool = True
+    head_norms: bool = False
+    is_parallel: bool = False
+    """Attention and feed-forward layer have one norm before both."""
+    head_width: int = 0
+    """0: width / heads."""
+    embedded_width: int = 0
+    """Columns of the embedding on a rank; 0: all."""
+
+    samples: ClassVar = "images"
+
+    def __post_init__(self) -> None:
+        if not self.head_width:
+            object.__setattr__(self, "head_width", self.width // self.heads)
+        if not self.embedded_width:
+            object.__setattr__(self, "embedded_width", self.width)
+
+    @property
+    def patches(self) -> int:
+        return (self.image_size // self.patch) ** 2
+
+    @property
+    def sequence_length(self) -> int:
+        """Tokens of an image."""
+        return self.patches + self.has_class_token
+
+    @property
+    def _patch_values(self) -> int:
+        return _COLOURS * self.patch**2
+
+    @property
+    def _outputs(self) -> int:
+        """Of the head, for one token."""
+        return self._patch_values if self.is_masked else self.classes
+
+    @property
+    def _predictions(self) -> int:
+        """Tokens of an image that the head sees."""
+        return self.patches if self.is_masked else 1
+
+    @property
+    def block(self) -> tuple[Parameters, ...]:
+        """Query, key, value and output; up and output of the feed-forward layer; norms and biases."""
+        norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
+        return (
+            Parameters(3, self.query_width, self.width),
+            Parameters(1, self.width, self.query_width),
+            Parameters(1, self.hidden, self.width),
+            Parameters(1, self.width, self.hidden),
+            Parameters(norms, self.width, 1),
+            Parameters(2 * self.head_norms * (1 + self.norm_bias), self.head_width, 1),
+            Parameters(3 * self.qkv_bias, self.query_width, 1),
+            Parameters(2, self.width, 1),
+            Parameters(1, self.hidden, 1),
+        )
+
+    @property
+    def embedding(self) -> tuple[Parameters, ...]:
+        """A convolution; then what is added to tokens or stands for them, which FSDP leaves to one rank."""
+        tokens = self.has_class_token + self.is_masked
+        return (
+            Parameters(1, self.embedded_width, self._patch_values, is_flat=False),
+            Parameters(1, self.embedded_width, 1),
+            Parameters(1, 1, self.sequence_length * self.embedded_width, is_flat=False),
+            Parameters(tokens, 1, self.embedded_width, is_flat=False),
+        )
+
+    @property
+    def head(self) -> tuple[Parameters, ...]:
+        """With the last norm."""
+        return (
+            Parameters(1, self._outputs, self.width),
+            Parameters(1, self._outputs, 1),
+            Parameters(1 + self.norm_bias, self.width, 1),
+        )
+
+    def adapters(self, _targets: tuple[str, ...], _rank: int) -> tuple[Parameters, ...]:
+        """The program has none for images."""
+        return ()
+
+    @property
+    def matrix_elements_outside(self) -> int:
+        """Multiplications of an image outside of blocks."""
+        return self.width * (self._patch_values * self.patches + self._outputs * self._predictions)
+
+    def on_tensor_rank(self, ranks: int) -> "VisionShape":
+        """What a rank has where so many divide each matrix: norms and the head are whole."""
+        return replace(
+            self,
+            heads=self.heads // ranks,
+            hidden=self.hidden // ranks,
+            embedded_width=self.width // ranks,
+        )
+
+    def indivisible(self, ranks: int) -> Mapping[str, int]:
+        """Tokens need not be divided."""
+        sizes = {"heads": self.heads, "hidden": self.hidden}
+        return {name: size for name, size in sizes.items() if size % ranks}
+
+    def token_ranks(self, tensor: int) -> int:
+        """Where the tokens do not divide, each rank has all of them between matrices."""
+        return 1 if self.sequence_length % tensor else tensor
+
+    def whole_block(self, width: int, tensor: int) -> int:
+        """Of one block: inputs of norms and matrices, and attention; a norm keeps two numbers of a token.
+
+        Attention keeps a sum per head, and a second copy where queries and keys are normed.
+        """
+        among, norms = self.token_ranks(tensor), 1 if self.is_parallel else 2
+        gathered = 2 if among > 1 else norms  # parallel layers gather their input each by itself
+        inputs = norms * self.width // among + gathered * self.width + 4 * self.query_width + 2 * self.hidden
+        head_norms = self.head_norms * (3 * self.query_width * width + 4 * self.heads * 4)
+        return inputs * width + head_norms + (2 * norms + self.heads) * 4
+
+    def costly_part(self, width: int) -> int:
+        """Of one block: its input, what its six matrices give, attention and its sum per head."""
+        matrices = 2 * self.width + 3 * self.query_width + self.hidden
+        return (self.width + self.query_width + matrices) * width + self.heads * 4
+
+    def outside_bytes(self, width: int) -> int:
+        """Of an image: its pixels, as bytes and as computed with, and what the head gives, likewise in fp32.
+
+        A masked objective also keeps what its head sees, the pixels that it aims at and how far it is off.
+        """
+        pixels = _COLOURS * self.image_size**2 * (1 + width)
+        outputs = self._predictions * self._outputs
+        if self.is_masked:
+            return pixels + outputs * (width + 16) + 2 * self.patches * self.width * width
+        return pixels + outputs * (width + 8)
+
+    def exchanges(self, tensor: int, *, again: bool) -> int:
+        """How often the tokens between matrices are gathered or scattered in a step; summing them is both.
+
+        Each block gathers twice and scatters twice in each pass, or sums twice; one that is computed again
+        gathers twice more and scatters once, or sums once. The embedding gathers its columns; where tokens
+        are divided it does so in the backward pass, too, and the head gathers its input.
+        """
+        is_divided = self.token_ranks(tensor) > 1
+        repeated = (3 if is_divided else 2) * self.layers if again else 0
+        return 8 * self.layers + repeated + (3 if is_divided else 1)
+
+    def shared_gradients(self, tensor: int) -> int:
+        """Of norms of tokens that are divided, and of heads."""
+        in_block = 2 * self.head_norms * (1 + self.norm_bias) * self.head_width
+        if self.token_ranks(tensor) > 1:
+            norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
+            in_block += norms * self.width
+        return self.layers * in_block
+
+    @property
+    def loss_terms(self) -> int:
+        """Each rank has the whole head."""
+        return 0
+
+
+Shape: TypeAlias = ModelShape | VisionShape
+
+
+def _vit(layers: int, width: int, heads: int, *, patch: int = 16, hidden: int = 0) -> VisionShape:
+    return VisionShape(layers=layers, width=width, heads=heads, hidden=hidden or 4 * width, patch=patch)
+
+
+VISION_PRESETS: Mapping[str, VisionShape] = MappingProxyType(
+    {
+        "vit-nano": VisionShape(layers=3, width=64, heads=2, hidden=192, patch=8, image_size=32, classes=10),
+        "vit-tiny": _vit(12, 192, 3),
+        "vit-small": _vit(12, 384, 6),
+        "vit-base": _vit(12, 768, 12),
+        "vit-large": _vit(24, 1024, 16),
+        "vit-huge": _vit(32, 1280, 16, patch=14),
+        "vit-giant": _vit(40, 1408, 16, patch=14, hidden=6144),
+        "vit-gigantic": _vit(48, 1664, 16, patch=14, hidden=8192),
+        "vit-22b": VisionShape(
+            layers=48,
+            width=6144,
+            heads=48,
+            hidden=24_576,
+            patch=14,
+            has_class_token=False,
+            qkv_bias=False,
+            norm_bias=False,
+            head_norms=True,
+            is_parallel=True,
+        ),
+    }
+)
+"""Models of images by the ``preset`` of the training program, which names their sources."""
+EVERY_PRESET: Mapping[str, Shape] = MappingProxyType({**PRESETS, **VISION_PRESETS})
