@@ -31,7 +31,7 @@ HOUR, DAY = 3600.0, 24 * 3600.0
 REACTION_SECONDS = 60.0
 """Added to every wait of a future: what is decided there at once takes a pass, a warm pool that is given up,
 a second victim. Source: measured, docs/benchmarks.md; between 60 and 90 makes no difference."""
-ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.8, 0.4
+ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.75, 0.3
 """What the futures do not vary, as the standard deviation of the logarithm of a wait: people submit in
 bursts, and the jobs of a burst are alike. A long wait averages that out. Source: fitted to some windows and
 checked on others, docs/benchmarks.md."""
