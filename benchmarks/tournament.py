@@ -6,7 +6,8 @@ What is compared, and on which model, is written in docs/benchmarks.md.
 import argparse
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -17,14 +18,15 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
 from trainmaster_client.report import Report
+from trainmaster_client.simulate.processes import Progress
 
 from benchmarks.replay import jobs, made_up_account, tables
-from benchmarks.replay.bound import none_over
-from benchmarks.replay.cells import Run, model
-from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, Decider, with_policy
+from benchmarks.replay.cells import model
+from benchmarks.replay.deciders import BASES, DECIDERS, Decider, with_policy
 from benchmarks.replay.heats import Draw, Field, Outcome, play
-from benchmarks.replay.standings import Heat, heat, heat_figures, standings
-from benchmarks.replay.tournament_targets import TARGET_LOAD, TARGETS, Kind, unfit
+from benchmarks.replay.standings import Heat, heat, standings
+from benchmarks.replay.start_estimates import Asked, ask_all, check_all
+from benchmarks.replay.tournament_targets import TARGET_LOAD, Kind, check, check_targets
 from benchmarks.replay.windows import TraceLine, Window, parts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,8 +34,6 @@ LOADS, SEEDS = (0.8, TARGET_LOAD, 1.1), (1, 2, 3)
 """Of a full run."""
 QUICK_JOBS = 1500
 """Of a quick run: the first so many of the middle window."""
-MAX_CPU_MS = 1.0
-"""Mean of a pass of the default policy."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,8 +50,10 @@ def main(argv: list[str] | None = None) -> int:
     report.facts |= _facts(arguments, trace, kind, field)
     report.facts["cells"] = [cell for outcome in outcomes for cell in _cells(field, outcome)]
     _tell(report, heats, arguments.markdown)
-    _check(report, outcomes)
-    _check_targets(report, heats, kind, days=min(window.days for window in field.windows))
+    check(report, outcomes)
+    check_targets(report, heats, kind, days=min(window.days for window in field.windows))
+    if arguments.estimates:
+        check_all(report, _asked(field, outcomes, arguments.estimates))
     if arguments.events:
         _write_events(arguments.events, field, outcomes)
     return report.finish(arguments.json)
@@ -82,6 +84,12 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--seeds", metavar="N,N", type=_numbers, help="which draws of classes and checkpoints")
     flags.add_argument("--full", action="store_true", help="three loads, three seeds and every tie-break")
     flags.add_argument("--quick", action="store_true", help=f"at most {QUICK_JOBS:,} jobs of one window")
+    flags.add_argument(
+        "--estimates",
+        type=_at_least_one,
+        metavar="N",
+        help="also ask each policy of the product N times in each window when a job will start",
+    )
     flags.add_argument("--json", type=Path, default=ROOT / "build" / "tournament.json", metavar="PATH")
     flags.add_argument("--markdown", type=Path, metavar="PATH", help="the tables as they stand on the page")
     flags.add_argument("--events", type=Path, metavar="PATH", help="one JSON line an attempt")
@@ -90,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _at_least_one(text: str) -> int:
     if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a valid number of windows; write 1 or more, e.g. 4")
+        raise argparse.ArgumentTypeError(f"{text} is not a valid number; write 1 or more, e.g. 4")
     return number
 
 
@@ -156,11 +164,21 @@ def _deciders(arguments: argparse.Namespace) -> list[Decider]:
 
 
 def _played(field: Field) -> list[Outcome]:
+    with _bar(f"Replaying {len(field.draws) * len(field.deciders)} cells") as progress:
+        return play(field, progress=progress)
+
+
+def _asked(field: Field, outcomes: Sequence[Outcome], count: int) -> list[Asked]:
+    with _bar("Asking for start estimates") as progress:
+        return ask_all(field, outcomes, count=count, progress=progress)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        cells = len(field.draws) * len(field.deciders)
-        task = bar.add_task(f"Replaying {cells} cells", total=1.0)
-        return play(field, progress=lambda share: bar.update(task, completed=share))
+        task = bar.add_task(title, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 # ---- what came of it
@@ -217,57 +235,6 @@ def _tell(report: Report, heats: Sequence[Heat], markdown: Path | None) -> None:
     if markdown is not None:
         markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write_text("\n\n".join(pages) + "\n", encoding="utf-8")
-
-
-# ---- checks
-
-
-def _check(report: Report, outcomes: Sequence[Outcome]) -> None:
-    """Without these no figure means anything."""
-    runs = [run for outcome in outcomes for run in outcome.runs]
-    unfinished = sum(run.figures.unfinished for run in runs)
-    report.check("jobs-that-are-not-finished", expected=0, actual=unfinished)
-    over = [
-        f"{run.algorithm}, {pool}: {held} of {run.capacity[pool]}"
-        for run in runs
-        for pool, held in run.most_held.items()
-        if held > run.capacity[pool]
-    ]
-    report.check("capacity-is-never-exceeded", expected=[], actual=over)
-    refused = sum(run.refused_claims for run in runs)
-    report.check("starts-whose-claim-would-have-failed", expected=0, actual=refused)
-    beaten = [
-        f"{run.algorithm}: {found}"
-        for outcome in outcomes
-        for run in outcome.runs
-        for found in none_over(heat_figures(run), outcome.bound)
-    ]
-    report.check("nobody-beats-the-bound", expected=[], actual=beaten)
-    _check_cpu(report, [run for run in runs if run.algorithm == DEFAULT])
-
-
-def _check_cpu(report: Report, runs: Sequence[Run]) -> None:
-    passes = sum(run.passes for run in runs)
-    expected = f"<= {MAX_CPU_MS}"
-    if not passes:
-        report.skip("cpu-ms-a-pass", reason=f"{DEFAULT} was left out", expected=expected)
-        return
-    found = round(1000 * sum(run.cpu_s for run in runs) / passes, 3)
-    report.check("cpu-ms-a-pass", expected=expected, actual=found, ok=found <= MAX_CPU_MS)
-
-
-def _check_targets(report: Report, heats: Sequence[Heat], kind: Kind, *, days: float) -> None:
-    mine = [one for one in heats if one.load == TARGET_LOAD]
-    for target in TARGETS:
-        if target.of is not kind and kind is not Kind.MADE_UP:
-            continue
-        reason = unfit(target, mine, kind=kind, days=days)
-        if reason is not None:
-            report.skip(target.id, reason=reason, expected=target.expected)
-            continue
-        value = target.measured(mine)
-        actual = None if value is None else round(value, 4)
-        report.check(target.id, expected=target.expected, actual=actual, ok=target.met_by(actual))
 
 
 def _write_events(path: Path, field: Field, outcomes: Iterable[Outcome]) -> None:

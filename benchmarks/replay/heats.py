@@ -76,11 +76,15 @@ def _weight(unit: Unit, window: Window) -> float:
 
 
 def _played(field: Field, unit: Unit, progress: Progress) -> Run | Bound:
-    draw = unit.draw
+    world = world_of(field, unit.draw)
+    if unit.decider is None:
+        return bound_of(world.jobs, world.capacity)
+    return run_of(unit.decider, world, seed=unit.draw.seed, progress=progress)
+
+
+def world_of(field: Field, draw: Draw) -> World:
+    """What every decider gets in it."""
     jobs = jobs_of(field.windows[draw.window].rows, seed=draw.seed)
     capacity = capacities(jobs, load=draw.load)
-    if unit.decider is None:
-        return bound_of(jobs, capacity)
     account = None if field.account is None else field.account(capacity)
-    world = World(jobs=jobs, capacity=capacity, account=account)
-    return run_of(unit.decider, world, seed=draw.seed, progress=progress)
+    return World(jobs=jobs, capacity=capacity, account=account)

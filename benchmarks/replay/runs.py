@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from trainmaster_client.simulate.agenda import What
-from trainmaster_client.simulate.engine import engine_of, groups
 from trainmaster_client.simulate.plain_pool import PlainPool
-from trainmaster_client.simulate.pool_replay import PoolReplay
 
 from benchmarks.replay.cells import Run, World, run_of
 from benchmarks.replay.deciders import Decider, tuned_rules
@@ -19,7 +16,7 @@ from benchmarks.replay.figures import capacities
 from benchmarks.replay.jobs import DAY_S, TraceJob, jobs_of
 from benchmarks.replay.policy import policy_for
 from benchmarks.replay.rows import history_of
-from benchmarks.replay.waits import Answer, Estimator, Questions, sampled
+from benchmarks.replay.waits import Answer, Estimator, asked, sampled
 
 NAIVE, PRODUCT = "naive", "product"
 _In = TypeVar("_In")
@@ -56,8 +53,8 @@ def ask(setting: Setting, runs: Iterable[Run], *, count: int, estimator: Estimat
     """Replay the product again, and ask for start estimates on the way: ``count`` over all seeds."""
     products = [run for run in runs if run.algorithm == PRODUCT]
     each = -(-count // len(products))
-    asked = _side_by_side(partial(_ask_run, setting, each, estimator), products)
-    return [answer for answers in asked for answer in answers][:count]
+    found = _side_by_side(partial(_ask_run, setting, each, estimator), products)
+    return [answer for answers in found for answer in answers][:count]
 
 
 def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
@@ -83,14 +80,5 @@ def _side_by_side(work: Callable[[_In], _Out], each: Sequence[_In]) -> list[_Out
 def _ask_run(setting: Setting, count: int, estimator: Estimator, run: Run) -> list[Answer]:
     jobs = setting.jobs(run.seed)
     waits = sampled(jobs, run.rows, count=count, seed=run.seed)
-    history, answers = history_of(jobs), list[Answer]()
     policy = policy_for(run.capacity, shortest_first=setting.shortest_first)
-    for pools in groups(policy):
-        questions = Questions(waits, estimator, seed=run.seed)
-        engine = engine_of(history, policy, pools, PoolReplay.of)
-        while (event := engine.step()) is not None:
-            state = engine.pools[event.pool].state
-            if event.what is What.SUBMITTED and event.job in state.lanes:
-                questions.submitted(event.job, state, second=event.second)
-        answers += questions.answers
-    return answers
+    return asked(waits, history_of(jobs), policy, estimator=estimator, seed=run.seed)

@@ -120,22 +120,43 @@ def check_seconds(report: Report, seconds: float) -> None:
 
 
 def check_estimates(report: Report, answers: Sequence[Answer], *, asked: int) -> None:
-    """How often the start lay under p90, and how much closer the guesses are than what past waits say."""
+    """Of one replay; the facts have every answer."""
     report.facts["estimate_answers"] = [one.as_json() for one in answers]
+    found = check_answers(report, answers, asked=asked)
+    if found is not None:
+        report.facts["estimates"] = found
+
+
+def check_answers(
+    report: Report, answers: Sequence[Answer], *, asked: int, of: str = ""
+) -> dict[str, float] | None:
+    """How often the start lay under p90, and how much closer the guesses are than what past waits say.
+
+    Args:
+        report: Gets the checks.
+        answers: To questions.
+        asked: How many were asked.
+        of: What the names of the checks begin with.
+
+    Returns:
+        The scores; None: there was no answer.
+    """
     enough, answered = math.ceil(LEAST_ANSWERED * asked), len(answers)
-    report.check("questions-answered", expected=f">= {enough}", actual=answered, ok=answered >= enough)
+    report.check(f"{of}questions-answered", expected=f">= {enough}", actual=answered, ok=answered >= enough)
     if not answers:
-        return
+        return None
     found = scores(answers)
-    report.facts["estimates"] = found
     least, most = COVERAGE
     covered = found["p90_coverage"]
     report.check(
-        "starts-under-p90", expected=f"{least} to {most}", actual=covered, ok=least <= covered <= most
+        f"{of}starts-under-p90", expected=f"{least} to {most}", actual=covered, ok=least <= covered <= most
     )
     for name in ("p50", "p90"):
         ratio = round(found[f"pinball_{name}"] / found[f"baseline_{name}"], 4)
-        report.check(f"pinball-{name}", expected=f"<= {MAX_PINBALL}", actual=ratio, ok=ratio <= MAX_PINBALL)
+        report.check(
+            f"{of}pinball-{name}", expected=f"<= {MAX_PINBALL}", actual=ratio, ok=ratio <= MAX_PINBALL
+        )
+    return found
 
 
 def _check_replay(report: Report, runs: Sequence[Run]) -> None:

@@ -5,12 +5,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
+from trainmaster_client.report import Report
+
+from benchmarks.replay.bound import none_over
+from benchmarks.replay.cells import Run
 from benchmarks.replay.deciders import DECIDERS, DEFAULT, SHORTEST_FIRST
-from benchmarks.replay.standings import CLASSES, GOODPUT, Heat, ratios_to, standing
+from benchmarks.replay.heats import Outcome
+from benchmarks.replay.standings import CLASSES, GOODPUT, Heat, heat_figures, ratios_to, standing
 
 TARGET_LOAD = 0.95
 LEAST_DAYS = 3.0
 """Of a window."""
+MAX_CPU_MS = 1.0
+"""Mean of a pass of the default policy."""
 
 
 class Kind(StrEnum):
@@ -117,3 +124,51 @@ def unfit(target: Target, heats: Sequence[Heat], *, kind: Kind, days: float) -> 
     if target.decider not in heats[0].figures:
         return f"{target.decider} was left out"
     return f"the target is for windows of {LEAST_DAYS:g} days or more" if days < LEAST_DAYS else None
+
+
+def check(report: Report, outcomes: Sequence[Outcome]) -> None:
+    """Without these no figure means anything."""
+    runs = [run for outcome in outcomes for run in outcome.runs]
+    unfinished = sum(run.figures.unfinished for run in runs)
+    report.check("jobs-that-are-not-finished", expected=0, actual=unfinished)
+    over = [
+        f"{run.algorithm}, {pool}: {held} of {run.capacity[pool]}"
+        for run in runs
+        for pool, held in run.most_held.items()
+        if held > run.capacity[pool]
+    ]
+    report.check("capacity-is-never-exceeded", expected=[], actual=over)
+    refused = sum(run.refused_claims for run in runs)
+    report.check("starts-whose-claim-would-have-failed", expected=0, actual=refused)
+    beaten = [
+        f"{run.algorithm}: {found}"
+        for outcome in outcomes
+        for run in outcome.runs
+        for found in none_over(heat_figures(run), outcome.bound)
+    ]
+    report.check("nobody-beats-the-bound", expected=[], actual=beaten)
+    _check_cpu(report, [run for run in runs if run.algorithm == DEFAULT])
+
+
+def _check_cpu(report: Report, runs: Sequence[Run]) -> None:
+    passes = sum(run.passes for run in runs)
+    expected = f"<= {MAX_CPU_MS}"
+    if not passes:
+        report.skip("cpu-ms-a-pass", reason=f"{DEFAULT} was left out", expected=expected)
+        return
+    found = round(1000 * sum(run.cpu_s for run in runs) / passes, 3)
+    report.check("cpu-ms-a-pass", expected=expected, actual=found, ok=found <= MAX_CPU_MS)
+
+
+def check_targets(report: Report, heats: Sequence[Heat], kind: Kind, *, days: float) -> None:
+    mine = [one for one in heats if one.load == TARGET_LOAD]
+    for target in TARGETS:
+        if target.of is not kind and kind is not Kind.MADE_UP:
+            continue
+        reason = unfit(target, mine, kind=kind, days=days)
+        if reason is not None:
+            report.skip(target.id, reason=reason, expected=target.expected)
+            continue
+        value = target.measured(mine)
+        actual = None if value is None else round(value, 4)
+        report.check(target.id, expected=target.expected, actual=actual, ok=target.met_by(actual))

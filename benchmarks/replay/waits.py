@@ -11,6 +11,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster.core.policy import Policy
+from trainmaster_client.simulate.agenda import What
+from trainmaster_client.simulate.engine import engine_of, groups
+from trainmaster_client.simulate.past_jobs import History
+from trainmaster_client.simulate.pool_replay import PoolReplay
 from trainmaster_client.simulate.pool_state import PoolState
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
@@ -96,6 +101,22 @@ class Questions:
         )
 
 
+def asked(
+    waits: Sequence[Wait], history: History, policy: Policy, *, estimator: Estimator, seed: int
+) -> list[Answer]:
+    """Replays the product, and asks on the way."""
+    answers: list[Answer] = []
+    for pools in groups(policy):
+        questions = Questions(waits, estimator, seed=seed)
+        engine = engine_of(history, policy, pools, PoolReplay.of)
+        while (event := engine.step()) is not None:
+            state = engine.pools[event.pool].state
+            if event.what is What.SUBMITTED and event.job in state.lanes:
+                questions.submitted(event.job, state, second=event.second)
+        answers += questions.answers
+    return answers
+
+
 def sampled(jobs: Sequence[TraceJob], rows: Iterable[Row], *, count: int, seed: int) -> list[Wait]:
     """Jobs that waited for more than a minute, drawn at random, each with what was known of earlier waits."""
     starts = {row.job_id: row.start_s for row in rows if row.attempt == 0}
@@ -112,10 +133,12 @@ def scores(answers: Sequence[Answer]) -> dict[str, float]:
     """Shares, and mean pinball losses in seconds."""
     waited = [one.waited_s for one in answers]
     covered = sum(one.waited_s <= one.p90_s for one in answers)
+    under_p50 = sum(one.waited_s <= one.p50_s for one in answers)
     covered_by_past = sum(one.waited_s <= one.past_p90_s for one in answers)
     return {
         "n": len(answers),
         "p90_coverage": round(covered / len(answers), 4),
+        "p50_coverage": round(under_p50 / len(answers), 4),
         "pinball_p50": round(pinball(waited, [one.p50_s for one in answers], MEDIAN), 1),
         "pinball_p90": round(pinball(waited, [one.p90_s for one in answers], HIGH), 1),
         "baseline_p50": round(pinball(waited, [one.past_p50_s for one in answers], MEDIAN), 1),

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.report import Report
 
 from benchmarks import tournament
+from benchmarks.replay import start_estimates
 from benchmarks.replay.standings import Heat, standing
+from benchmarks.replay.start_estimates import Asked, check_all
 from benchmarks.replay.tournament_targets import TARGETS, Kind, unfit
+from benchmarks.replay.waits import Answer
 from benchmarks.replay.windows import parts
 from tests.markdown import codes, table, text_of
 from tests.unit.benchmarks.test_trace import HEADER, lines
@@ -156,3 +160,56 @@ def test_every_flag_is_documented() -> None:
     }
     flags = {flag for action in tournament.parser()._actions for flag in action.option_strings}
     assert documented == flags - {"-h", "--help"}
+
+
+def test_start_estimates_are_asked_of_the_product_alone_and_checked_in_each_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start_estimates, "LEAST_QUESTIONS", 3)
+    path = tmp_path / "trace.csv"
+    crowded = [one | {"gpus": "1"} for one in lines(240, every_s=60)]
+    path.write_text("\n".join([HEADER, *(",".join(one.values()) for one in crowded)]) + "\n")
+    flags = ["--windows", "2", "--deciders", "fifo,default", "--loads", "2", "--seeds", "1,2"]
+    _, report = run(path, *flags, "--estimates", "4")
+    found = report["facts"]["estimate_answers"]
+    assert [(one["decider"], one["window"], one["questions"]) for one in found] == [
+        ("default", 1, 4),
+        ("default", 2, 4),
+    ]
+    assert [[answer["seed"] for answer in one["answers"]] for one in found] == [[1, 1, 2, 2]] * 2
+    assert all(0 <= answer["p50_s"] <= answer["p90_s"] for one in found for answer in one["answers"])
+    checks = {check["id"]: check["ok"] for check in report["checks"]}
+    assert [checks[f"default-window-{number}-questions-answered"] for number in (1, 2)] == [True, True]
+    assert [one["n"] for one in report["facts"]["estimates"]] == [4, 4]
+
+
+def asked_in(window: int, *, p90_s: float, questions: int = 60) -> Asked:
+    """Every tenth waits for 200 s, the others for 100 s."""
+    answers = [
+        Answer(
+            seed=1,
+            job_id=f"j{number}",
+            waited_s=100 if number % 10 else 200,
+            p50_s=100.0,
+            p90_s=p90_s,
+            past_p50_s=300.0,
+            past_p90_s=900.0,
+        )
+        for number in range(questions)
+    ]
+    return Asked(window=window, decider="default", questions=questions, answers=answers)
+
+
+def test_a_window_with_wide_bands_does_not_make_up_for_one_with_narrow_ones() -> None:
+    report = Report("tournament", argv=())
+    check_all(report, [asked_in(1, p90_s=200.0), asked_in(2, p90_s=190.0), asked_in(3, p90_s=90.0)])
+    checks = {check.id: check.ok for check in report.checks}
+    windows = [checks[f"default-window-{number}-starts-under-p90"] for number in (1, 2, 3)]
+    assert windows == [False, True, False]
+
+
+def test_a_window_in_which_hardly_a_job_waits_is_not_judged() -> None:
+    report = Report("tournament", argv=())
+    check_all(report, [asked_in(1, p90_s=90.0, questions=49)])
+    (check,) = report.checks
+    assert check.skipped == "49 jobs that could be asked about waited for more than a minute"

@@ -44,6 +44,7 @@ def test_scores_are_shares_and_mean_losses() -> None:
     assert found == {
         "n": 2,
         "p90_coverage": 0.5,
+        "p50_coverage": 0.0,
         "pinball_p50": 62.5,
         "pinball_p90": 22.5,
         "baseline_p50": 62.5,

@@ -27,6 +27,8 @@ LOOKED_AT_EVERY = timedelta(minutes=1)
 """How often the scheduler is woken to see whether a warm pool is gone."""
 ROUNDS = 12
 """Passes over what starts and ends within such a interval; what is left then counts as of its end."""
+PATIENCE = timedelta(days=7)
+"""As many jobs ahead then as at first, and a future is broken off."""
 HORIZON = timedelta(days=56)
 """What does not start within it has no estimate: twice the longest MaxRuntimeInSeconds of SageMaker."""
 
@@ -55,6 +57,9 @@ class Future:
     Warm pools count as free, as they are given up as soon as their capacity is needed; those that end by
     themselves any moment count as taken until somebody has seen that they are gone.
     """
+
+    grows = False
+    """It was broken off because more jobs come that go first than can start."""
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
         self.looks = 0
@@ -90,7 +95,7 @@ class Future:
         heapify(self._events)
 
     def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
-        """How long from now until it starts; None: not within the horizon, or not in time.
+        """How long from now until it starts; None: not within the horizon, not in time, or ``grows``.
 
         Where so many looks are not enough, the rest counts as at the pace so far.
         """
@@ -104,6 +109,9 @@ class Future:
             if not in_time():
                 return None
             at = self._let_pass(interval_end, name)
+            if at is None and self._now - self._outlook.now > PATIENCE and self._ahead(name) >= ahead:
+                self.grows = True
+                return None
         if at is not None:
             return at - self._outlook.now
         return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None

@@ -28,11 +28,13 @@ MOST_SHAPES = 250
 MOST_RUNNING = 5000
 """Running jobs: with more, every step of a future takes too long."""
 HOUR, DAY = 3600.0, 24 * 3600.0
-ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.9, 0.5
+REACTION_SECONDS = 60.0
+"""Added to every wait of a future: what is decided there at once takes a pass, a warm pool that is given up,
+a second victim. Source: measured, docs/benchmarks.md; between 60 and 90 makes no difference."""
+ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.75, 0.3
 """What the futures do not vary, as the standard deviation of the logarithm of a wait: people submit in
-bursts, and the jobs of a burst are alike. A long wait averages that out. Source: measured in replays of the
-second quarter of the Philly trace alone: 82 to 93 % of its starts lie under their p90, with 0.7 and 0.25 it
-was 70 to 87 %."""
+bursts, and the jobs of a burst are alike. A long wait averages that out. Source: fitted to some windows and
+checked on others, docs/benchmarks.md."""
 Z90 = 1.2816
 """Standard deviations from the middle of a normal distribution to its quantile of 90 %."""
 
@@ -100,7 +102,10 @@ def estimate(question: Question, *, seed: str, in_time: Callable[[], bool] = _al
 
 
 def waits_drawn(question: Question, *, seed: str, in_time: Callable[[], bool] = _always) -> list[timedelta]:
-    """How long the job waits, in as many futures as there is time for."""
+    """How long the job waits, in as many futures as there is time for.
+
+    Where more come that go first than can start, that cannot last: then half of them come, or half of those.
+    """
     if not in_time():
         return []
     outlook = Outlook(
@@ -120,12 +125,15 @@ def waits_drawn(question: Question, *, seed: str, in_time: Callable[[], bool] = 
         now=question.now,
     )
     waits: list[timedelta] = []
-    looks = 0
+    looks, share = 0, 1.0
     for number in range(MOST_DRAWS):
-        future = Future(outlook, arrivals.drawn(f"{seed}/{number}"), Chance(f"{seed}/{number}"))
+        coming = _part_of(arrivals.drawn(f"{seed}/{number}"), share, Chance(f"{seed}/{number}/share"))
+        future = Future(outlook, coming, Chance(f"{seed}/{number}"))
         wait = future.start_of(question.job.name, most_looks=MOST_LOOKS, in_time=in_time)
         if wait is not None:
             waits.append(wait)
+        if future.grows and not waits:
+            share /= 2
         looks += future.looks
         if looks + future.looks > MOST_LOOKS or not in_time():
             break
@@ -136,13 +144,15 @@ def band(waits: Sequence[timedelta], *, now: datetime) -> StartEstimate | None:
     """A logarithmic normal distribution through the waits, made wider by what the model cannot know."""
     if not waits:
         return None
-    if not any(waits):
-        return StartEstimate(p50=now, p90=now)
-    logs = [math.log(max(wait.total_seconds(), 1)) for wait in waits]
+    logs = [math.log(wait.total_seconds() + REACTION_SECONDS) for wait in waits]
     middle = median(logs)
     spread = math.hypot(math.sqrt(pvariance(logs)), _model_error(middle))
     p50, p90 = (timedelta(seconds=math.exp(middle + z * spread)) for z in (0, Z90))
-    return StartEstimate(p50=now + p50, p90=now + p90)
+    return StartEstimate(p50=now + p50 if any(waits) else now, p90=now + p90)
+
+
+def _part_of(coming: Iterator[WaitingJob], share: float, chance: Chance) -> Iterator[WaitingJob]:
+    return coming if share >= 1 else (job for job in coming if chance.draw() < share)
 
 
 def _saving(question: Question) -> float:
