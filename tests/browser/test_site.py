@@ -25,6 +25,9 @@ FIRST_HITS = {
     "fine-tuning": "training/finetune.html",
     "slack": "guides/chat.html",
     "idle": "idle.html",
+    "faq": "faq.html",
+    "glossary": "concepts.html",
+    "slurm": "guides/migrate-from-slurm.html",
 }
 """What a reader types, and the page that is about it."""
 LEAST_COLOURS = 3
