@@ -14,6 +14,7 @@ from trainmaster.core.planning.backfill import BackfillReservation, End, certain
 from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
+from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.queue_front import QueueFront
@@ -33,6 +34,7 @@ class QueueWalk:
     quotas: Quotas
     budgets: Budgets
     answered: SameAnswers
+    limited: LimitedWarmPools
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, or not at this price, up to this priority."""
@@ -46,14 +48,17 @@ class QueueWalk:
     def of(
         cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[PreemptionReservation], now: datetime
     ) -> "QueueWalk":
+        capacity = FreeCapacity.of(snapshot, pool, holds=holds, now=now)
+        quotas = Quotas.of(pool, snapshot.running, snapshot.waiting)
         return cls(
             snapshot=snapshot,
             pool=pool,
             now=now,
-            capacity=FreeCapacity.of(snapshot, pool, holds=holds, now=now),
-            quotas=Quotas.of(pool, snapshot.running, snapshot.waiting),
+            capacity=capacity,
+            quotas=quotas,
             budgets=Budgets(snapshot=snapshot, now=now),
             answered=SameAnswers(snapshot=snapshot),
+            limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
         )
 
     def order(self) -> list[WaitingJob]:
@@ -73,6 +78,9 @@ class QueueWalk:
     def _waits(self, job: WaitingJob) -> bool:
         """For others, and nothing else has changed."""
         shapes = self._possible(job)
+        if released := self.limited.given_up_for(job, None if shapes else self.reasons[job.name]):
+            self.reasons[job.name] = wait_reasons.releasing(job.vector, released)
+            return False
         if not shapes:
             self._preempt_own(job)
             return False
@@ -183,8 +191,7 @@ class QueueWalk:
         if hold.goes_on and job.refused is None and (more := self.preemptions.rest(job, hold)):
             self._preempt(more, beside=self.preemptions.stopping_for(hold))
             return
-        victims = self.preemptions.stopping_for(hold)
-        if victims:
+        if victims := self.preemptions.stopping_for(hold):
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
             return
         free = dict(self.capacity.free)
