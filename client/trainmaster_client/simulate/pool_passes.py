@@ -193,8 +193,9 @@ class PoolPasses:
         """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
         now = self.site.now
         attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
-        landed = replace(attempt, claim=replace(attempt.claim, reuses=None))
-        claimed = steps.claim(job, landed)
+        if attempt.claim.reuses is not None:
+            attempt = replace(attempt, claim=replace(attempt.claim, reuses=None))
+        claimed = steps.claim(job, attempt)
         return steps.recorded(claimed, training_job_arn=attempt.training_job_name, now=now)
 
     def _may_claim(self, action: Start) -> bool:

@@ -63,6 +63,9 @@ class Site:
     """When something last started, stopped or ended."""
     serial: int = 0
     """Of the last run."""
+    now_s: int | None = field(default=None, init=False)
+    """Of which second ``now_read`` is."""
+    now_read: datetime = field(init=False)
 
     def instant(self, second: int) -> datetime:
         return self.begins + timedelta(seconds=second)
@@ -72,7 +75,9 @@ class Site:
 
     @property
     def now(self) -> datetime:
-        return self.instant(self.agenda.now)
+        if self.now_s != self.agenda.now:
+            self.now_s, self.now_read = self.agenda.now, self.instant(self.agenda.now)
+        return self.now_read
 
     def expects(self, past: PastJob) -> None:
         """It is submitted."""

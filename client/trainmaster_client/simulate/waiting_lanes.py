@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from typing import Self
 
 from trainmaster.core.jobs.instances import lane_text
@@ -20,6 +21,8 @@ class Lanes:
     lanes: dict[LaneKey, list[WaitingJob]] = field(default_factory=dict)
     known_heads: dict[LaneKey, tuple[WaitingJob, ...]] = field(default_factory=dict)
     names: dict[str, tuple[LaneKey, WaitingJob]] = field(default_factory=dict)
+    heads_read: tuple[WaitingJob, ...] | None = ()
+    """Of all lanes; None: they have changed since."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -31,21 +34,27 @@ class Lanes:
         key = (job.team, lane_text(job.shapes, job.choice))
         insort(self.lanes.setdefault(key, []), job, key=_rank)
         self.names[job.name] = (key, job)
-        self.known_heads.pop(key, None)
+        self._changed(key)
 
     def remove(self, name: str) -> None:
         key, job = self.names.pop(name)
         lane = self.lanes[key]
         del lane[bisect_left(lane, job.rank, key=_rank)]
-        self.known_heads.pop(key, None)
+        self._changed(key)
         if not lane:
             del self.lanes[key]
 
+    def _changed(self, key: LaneKey) -> None:
+        self.known_heads.pop(key, None)
+        self.heads_read = None
+
     def heads(self) -> tuple[WaitingJob, ...]:
         """The first of every lane."""
-        for key in self.lanes.keys() - self.known_heads.keys():
-            self.known_heads[key] = tuple(self.lanes[key][:HEADS])
-        return tuple(chain.from_iterable(self.known_heads.values()))
+        if self.heads_read is None:
+            for key in self.lanes.keys() - self.known_heads.keys():
+                self.known_heads[key] = tuple(self.lanes[key][:HEADS])
+            self.heads_read = tuple(chain.from_iterable(self.known_heads.values()))
+        return self.heads_read
 
     def ahead_of(self, name: str) -> tuple[WaitingJob, ...]:
         """Everybody who waits and goes before the job, in turn; the job itself comes last."""
@@ -58,8 +67,8 @@ class Lanes:
             lanes={key: list(lane) for key, lane in self.lanes.items()},
             known_heads=dict(self.known_heads),
             names=dict(self.names),
+            heads_read=self.heads_read,
         )
 
 
-def _rank(job: WaitingJob) -> tuple[int, str]:
-    return job.rank
+_rank = attrgetter("rank")

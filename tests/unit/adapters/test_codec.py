@@ -71,7 +71,7 @@ NEVER_STORED = {"share_ms"}
 
 def _leaves(record: Any, path: str = "") -> Iterator[tuple[str, bool]]:
     for field in fields(record):
-        if field.name in NEVER_STORED:
+        if field.name in NEVER_STORED or not field.init:  # the latter follow from the others
             continue
         content = getattr(record, field.name)
         default = field.default if field.default_factory is MISSING else field.default_factory()

@@ -98,6 +98,13 @@ def test_sums_stay_few_however_long_a_team_goes_on() -> None:
     assert len(sums) == 2
 
 
+def test_what_is_cleared_of_a_row_is_what_is_left_out_of_the_sums() -> None:
+    period = UsePeriod(half_life=WEEK, number=50)
+    others = [UsePeriod(half_life=WEEK, number=number) for number in range(60)]
+    assert [one for one in others if period.is_long_after(one)] == sorted(period.earlier())
+    assert not period.is_long_after(UsePeriod(half_life=DAY, number=40))
+
+
 def test_after_a_pause_the_sums_of_the_time_before_go() -> None:
     hour = timedelta(hours=1)
     long = PERIODS_CLEARED * HALF_LIVES * hour

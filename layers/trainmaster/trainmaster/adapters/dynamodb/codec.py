@@ -69,10 +69,11 @@ def _stored(cls: type) -> _StoredClass:
 
 def _stored_class(cls: type) -> _StoredClass:
     hints = typing.get_type_hints(cls)
-    stored = [_stored_field(cls, field.name, hints[field.name]) for field in fields(cls)]
+    kept = [field for field in fields(cls) if field.init]  # the others follow from these
+    stored = [_stored_field(cls, field.name, hints[field.name]) for field in kept]
     mandatory: list[str] = []
     defaults: dict[str, Any] = {}
-    for field, one in zip(fields(cls), stored, strict=True):
+    for field, one in zip(kept, stored, strict=True):
         default = field.default if field.default_factory is MISSING else field.default_factory()
         if one.part is not None:
             defaults |= one.part.defaults

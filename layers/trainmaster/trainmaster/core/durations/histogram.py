@@ -1,6 +1,7 @@
 """Lengths of training by logarithmic bucket, and what can be read off them."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -44,7 +45,7 @@ class Histogram:
         Returns:
             None: hardly any train that long, or none is known.
         """
-        gone, total = self._below(longer_than), self.total
+        gone, total = self._below(longer_than) if longer_than else 0.0, self.total
         if total - gone <= _HARDLY_ANY * total:
             return None
         return max(self._length_at(gone + share * (total - gone)), longer_than)
@@ -73,12 +74,11 @@ class Histogram:
         return whole
 
     def _length_at(self, weight: float) -> timedelta:
-        whole = 0.0
-        for number, up_to in zip(self._buckets, self._sums, strict=True):
-            if up_to > weight:
-                return _seconds(number + (weight - whole) / (up_to - whole))
-            whole = up_to
-        return _seconds(self._buckets[-1] + 1)
+        place = bisect_right(self._sums, weight)
+        if place == len(self._sums):
+            return _seconds(self._buckets[-1] + 1)
+        whole = self._sums[place - 1] if place else 0.0
+        return _seconds(self._buckets[place] + (weight - whole) / (self._sums[place] - whole))
 
 
 def _seconds(position: float) -> timedelta:

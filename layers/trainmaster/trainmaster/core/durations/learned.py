@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from trainmaster.core.durations.decay import era_of, eras_read, jobs_in, weight_at
 from trainmaster.core.durations.histogram import Histogram, bucket
@@ -30,7 +31,10 @@ class LearnedRow:
 
     def read(self, now: datetime) -> "LearnedRow | None":
         """What a reader finds of it: years that say something still."""
-        weights = {era: counts for era, counts in self.weights.items() if era in eras_read(now)}
+        read = eras_read(now)
+        if all(era in read for era in self.weights):  # but for a while after a new year
+            return self if self.weights else None
+        weights = {era: counts for era, counts in self.weights.items() if era in read}
         return LearnedRow(newest=self.newest, weights=weights) if weights else None
 
     def after(self, trained: timedelta, *, ended_at: datetime) -> "LearnedRow":
@@ -72,8 +76,14 @@ class LikelyLengths:
             trained: So far, of all attempts together.
             at_most: What its MaxRuntimeInSeconds leaves it.
         """
-        left = [one - trained for one in self.lengths if one > trained] or [max(trained, SHORTEST)]
-        return _whole(sum((min(one, at_most) for one in left), timedelta()) / len(left))
+        return _remaining(self.lengths, trained, at_most)
+
+
+@lru_cache(maxsize=4096)
+def _remaining(lengths: tuple[timedelta, ...], trained: timedelta, at_most: timedelta) -> timedelta:
+    """Asked again of a job with each news of it."""
+    left = [one - trained for one in lengths if one > trained] or [max(trained, SHORTEST)]
+    return _whole(sum((min(one, at_most) for one in left), timedelta()) / len(left))
 
 
 def likely_lengths(rows: Sequence[LearnedRow | None], *, limit: timedelta) -> LikelyLengths | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 from trainmaster.core.durations.histogram import bucket
 
@@ -83,6 +84,7 @@ def digest_of(hyperparameters: Mapping[str, str]) -> str:
     return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
+@lru_cache(maxsize=SLOTS)
 def _slot(content: tuple[object, ...]) -> str:
     digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=8).digest()
     return f"{int.from_bytes(digest) % SLOTS:03x}"

@@ -114,4 +114,7 @@ def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
 
 
 def fits(asked: Vector, free: Vector) -> bool:
-    return all(free.get(capacity, 0) >= count for capacity, count in asked.items())
+    for capacity, count in asked.items():  # noqa: SIM110  half the time of a generator, at each step of a plan
+        if free.get(capacity, 0) < count:
+            return False
+    return True

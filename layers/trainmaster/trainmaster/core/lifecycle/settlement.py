@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
-from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Progress, Reason
+from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Progress, Reason, SpotState
 from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Job, JobState, Spent
 from trainmaster.core.jobs.observations import Observation
@@ -160,9 +160,14 @@ def as_seen(live: Attempt, seen: Observation) -> Attempt:
     return replace(
         live,
         progress=progress,
-        spot=replace(live.spot, interruptions=seen.interruptions),
+        spot=_spot_seen(live.spot, seen),
         shape=shape_taken(live.shape, seen),
     )
+
+
+def _spot_seen(spot: SpotState, seen: Observation) -> SpotState:
+    known = spot.interruptions == seen.interruptions
+    return spot if known else replace(spot, interruptions=seen.interruptions)
 
 
 def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, reason: Reason) -> Bill:

@@ -39,13 +39,12 @@ def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
         secondary_status="Starting",
         training_since=live.training_since,
     )
+    return _taken(job, replace(live, progress=progress), now=now)
+
+
+def _taken(job: Job, live: Attempt, *, now: datetime) -> Job:
     running = job if job.state is not JobState.STARTING else job.moved_to(JobState.RUNNING)
-    return replace(
-        running,
-        live=replace(live, progress=progress),
-        started_at=job.started_at or now,
-        starts=StartTrouble(),
-    )
+    return replace(running, live=live, started_at=job.started_at or now, starts=StartTrouble())
 
 
 def without_additions(job: Job) -> Job:
@@ -290,5 +289,4 @@ def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
     """The live attempt has not ended."""
     trained = seen.trained_before
     whole = None if trained is None else timedelta(seconds=int(trained.total_seconds()))
-    live = replace(as_seen(job.live_attempt, seen), trained=whole)
-    return replace(recorded(job, training_job_arn=seen.training_job_arn, now=now), live=live)
+    return _taken(job, replace(as_seen(job.live_attempt, seen), trained=whole), now=now)

@@ -1,6 +1,7 @@
 """How many instances of what are there, and for whom they are free."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import JobState
@@ -10,11 +11,16 @@ from trainmaster.core.policy import PoolPolicy
 ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})
 
 
+_known = lru_cache(maxsize=1024)(Capacity)
+"""The very text each time: it has its hash."""
+
+
 def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
     """Everything the pool may use, on-demand and spot apart."""
-    on_demand = {Capacity(name, CapacityType.ON_DEMAND): count for name, count in pool.capacity.items()}
-    spot = {Capacity(name, CapacityType.SPOT): count for name, count in pool.spot_capacity.items()}
-    return on_demand | spot
+    vector = {_known(name, CapacityType.ON_DEMAND): count for name, count in pool.capacity.items()}
+    for name, count in pool.spot_capacity.items():
+        vector[_known(name, CapacityType.SPOT)] = count
+    return vector
 
 
 def free_now(
@@ -31,7 +37,7 @@ def counted_on(running: Iterable[RunningJob]) -> dict[Capacity, int]:
     Another job may have landed in such a pool, or none: then it is there beside the attempt, and no further
     start may use its instances.
     """
-    return total(job.vector for job in running if job.reuses is not None)
+    return total([job.vector for job in running if job.reuses is not None])
 
 
 def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
@@ -57,9 +63,13 @@ def take(rest: dict[Capacity, int], vector: Vector, *, times: int = 1) -> None:
         rest[capacity] = rest.get(capacity, 0) - times * count
 
 
+def asked_to_stop(running: Iterable[RunningJob]) -> list[RunningJob]:
+    return [job for job in running if job.state in ASKED_TO_STOP]
+
+
 def on_its_way(running: Iterable[RunningJob]) -> dict[Capacity, int]:
     """Instances of attempts that were asked to stop: free within minutes."""
-    return total(job.vector for job in running if job.state in ASKED_TO_STOP)
+    return total([job.vector for job in asked_to_stop(running)])
 
 
 def lacking(asked: Vector, free: Mapping[Capacity, int]) -> dict[Capacity, int]:

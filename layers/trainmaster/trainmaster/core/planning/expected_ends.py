@@ -1,15 +1,16 @@
 """When instances are expected to come free without a stop. Good for weighing waits, never for promises."""
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from heapq import heapify, heappop
-from itertools import chain
+from operator import mul
 
 from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.snapshot import RunningJob
 
 UNKNOWN_RUN = timedelta(hours=4)
@@ -19,6 +20,7 @@ SPREAD = (1 / 5, 1, 5)
 
 It is P(end within x) = x / (x + likely): run times have long tails.
 """
+_SOON, _, _LATE = SPREAD
 _UNKNOWN_S = UNKNOWN_RUN.total_seconds()
 
 _Frees = tuple[float, int]
@@ -30,14 +32,18 @@ def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
 
     One that outlasted its prediction is as likely as not to train as long again as it has until now.
     """
-    since, predicted, ends_by = job.training_since, job.expected.predicted, job.expected.ends_by
+    since, expected = job.training_since, job.expected
+    predicted, ends_by = expected.predicted, expected.ends_by
     trained = (now - since).total_seconds() if since is not None else 0.0
     whole = predicted.total_seconds() if predicted is not None else _UNKNOWN_S
     likely = whole - trained if whole > trained else trained
-    soon, late = likely * SPREAD[0], likely * SPREAD[-1]
+    soon, late = likely * _SOON, likely * _LATE
     if ends_by is None:
         return soon, likely, late
-    latest = max((ends_by - now).total_seconds(), 0.0)
+    latest = (ends_by - now).total_seconds()
+    if late <= latest:  # nearly always
+        return soon, likely, late
+    latest = max(latest, 0.0)
     return min(soon, latest), min(likely, latest), min(late, latest)
 
 
@@ -61,7 +67,7 @@ class _Ends:
     def of(cls, frees: list[_Frees]) -> "_Ends":
         heapify(frees)
         counts = [count for _, count in frees]
-        return cls(later=frees, width=sum(count * count for count in counts) / sum(counts))
+        return cls(later=frees, width=sum(map(mul, counts, counts)) / sum(counts))
 
     def until(self, count: int) -> float:
         """Seconds until as likely as not so many have come free; where so many never do, until all have."""
@@ -114,7 +120,9 @@ class ExpectedEnds:
 
     def goes_ahead(self, vector: Vector) -> None:
         """One that waits for it, before those who ask from here on."""
-        take(self.ahead, vector, times=-1)
+        ahead = self.ahead
+        for capacity, count in vector.items():
+            ahead[capacity] = ahead.get(capacity, 0) + count
 
     def stopped(self, job: RunningJob) -> None:
         """What it frees is kept for its preemptor."""
@@ -125,17 +133,16 @@ class ExpectedEnds:
     @cached_property
     def _learned(self) -> frozenset[Capacity]:
         """Of which some job runs whose like has been seen to end."""
-        known = (job.vector for job in self.running if job.expected.predicted is not None)
-        return frozenset(chain.from_iterable(known))
+        known = (job for job in self.running if job.expected.predicted is not None)
+        return frozenset({one for job in known for one in job.vector})
 
     @cached_property
     def _ends(self) -> dict[Capacity, _Ends]:
-        found: dict[Capacity, list[_Frees]] = {}
+        found: defaultdict[Capacity, list[_Frees]] = defaultdict(list)
+        now = self.now
         for job in self.running:
             if job.state not in ASKED_TO_STOP:
-                soon, likely, late = chances(job, now=self.now)
-                for capacity, count in job.vector.items():
-                    if capacity not in found:
-                        found[capacity] = []
+                soon, likely, late = chances(job, now=now)
+                for capacity, count in job.held:
                     found[capacity] += ((soon, count), (likely, count), (late, count))
         return {one: _Ends.of(frees) for one, frees in found.items()}

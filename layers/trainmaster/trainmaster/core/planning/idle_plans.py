@@ -5,7 +5,7 @@ from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.capacity import (
-    ASKED_TO_STOP,
+    asked_to_stop,
     counted_on,
     free_now,
     on_its_way,
@@ -28,7 +28,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         bool(snapshot.due or snapshot.budgets)
         or snapshot.blocked
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
-        or any(_is_to_be_stopped(one) for one in snapshot.running if one.state in ASKED_TO_STOP)
+        or any(_is_to_be_stopped(one) for one in asked_to_stop(snapshot.running))
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
         or _one_may_preempt(snapshot, pool, now=now)
@@ -45,8 +45,7 @@ def _changes(hold: PreemptionReservation, snapshot: Snapshot, *, now: datetime) 
         return True
     if hold.until is not None:
         return hold.until <= now
-    stopping = (one for one in snapshot.running if one.state in ASKED_TO_STOP)
-    return all(one.preempted_for != hold.preemptor for one in stopping)
+    return all(one.preempted_for != hold.preemptor for one in asked_to_stop(snapshot.running))
 
 
 def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
@@ -68,44 +67,45 @@ def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
     if snapshot.warm_pools:
         warm = (one.vector for one in snapshot.warm_pools)
         take(free, total((on_its_way(snapshot.running), counted_on(snapshot.running), *warm)), times=-1)
-    held = {hold.preemptor: hold.vector for hold in snapshot.holds}
-    if not held and not any(count > 0 for count in free.values()):
+    if not snapshot.holds and not any(count > 0 for count in free.values()):
         return False  # nearly always, while a queue is long
-    return any(_fits(job, free, held.get(job.name, {})) for job in snapshot.waiting)
+    held = {hold.preemptor: hold.vector for hold in snapshot.holds}
+    asked = {job.held for job in snapshot.waiting if len(job.shapes) == 1}  # many ask for the same
+    return any(all(free.get(one, 0) >= count for one, count in each) for each in asked) or any(
+        _fits(job, free, held.get(job.name, {}))
+        for job in snapshot.waiting
+        if len(job.shapes) > 1 or job.name in held
+    )
 
 
 def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity, int]) -> bool:
-    for shape in job.shapes:
-        for one, count in shape.vector.items():
-            if free.get(one, 0) + held.get(one, 0) < count:
-                break
-        else:
-            return True
-    return False
+    return any(
+        all(free.get(one, 0) + held.get(one, 0) >= count for one, count in shape.vector.items())
+        for shape in job.shapes
+    )
 
 
 def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
     """Somebody may be stopped for one that waits and holds nothing, enough of them or not."""
     rules, served = pool.preemption, {hold.preemptor for hold in snapshot.holds}
-    asking = [job for job in snapshot.waiting if job.name not in served and job.refused is None]
+    asking = [job for job in snapshot.waiting if job.refused is None and job.name not in served]
     if not asking or not rules.enabled:
         return False
-    highest = max(job.priority for job in asking)
-    if any(
-        one.priority + rules.min_priority_gap <= highest
-        for one in stoppable(snapshot.running, rules, now=now)
-    ):
+    outranked = max([job.priority for job in asking]) - rules.min_priority_gap
+    below = (one for one in snapshot.running if one.priority <= outranked)
+    if next(stoppable(below, rules, now=now), None) is not None:
         return True
     return _one_may_reclaim(asking, snapshot, pool)
 
 
 def _one_may_reclaim(asking: Collection[WaitingJob], snapshot: Snapshot, pool: PoolPolicy) -> bool:
     """Somebody within a quota waits while others borrow; of a team without one that asks for spot alone."""
-    asked_for = {one for job in asking for shape in job.shapes for one in shape.vector}
-    if pool.quotas.keys().isdisjoint(job.team for job in asking) and not any(
-        one.is_spot for one in asked_for
-    ):
-        return False
+    if not pool.quotas:
+        return False  # then everybody is covered
+    if pool.quotas.keys().isdisjoint([job.team for job in asking]):
+        asked_for = {one for job in asking for shape in job.shapes for one in shape.vector}
+        if not any(one.is_spot for one in asked_for):
+            return False
     tier = Quotas.of(pool, snapshot.running, snapshot.waiting).tier
     return any(tier(job.name) == COVERED for job in asking) and any(
         tier(one.name) == BORROWER for one in snapshot.running

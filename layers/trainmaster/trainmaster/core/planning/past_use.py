@@ -18,6 +18,8 @@ HALF_LIFE = timedelta(days=7)
 """Of attempts whose claim says none: the default of the policy."""
 HALF_LIVES = 64
 """Of one period: 1,000 instances for 28 days are 5e31 of its units at the most."""
+PERIODS_READ = 2
+"""This one and the one before: of earlier ones nothing is left to count."""
 PERIODS_CLEARED = 32
 """Before the two that count: of a team that ends something again after a long time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,9 +54,14 @@ class UsePeriod:
     def begin(self) -> datetime:
         return _EPOCH + self.number * HALF_LIVES * self.half_life
 
+    def is_long_after(self, other: "UsePeriod") -> bool:
+        """Whether the other is one of ``earlier``."""
+        back = self.number - other.number - PERIODS_READ
+        return self.half_life == other.half_life and 0 <= back < PERIODS_CLEARED
+
     def earlier(self) -> "Iterator[UsePeriod]":
         """Those of which nothing is left to count."""
-        for back in range(2, 2 + PERIODS_CLEARED):
+        for back in range(PERIODS_READ, PERIODS_READ + PERIODS_CLEARED):
             yield UsePeriod(half_life=self.half_life, number=self.number - back)
 
 
@@ -105,8 +112,7 @@ def noted(attempt: Attempt, *, at: datetime) -> tuple[UsePeriod, int]:
 def added(sums: UseSums, attempt: Attempt, *, at: datetime) -> UseSums:
     """The sums after an end, as the table adds them up."""
     period, amount = noted(attempt, at=at)
-    gone = frozenset(period.earlier())
-    kept = {one: count for one, count in sums.items() if one not in gone}
+    kept = {one: count for one, count in sums.items() if not period.is_long_after(one)}
     return kept | {period: kept.get(period, 0) + amount}
 
 

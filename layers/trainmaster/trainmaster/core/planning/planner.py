@@ -7,6 +7,7 @@ from trainmaster.core.planning.actions import Action, Plan, Preempt, Stop, Unpar
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.fair_share import ranked
+from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
 from trainmaster.core.planning.snapshot import Snapshot
@@ -50,7 +51,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
-    return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=walk.reasons)
+    return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=PlanReasons(walk.reasons))
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:

@@ -30,6 +30,8 @@ class Chosen:
 
 def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
     """By all rules that do not ask who stops them."""
+    if not rules.enabled:
+        return
     trains_since, runs = now - rules.min_runtime, JobState.RUNNING
     most, needs_checkpoint = rules.max_per_job, rules.needs_checkpoint
     for one in running:

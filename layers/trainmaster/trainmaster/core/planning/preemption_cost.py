@@ -41,13 +41,27 @@ _NO_TIME = timedelta()
 class NotWorth:
     """A preemption that would cost more than it spares."""
 
-    victims: tuple[RunningJob, ...]
-    lost: timedelta
-    """Work of all their instances that is not saved."""
-    wait: timedelta
-    """Of the preemptor without it: so far, and as long as is expected."""
-    until: datetime | None
-    """When it is worth it if all goes on as it does; None: that is beyond ``FARTHEST``."""
+    deal: "Deal"
+
+    @property
+    def victims(self) -> tuple[RunningJob, ...]:
+        return self.deal.chosen.victims
+
+    @property
+    def lost(self) -> timedelta:
+        """Work of all their instances that is not saved."""
+        now = self.deal.prices.now
+        return sum((_instances(one) * work_lost(one, now=now) for one in self.victims), _NO_TIME)
+
+    @property
+    def wait(self) -> timedelta:
+        """Of the preemptor without it: so far, and as long as is expected."""
+        return self.deal.waited + self.deal.wait
+
+    @property
+    def until(self) -> datetime | None:
+        """When it is worth it if all goes on as it does; None: that is beyond ``FARTHEST``."""
+        return self.deal.worth_at()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,20 +113,13 @@ class PreemptionPrices:
         if self.ends.are_guessed(chosen.short):
             return None
         deal = self._deal(preemptor, chosen, reclaims=reclaims)
-        if deal.is_worth(later=_NO_TIME):
-            return None
-        return NotWorth(
-            victims=chosen.victims,
-            lost=sum((_instances(one) * work_lost(one, now=self.now) for one in chosen.victims), _NO_TIME),
-            wait=deal.waited + deal.wait,
-            until=deal.worth_at(),
-        )
+        return None if deal.is_worth(later=_NO_TIME) else NotWorth(deal=deal)
 
-    def _deal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "_Deal":
+    def _deal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "Deal":
         job = preemptor.job
         theirs = [one.priority for one in chosen.victims] if reclaims else []
         age = self.now - job.submitted_at - (job.trained or timedelta())
-        return _Deal(
+        return Deal(
             prices=self,
             chosen=chosen,
             worth_an_hour=OUTRANKS
@@ -135,7 +142,7 @@ class PreemptionPrices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Deal:
+class Deal:
     """One preemption, weighed now and later."""
 
     prices: PreemptionPrices

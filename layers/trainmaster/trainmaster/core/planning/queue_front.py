@@ -1,11 +1,12 @@
 """Who waits first for each type: those behind must not delay it, and their reasons name it."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
-from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.backfill import BackfillReservation
+from trainmaster.core.planning.plan_reasons import Later
 from trainmaster.core.planning.snapshot import WaitingJob
 
 
@@ -15,7 +16,7 @@ class QueueFront:
     """The first job that waits for a type."""
     held: dict[Capacity, BackfillReservation] = field(default_factory=dict)
     """The first job that capacity is being made for, by type; only to say so to those behind it."""
-    told: dict[tuple[str, str], Reason] = field(default_factory=dict)
+    told: dict[tuple[str, str], Later] = field(default_factory=dict)
     """By team, and the job ahead."""
 
     def ahead(self, vector: Vector) -> tuple[BackfillReservation, ...]:
@@ -42,9 +43,10 @@ class QueueFront:
     def holder(self, vector: Vector) -> BackfillReservation | None:
         return next((self.held[one] for one in vector if one in self.held), None)
 
-    def behind(self, job: WaitingJob, first: BackfillReservation) -> Reason:
+    def behind(self, job: WaitingJob, first: BackfillReservation) -> Later:
         """In the same words for all of a team."""
         known = (job.team, first.job.name)
-        if known not in self.told:
-            self.told[known] = wait_reasons.ahead(job, first)
-        return self.told[known]
+        words = self.told.get(known)
+        if words is None:
+            words = self.told[known] = Later(partial(wait_reasons.ahead, job, first))
+        return words

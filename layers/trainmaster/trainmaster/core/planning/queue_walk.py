@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
+from operator import attrgetter
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
@@ -15,6 +16,7 @@ from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
+from trainmaster.core.planning.plan_reasons import Later
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.queue_front import QueueFront
@@ -41,7 +43,7 @@ class QueueWalk:
     not_worth: dict[str, NotWorth] = field(default_factory=dict)
     """By preemptor."""
     actions: list[Action] = field(default_factory=list)
-    reasons: dict[str, Reason] = field(default_factory=dict)
+    reasons: dict[str, Reason | Later] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
 
     @classmethod
@@ -57,21 +59,21 @@ class QueueWalk:
             capacity=capacity,
             quotas=quotas,
             budgets=Budgets(snapshot=snapshot, now=now),
-            answered=SameAnswers(snapshot=snapshot),
+            answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
         )
 
     def order(self) -> list[WaitingJob]:
         """The candidates in the one total order."""
-        tier = self.quotas.tier
-        return sorted(self.snapshot.waiting, key=lambda one: (tier(one.name), *one.rank))
+        in_turn, tier = sorted(self.snapshot.waiting, key=attrgetter("rank")), self.quotas.tier
+        return sorted(in_turn, key=lambda one: tier(one.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
         """Start it, preempts for it, or say why it waits."""
-        first = self.answered.of(job, self.quotas.party(job))
+        first = self.answered.of(job)
         if first is not None and job.name not in self.capacity.holds:
             self.reasons[job.name] = self.front.behind(job, first)
-            self._goes_ahead(job.shapes[0].vector)
+            self.preemptions.goes_ahead(job.vector)
         elif not self._waits(job):
             self.answered.forget()
 
@@ -263,21 +265,17 @@ class QueueWalk:
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
         elif job.name in self.not_worth:
-            refusal = self.not_worth[job.name]
-            self.reasons[job.name] = wait_reasons.not_worth(vector, self.capacity.free, refusal, to=job.team)
+            free = {one: self.capacity.free.get(one, 0) for one in vector}
+            words = partial(wait_reasons.not_worth, vector, free, self.not_worth[job.name], to=job.team)
+            self.reasons[job.name] = Later(words)
         elif first := next(iter(ahead), None) or self.front.holder(vector):
             self.reasons[job.name] = self.front.behind(job, first)
             if self.front.is_reserved(vector):
-                self.answered.note(job, self.quotas.party(job), first)
+                self.answered.note(job, first)
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
-        self._goes_ahead(vector)
+        self.preemptions.goes_ahead(vector)
         self._reserve(job, shapes)
-
-    def _goes_ahead(self, vector: Vector) -> None:
-        """What comes free by itself goes to those that wait, in their order."""
-        if self.preemptions.prices is not None:
-            self.preemptions.prices.ends.goes_ahead(vector)
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep its place: the first to wait for a type has it reserved."""

@@ -7,20 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import TypeAlias
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, fits, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import Held, RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Quota
 
 COVERED = 0
 BORROWER = 1
 
-_Held: TypeAlias = tuple[tuple[Capacity, int], ...]
-_Jobs: TypeAlias = dict[_Held, list[RunningJob | WaitingJob]]
+_Jobs: TypeAlias = dict[Held, list[RunningJob | WaitingJob]]
 """By what they hold or ask for: there are fewer vectors than jobs."""
 
 
@@ -42,13 +40,12 @@ class Quotas:
         quotas = cls(quotas=pool.quotas)
         teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
         for one in running:
-            teams[one.team][tuple(one.vector.items())].append(one)
+            teams[one.team][one.held].append(one)
         quotas.used = {team: _on_demand(live) for team, live in teams.items()}
         for job in waiting:
-            teams[job.team][tuple(job.vector.items())].append(job)
+            teams[job.team][job.held].append(job)
         for team, jobs in teams.items():
-            borrowers = _beyond(quotas.nominal(team), jobs)
-            quotas.tiers.update(dict.fromkeys(borrowers, BORROWER))
+            quotas.tiers |= _beyond(quotas.nominal(team), jobs)
         return quotas
 
     def tier(self, name: str) -> int:
@@ -109,26 +106,26 @@ class Quotas:
         )
 
 
-def _beyond(nominal: dict[Capacity, int], jobs: _Jobs) -> Iterable[str]:
-    """Names of a team's jobs that its nominal quota does not cover; who asks for spot alone needs none.
+def _beyond(nominal: dict[Capacity, int], jobs: _Jobs) -> dict[str, int]:
+    """Those of a team's jobs that its nominal quota does not cover; who asks for spot alone needs none.
 
     Their order counts only where something is left for some of them and not for all.
     """
     asked = _on_demand(jobs)
     if fits(asked, nominal):
-        return ()
+        return {}
     if asked.keys().isdisjoint(nominal):
-        uncovered = (alike for held, alike in jobs.items() if any(one in asked for one, _ in held))
-        return (job.name for job in chain.from_iterable(uncovered))
-    turns: list[tuple[int, str, _Held]] = []
+        uncovered = [alike for held, alike in jobs.items() if any(one in asked for one, _ in held)]
+        return {job.name: BORROWER for alike in uncovered for job in alike}
+    turns: list[tuple[int, str, Held]] = []
     for held, alike in jobs.items():
         counted = tuple((capacity, count) for capacity, count in held if capacity in asked)
         turns += [(*job.rank, counted) for job in alike]
     left = dict.fromkeys(asked, 0) | nominal
-    return [name for _, name, counted in sorted(turns) if not _taken_from(left, counted)]
+    return {name: BORROWER for _, name, counted in sorted(turns) if not _taken_from(left, counted)}
 
 
-def _taken_from(left: dict[Capacity, int], asked: _Held) -> bool:
+def _taken_from(left: dict[Capacity, int], asked: Held) -> bool:
     """Whether all of it is left; then it is taken."""
     for capacity, count in asked:
         if left[capacity] < count:

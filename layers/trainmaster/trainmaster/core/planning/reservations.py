@@ -14,7 +14,7 @@ from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
-from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption
@@ -87,6 +87,11 @@ class Preemptions:
         self._take(chosen.victims)
         return found
 
+    def goes_ahead(self, vector: Vector) -> None:
+        """What comes free by itself goes to those that wait, in their order."""
+        if self.prices is not None:
+            self.prices.ends.goes_ahead(vector)
+
     def stopping_for(self, hold: PreemptionReservation) -> list[RunningJob]:
         """Who was asked to stop for it and still holds instances."""
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
@@ -104,10 +109,11 @@ class Preemptions:
     def _lowest(self) -> dict[int, int]:
         """Priority of those that may be stopped, by tier."""
         found: dict[int, int] = {}
-        rules, tier = self.rules, self.quotas.tier
-        for one in stoppable(self.snapshot.running, rules, now=self.now) if rules.enabled else ():
-            its = tier(one.name)
-            found[its] = min(found.get(its, one.priority), one.priority)
+        tiers = self.quotas.tiers
+        for one in stoppable(self.snapshot.running, self.rules, now=self.now):
+            tier = tiers.get(one.name, COVERED) if tiers else COVERED
+            if tier not in found or one.priority < found[tier]:
+                found[tier] = one.priority
         return found
 
     def _chosen(self, preemptor: Preemptor, *, cheapest: bool) -> Chosen:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.backfill import BackfillReservation
-from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.snapshot import Held, Snapshot, WaitingJob
 
 _Party = tuple[int, str]
 """As ``Quotas.party``."""
-_Asked = tuple[_Party, tuple[tuple[Capacity, int], ...]]
+_Asked = tuple[_Party, Held]
 """For whom, and the instances."""
 _Answer = tuple[int, timedelta, BackfillReservation]
 """The highest priority and the shortest run that were answered, and who is ahead."""
@@ -24,29 +24,26 @@ class SameAnswers:
     """
 
     snapshot: Snapshot
+    quotas: Quotas
     by_request: dict[_Asked, _Answer] = field(default_factory=dict)
 
-    def of(self, job: WaitingJob, party: _Party) -> BackfillReservation | None:
+    def of(self, job: WaitingJob) -> BackfillReservation | None:
         """Who is ahead of it; None: it has to be looked at. One that ends sooner might pass those ahead."""
         if not self.by_request or not _is_plain(job):
             return None
-        answer = self.by_request.get(_asked(job, party))
+        answer = self.by_request.get((self.quotas.party(job), job.held))
         if answer is None:
             return None
         priority, runs_at_most, first = answer
         return first if job.priority <= priority and job.runs_at_most >= runs_at_most else None
 
-    def note(self, job: WaitingJob, party: _Party, first: BackfillReservation) -> None:
+    def note(self, job: WaitingJob, first: BackfillReservation) -> None:
         """It waits behind others. With budgets more counts than what it asks for."""
         if _is_plain(job) and not self.snapshot.budgets:
-            self.by_request[_asked(job, party)] = (job.priority, job.runs_at_most, first)
+            self.by_request[self.quotas.party(job), job.held] = (job.priority, job.runs_at_most, first)
 
     def forget(self) -> None:
         self.by_request.clear()
-
-
-def _asked(job: WaitingJob, party: _Party) -> _Asked:
-    return (party, tuple(job.shapes[0].vector.items()))
 
 
 def _is_plain(job: WaitingJob) -> bool:

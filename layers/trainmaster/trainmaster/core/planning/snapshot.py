@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import TypeAlias
 
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
@@ -16,6 +17,8 @@ from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
+Held: TypeAlias = tuple[tuple[Capacity, int], ...]
+"""Instances as a key: a plan has fewer of them than jobs."""
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 """Until when a held job is parked."""
 
@@ -53,16 +56,18 @@ class WaitingJob:
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
     share_ms: int | None = None
     """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
+    vector: Vector = field(init=False, compare=False, repr=False)
+    """What it asks for: its best shape, or all that SageMaker may choose from."""
+    held: Held = field(init=False, compare=False, repr=False)
+    """The same, as a key."""
+    rank: tuple[int, str] = field(init=False, compare=False, repr=False)
+    """Its turn among the jobs of its tier."""
 
-    @property
-    def vector(self) -> Vector:
-        """What it asks for: its best shape, or all that SageMaker may choose from."""
-        return asked_for(self.shapes, self.choice)
-
-    @property
-    def rank(self) -> tuple[int, str]:
-        """Its turn among the jobs of its tier."""
-        return (self.score + (self.share_ms or 0), self.name)
+    def __post_init__(self) -> None:
+        vector = asked_for(self.shapes, self.choice)
+        object.__setattr__(self, "vector", vector)
+        object.__setattr__(self, "held", tuple(vector.items()))
+        object.__setattr__(self, "rank", (self.score + (self.share_ms or 0), self.name))
 
     @property
     def is_parked(self) -> bool:
@@ -129,10 +134,13 @@ class RunningJob:
     """Once it was asked to stop for another job: that one's name."""
     share_ms: int | None = None
     """As of a waiting job."""
+    held: Held = field(init=False, compare=False, repr=False)
+    """Its instances, as a key."""
+    rank: tuple[int, str] = field(init=False, compare=False, repr=False)
 
-    @property
-    def rank(self) -> tuple[int, str]:
-        return (self.score + (self.share_ms or 0), self.name)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "held", tuple(self.vector.items()))
+        object.__setattr__(self, "rank", (self.score + (self.share_ms or 0), self.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from heapq import merge
 from typing import TypeAlias
 
-from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.jobs.instances import Vector
+from trainmaster.core.planning.snapshot import Held, RunningJob
 
 _Entry: TypeAlias = tuple[float, int, str, RunningJob]
 """What its stop costs, its score negated, its name."""
@@ -68,7 +68,6 @@ class Alike:
             self.teams[job.team] -= 1
 
 
-Held: TypeAlias = tuple[tuple[Capacity, int], ...]
 Group: TypeAlias = dict[Held, Alike]
 """By what they hold."""
 

@@ -13,8 +13,8 @@ from trainmaster.core.planning.capacity import lacking, minus, take
 from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ending_soon, stoppable
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.quotas import COVERED, Quotas
-from trainmaster.core.planning.snapshot import RunningJob, total
-from trainmaster.core.planning.victim_groups import Alike, Choice, Group, Held, Turn
+from trainmaster.core.planning.snapshot import Held, RunningJob, total
+from trainmaster.core.planning.victim_groups import Alike, Choice, Group, Turn
 from trainmaster.core.policy import Preemption
 
 
@@ -48,9 +48,9 @@ class Victims:
         cost = partial(cost_of_stop, now=now) if prices is None else prices.of_stop
         found: defaultdict[tuple[int, int, Held], list[RunningJob]] = defaultdict(list)
         tiers = quotas.tiers
-        for job in stoppable(running, rules, now=now) if rules.enabled else ():
+        for job in stoppable(running, rules, now=now):
             tier = tiers.get(job.name, COVERED) if tiers else COVERED
-            found[tier, job.priority, tuple(job.vector.items())].append(job)
+            found[tier, job.priority, job.held].append(job)
         groups: defaultdict[tuple[int, int], Group] = defaultdict(dict)
         for (tier, priority, held), jobs in found.items():
             alike = Alike(vector=jobs[0].vector, tier=tier, priority=priority, cost=cost, jobs=jobs)
@@ -95,10 +95,9 @@ class Victims:
 
     def _remove(self, job: RunningJob) -> None:
         group = self.groups[-self.quotas.tier(job.name), job.priority]
-        held = tuple(job.vector.items())
-        group[held].remove(job)
-        if not group[held].sorted:
-            del group[held]  # nobody is left to look at
+        group[job.held].remove(job)
+        if not group[job.held].sorted:
+            del group[job.held]  # nobody is left to look at
 
     def chosen_for(self, preemptor: Preemptor, *, free: Vector, cheapest: bool = False) -> Chosen:
         """The jobs to stop so that it fits; nobody where it would do so by itself within ``preempt_delay``.

@@ -99,4 +99,5 @@ class Upkeep:
 
 def keys_wanted(waiting: Iterable[WaitingJob]) -> frozenset[str]:
     """Warm keys of the shapes that jobs wait for."""
-    return frozenset(shape.warm_key for job in waiting for shape in job.shapes if shape.warm_key is not None)
+    found = {shape.warm_key for job in waiting for shape in job.shapes}
+    return frozenset(one for one in found if one is not None)
