@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from trainmaster.core.jobs.attempts import CheckpointState
-from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector, total
 from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.planning.actions import Plan, Preempt
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, PreemptionCost, Quota
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 Every other step goes without votes, metric lines and their reading of the device, so both kinds see the same
 machine. Checked is the CPU time inside those calls, of all threads, against that of a bare step.
-The time that passes inside them is printed beside it: it is mostly a wait for the slower rank, for which a bare
+The time that passes inside them is printed beside it: mostly a wait for the slower rank, for which a bare
 step waits in its next collective instead. Whether waiting earlier costs more is what the ratio of the two
 kinds of steps says; on a shared machine that drowns in noise.
 """

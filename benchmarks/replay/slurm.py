@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainmaster_client.simulate.admission import Admitted
+from trainmaster_client.simulate.admitted_jobs import Admitted
 from trainmaster_client.simulate.assumptions import COLD_START
 from trainmaster_client.simulate.past_jobs import PastJob
 from trainmaster_client.simulate.plain_pool import Entry, PlainPool

@@ -16,6 +16,8 @@ from tests.house.words import retired_words
 PRODUCT = ("layers/", "functions/", "client/", "local/", "demos/", "training/", "benchmarks/", "release/")
 MOST_FUNCTION_LINES = 40
 MOST_MODULE_LINES = 300
+COPIED_ALONE = "training/launch.py"
+"""Into containers, without the modules that it could be divided into: it may be longer."""
 MOST_PARAMETERS = 5
 MOST_IDLE_FILES = 12
 MOST_CONTRACT_LINES = 30
@@ -111,7 +113,11 @@ def _note_sizes(report: Report, modules: Iterable[Module]) -> None:
     report.check(
         "modules-of-at-most-300-lines",
         expected=[],
-        actual=[f"{one.path} {one.lines}" for one in made if one.lines > MOST_MODULE_LINES],
+        actual=[
+            f"{one.path} {one.lines}"
+            for one in made
+            if one.lines > MOST_MODULE_LINES and str(one.path) != COPIED_ALONE
+        ],
     )
     report.facts["functions"] = {
         "functions": len(sizes),

@@ -6,10 +6,9 @@ from typing import Protocol
 
 from trainmaster.bootstrap import Wiring
 from trainmaster.core.costs.ledger import Cause
-from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.instances import Capacity, Vector, fits, total
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.capacity import pool_vector
-from trainmaster.core.planning.snapshot import total
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import PoolState
 

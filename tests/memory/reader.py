@@ -21,7 +21,7 @@ from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.instances import Capacity, total
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.candidates import (
@@ -34,7 +34,7 @@ from trainmaster.core.planning.candidates import (
 )
 from trainmaster.core.planning.fair_share import shifted
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord

@@ -17,6 +17,7 @@ from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.past_use import added
+from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     LaneRow,
@@ -24,7 +25,6 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
     WarmPool,
 )
-from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord

@@ -16,8 +16,8 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import UseSums
+from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
-from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 

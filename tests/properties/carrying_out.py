@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import (
     Action,
@@ -26,7 +26,6 @@ from trainmaster.core.planning.snapshot import (
     Snapshot,
     WaitingJob,
     WarmPool,
-    total,
 )
 from trainmaster.core.policy import PoolPolicy
 

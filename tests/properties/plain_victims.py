@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from trainmaster.core.jobs.instances import Vector, fits
+from trainmaster.core.jobs.instances import Vector, fits, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.preemption import Preemptor, cost_of_stop, reclaims
 from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import RunningJob, total
+from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import Preemption
 
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
@@ -19,7 +19,6 @@ from trainmaster.core.planning.snapshot import (
     RunningJob,
     Snapshot,
     WaitingJob,
-    total,
 )
 from trainmaster.core.planning.snapshot import WarmPool as KeptPool
 from trainmaster.core.policy import AtLimit, Order, PoolPolicy, Preemption, PreemptionCost, Quota, WarmPool

@@ -4,11 +4,11 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.jobs.instances import Capacity, Shape
+from trainmaster.core.jobs.instances import Capacity, Shape, total
 from trainmaster.core.planning.actions import Preempt, Start
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import Snapshot, total
+from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import PoolPolicy, Preemption
 
 from tests.builders import NOON, snapshot, waiting

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.jobs.instances import Vector
+from trainmaster.core.jobs.instances import Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Preempt, Start
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, PreemptionCost, Quota
 
 from tests.builders import NOON, A, minutes, pool, running, score_at, snapshot, waiting

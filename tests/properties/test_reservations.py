@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.instances import Capacity, Vector, fits, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Preempt, Start
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import Order, PoolPolicy, Preemption
 
 from tests.builders import NOON, A, B, changed, minutes, of, running, waiting

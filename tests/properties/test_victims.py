@@ -6,11 +6,11 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.jobs.instances import Vector, fits
+from trainmaster.core.jobs.instances import Vector, fits, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import RunningJob, total
+from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption, Quota
 

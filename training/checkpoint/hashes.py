@@ -14,7 +14,6 @@ time. It is against damage, not against an enemy: who may write a shard may writ
 """
 
 import io
-import os
 import time
 import warnings
 from array import array
@@ -256,12 +255,8 @@ class _Content(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: len(self._content)}[whence]
-        self._position = start + offset
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._position = offset + (0, self._position, len(self._content))[whence]
         return self._position
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admission import Admission, Admitted, not_judged
+from trainmaster_client.simulate.admitted_jobs import Admission, Admitted, not_judged
 from trainmaster_client.simulate.agenda import Agenda, Event, What
 from trainmaster_client.simulate.past_jobs import History, PastJob
 from trainmaster_client.simulate.plain_pool import PlainPool

@@ -15,7 +15,7 @@ from trainmaster.core.jobs.instances import Capacity, fits
 from trainmaster.core.planning.capacity import pool_vector, take
 from trainmaster.core.policy import PoolPolicy
 
-from trainmaster_client.simulate.admission import Admitted
+from trainmaster_client.simulate.admitted_jobs import Admitted
 from trainmaster_client.simulate.agenda import What
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
 from trainmaster_client.simulate.pool_replay import Setting

@@ -21,7 +21,7 @@ from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, ques
 from trainmaster.core.monitoring.checkpoints import is_worth_a_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admission import Admitted, submitted, traits_of
+from trainmaster_client.simulate.admitted_jobs import Admitted, submitted, traits_of
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, AccountBounds, Pace, PastJob

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.admission import Admission, Admitted
+from trainmaster_client.simulate.admitted_jobs import Admission, Admitted
 from trainmaster_client.simulate.engine import Engine, engine_of, groups
 from trainmaster_client.simulate.past_jobs import History, PastJob
 from trainmaster_client.simulate.pool_replay import PoolReplay

@@ -5,7 +5,7 @@ from dataclasses import replace
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.told_reasons import ToldReasons
+from trainmaster.core.planning.plan_reasons import ToldReasons
 
 from tests.builders import NOON
 from tests.integration.ports.plane import WHY, Plane

@@ -6,7 +6,7 @@ from importlib import resources
 
 from trainmaster_client.simulate.comparison.comparisons import Comparison
 from trainmaster_client.simulate.comparison.figure_rows import FigureRow, figure_rows
-from trainmaster_client.simulate.comparison.findings import headline
+from trainmaster_client.simulate.comparison.headlines import headline
 from trainmaster_client.simulate.comparison.seeds import Spread
 from trainmaster_client.simulate.comparison.wording import count_text, jobs_text, period_text
 from trainmaster_client.simulate.page.colors import Look

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from trainmaster_client.simulate.comparison.changes import JobChange, TeamChange
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
-from trainmaster_client.simulate.comparison.findings import jobs_finding
+from trainmaster_client.simulate.comparison.headlines import jobs_finding
 from trainmaster_client.simulate.comparison.wording import count_text, jobs_text, later_text, time_text
 from trainmaster_client.simulate.page.markup import Node, figure, folded, node, percent, style, table
 

@@ -1,7 +1,7 @@
 """What the columns cost, and on what."""
 
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
-from trainmaster_client.simulate.comparison.findings import cost_finding
+from trainmaster_client.simulate.comparison.headlines import cost_finding
 from trainmaster_client.simulate.comparison.wording import money_text
 from trainmaster_client.simulate.page.curves import legend
 from trainmaster_client.simulate.page.markup import Node, figure, folded, node, percent, style, table

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from trainmaster_client.simulate.comparison.comparisons import Comparison
-from trainmaster_client.simulate.comparison.findings import (
+from trainmaster_client.simulate.comparison.headlines import (
     class_waits_finding,
     queue_finding,
     team_waits_finding,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
-from trainmaster_client.simulate.comparison.findings import preemptions_finding
+from trainmaster_client.simulate.comparison.headlines import preemptions_finding
 from trainmaster_client.simulate.comparison.wording import count_text
 from trainmaster_client.simulate.page.markup import Child, Node, figure, folded, node, percent, style, table
 from trainmaster_client.simulate.page.week_map import DARK

@@ -13,7 +13,7 @@ from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.sources.account_export import Period, export_pages
 from trainmaster_client.simulate.sources.export_lines import read_lines
 from trainmaster_client.simulate.sources.exported_history import exported_history
-from trainmaster_client.simulate.sources.progress import Progress, silent
+from trainmaster_client.simulate.sources.reading_progress import Progress, silent
 from trainmaster_client.simulate.sources.text_lines import text_of
 from trainmaster_client.simulate.sources.trace_history import BEGINS, trace_history
 from trainmaster_client.simulate.sources.trace_rows import read_rows

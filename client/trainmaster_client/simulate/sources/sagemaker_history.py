@@ -10,7 +10,7 @@ from trainmaster_client.errors import TrainingJobsUnreadableError
 from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.sources.account_export import Period
 from trainmaster_client.simulate.sources.exported_history import exported_history
-from trainmaster_client.simulate.sources.progress import Progress, silent
+from trainmaster_client.simulate.sources.reading_progress import Progress, silent
 from trainmaster_client.simulate.sources.sagemaker_reader import (
     DESCRIBE_PER_SECOND,
     Cache,

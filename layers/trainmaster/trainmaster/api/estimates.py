@@ -5,10 +5,9 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from trainmaster.api.job_context import ANSWER_CPU_SECONDS, snapshot_of
+from trainmaster.api.job_context import ANSWER_CPU_SECONDS, shifts_in, snapshot_of
 from trainmaster.api.known_names import pools_asked
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.turns import shifts_in
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.snapshot import WaitingJob

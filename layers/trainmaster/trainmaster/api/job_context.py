@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.turns import shifts_in
 from trainmaster.api.views import JobContext, View, instant_text
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import lane_text
@@ -236,3 +235,11 @@ def _estimated(question: "Question", seed: str, context: RequestContext) -> Pros
 
 def _not_estimated(why: str) -> Prospect:
     return Prospect(note=f"not estimated: {why}")
+
+
+def shifts_in(pool: PoolPolicy | None, context: RequestContext) -> Mapping[str, int] | None:
+    """Milliseconds to add to the scores of each team's jobs; None: there is no fair share."""
+    if pool is None or not pool.order.fair_share.weight:
+        return None
+    state = context.outside.reader.pool_state(pool.name)
+    return shifts_of(state.shares(pool, now=context.outside.clock()), pool)

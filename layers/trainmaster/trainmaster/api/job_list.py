@@ -14,13 +14,12 @@ from itertools import islice
 from typing import Any
 
 from trainmaster import __version__
-from trainmaster.api.job_context import Look, look_at, reason_now, share_of
+from trainmaster.api.job_context import Look, look_at, reason_now, share_of, shifts_in
 from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
 from trainmaster.api.list_sections import Entry, ListSection, finished, unfinished
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.turns import shifts_in
 from trainmaster.api.views import JobContext, job_view, masked_view
 from trainmaster.core.jobs.model import FINAL, Job
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition

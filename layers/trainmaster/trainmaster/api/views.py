@@ -10,14 +10,14 @@ from trainmaster.api.share_views import job_share_view, team_share_view
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Attempt, Reason
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, total
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import ends_by
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool, total
+from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import PoolPolicy, Quota
 from trainmaster.core.policy.kinds import duration_text

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from trainmaster.core.errors import LostRaceError, WriteRefusedError
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.told_reasons import ToldReasons
+from trainmaster.core.planning.plan_reasons import ToldReasons
 
 
 class ReasonStore(Protocol):

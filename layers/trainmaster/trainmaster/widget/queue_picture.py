@@ -12,8 +12,8 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.fair_share import shifts_of
+from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
-from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.records import PoolState
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.jobs.instances import Vector
+from trainmaster.core.jobs.instances import Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import LimitReservation, Preempt, Start
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import Preemption
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting

@@ -5,12 +5,12 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.jobs.instances import Shape, Vector
+from trainmaster.core.jobs.instances import Shape, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.same_answers import SameAnswers
-from trainmaster.core.planning.snapshot import Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, PreemptionCost, WarmPool
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting

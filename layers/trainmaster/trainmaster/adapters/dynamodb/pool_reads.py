@@ -25,12 +25,13 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.decay import eras_read
 from trainmaster.core.durations.learned import LearnedRow, merged
 from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.instances import total
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
 from trainmaster.core.planning.candidates import short_lane
 from trainmaster.core.planning.past_use import UseSums
-from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
 

@@ -26,8 +26,8 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
 from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
+from trainmaster.core.planning.plan_reasons import ToldReasons
 from trainmaster.core.planning.snapshot import PreemptionReservation, WaitingJob, WarmPool
-from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 

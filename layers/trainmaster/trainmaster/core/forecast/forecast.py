@@ -9,13 +9,13 @@ from itertools import chain
 
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, waits_again
 from trainmaster.core.forecast.sampling import Chance, Slots
-from trainmaster.core.jobs.instances import Vector, lane_text
+from trainmaster.core.jobs.instances import Vector, lane_text, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import EndReservation, LimitReservation, Plan, Preempt, Start
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
 

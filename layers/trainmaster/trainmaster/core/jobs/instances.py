@@ -1,6 +1,6 @@
 """What a job asks for and a pool counts: instances by type, on-demand and managed spot apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
@@ -118,3 +118,12 @@ def fits(asked: Vector, free: Vector) -> bool:
         if free.get(capacity, 0) < count:
             return False
     return True
+
+
+def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
+    """Sum of vectors."""
+    counted: dict[Capacity, int] = {}
+    for vector in vectors:
+        for capacity, count in vector.items():
+            counted[capacity] = counted.get(capacity, 0) + count
+    return counted

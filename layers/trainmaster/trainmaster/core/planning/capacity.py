@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, total
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot
 from trainmaster.core.policy import PoolPolicy
 
 ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits, total
 from trainmaster.core.planning.actions import Charge, Preempt, Start
 from trainmaster.core.planning.capacity import (
     allowed,
@@ -18,7 +18,7 @@ from trainmaster.core.planning.capacity import (
     take,
 )
 from trainmaster.core.planning.preemption import Chosen, Preemptor
-from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.planning.warm_pools import is_leaving, keys_wanted, matching, to_release
 from trainmaster.core.policy import PoolPolicy
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.instances import Capacity, total
 from trainmaster.core.planning.capacity import (
     asked_to_stop,
     counted_on,
@@ -14,7 +14,7 @@ from trainmaster.core.planning.capacity import (
 )
 from trainmaster.core.planning.preemption import stoppable
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.instances import Capacity, Vector, fits, total
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, total
+from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
 from trainmaster.core.planning.warm_pools import is_leaving
 
 OFTEN = 5

@@ -80,7 +80,9 @@ class QueueWalk:
     def _waits(self, job: WaitingJob) -> bool:
         """For others, and nothing else has changed."""
         shapes = self._possible(job)
-        if released := self.limited.given_up_for(job, None if shapes else self.reasons[job.name]):
+        why = None if shapes else self.reasons[job.name]
+        assert not isinstance(why, Later)  # a refusal is worded at once
+        if released := self.limited.given_up_for(job, why):
             self.reasons[job.name] = wait_reasons.releasing(job.vector, released)
             return False
         if not shapes:

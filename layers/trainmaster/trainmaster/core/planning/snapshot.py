@@ -1,6 +1,6 @@
 """What a pass knows about one pool: read once, then decided on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -295,12 +295,3 @@ class Snapshot:
 def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:
     """A job as team ``to`` may hear of it: names stay within their team."""
     return job.name if job.team == to else f"a job of team {job.team}"
-
-
-def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
-    """Sum of vectors."""
-    counted: dict[Capacity, int] = {}
-    for vector in vectors:
-        for capacity, count in vector.items():
-            counted[capacity] = counted.get(capacity, 0) + count
-    return counted

@@ -8,12 +8,12 @@ from functools import cached_property, partial
 from heapq import merge
 from itertools import groupby
 
-from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.instances import Capacity, Vector, fits, total
 from trainmaster.core.planning.capacity import lacking, minus, take
 from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ending_soon, stoppable
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.quotas import COVERED, Quotas
-from trainmaster.core.planning.snapshot import Held, RunningJob, total
+from trainmaster.core.planning.snapshot import Held, RunningJob
 from trainmaster.core.planning.victim_groups import Alike, Choice, Group, Turn
 from trainmaster.core.policy import Preemption
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from trainmaster.core.errors import StopDeniedError, UnavailableError
+from trainmaster.core.jobs.instances import total
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.capacity import lacking
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.broken_rows import read_job, request_of
