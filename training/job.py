@@ -31,7 +31,7 @@ from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
 from training.monitoring.report import Reporter, Trace, tell
 from training.optim import make_optimizer
-from training.parallel import shard, weights_device
+from training.parallel import allocate, shard
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.ranks.devices import advice, this_processor
 from training.ranks.memory import refuse_unless_it_fits
@@ -138,7 +138,7 @@ def empty_model(config: TrainConfig, world: World) -> Backbone:
         float8.convert(model, config, world)
     shard(model, world=world, config=config)
     refuse_unless_it_fits(model, config, world)
-    model.to_empty(device=weights_device(config, world))
+    allocate(model, world=world, config=config)
     return model
 
 

@@ -233,7 +233,11 @@ class Transformer(Backbone):
         self.blocks = nn.ModuleDict({str(layer): Block(shape) for layer in range(shape.layers)})
         self.norm = nn.RMSNorm(shape.width, eps=shape.norm_epsilon)
         self.head = Head(shape.width, shape.vocabulary, bias=False)
-        if shape.tied_head:
+        self.tie()
+
+    def tie(self) -> None:
+        """Where the head is the embedding; once more after what makes each parameter anew."""
+        if self.shape.tied_head:
             self.head.weight = self.embedding.weight
 
     def forward(

@@ -23,7 +23,7 @@ from torch.distributed.fsdp import (
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from training.config import TrainConfig
-from training.model import Backbone
+from training.model import Backbone, Transformer
 from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.ranks.meshes import make_meshes
 from training.ranks.tensor_parallel import divide
@@ -85,7 +85,14 @@ def _needs_fsdp(config: TrainConfig, world: World) -> bool:
     return world.size > 1 or config.precision is not Precision.FP32 or config.cpu_offload
 
 
-def weights_device(config: TrainConfig, world: World) -> torch.device:
+def allocate(model: Backbone, *, world: World, config: TrainConfig) -> None:
+    """Memory for a model that was sharded on the meta device; its weights are any numbers."""
+    model.to_empty(device=_weights_device(config, world))
+    if isinstance(model, Transformer) and not isinstance(model, FSDPModule):
+        model.tie()  # FSDP does so itself
+
+
+def _weights_device(config: TrainConfig, world: World) -> torch.device:
     """Where sharded weights are kept."""
     return torch.device("cpu") if config.cpu_offload else world.device
 

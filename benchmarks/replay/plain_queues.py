@@ -75,7 +75,7 @@ class LeastLoss(PlainPool):
             default=None,
         )
 
-    def _lost_s(self, entry: Entry) -> int:
+    def _lost_s(self, entry: Entry) -> float:
         """Since its newest checkpoint, or since it began to train."""
         name, now = entry.past.name, self.site.agenda.now
         saved_at = self.site.saved_at(name)

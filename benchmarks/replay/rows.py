@@ -36,7 +36,7 @@ class Row(NamedTuple):
     """It started in a warm pool."""
 
 
-def instant(second: int) -> datetime:
+def instant(second: float) -> datetime:
     return BEGIN + timedelta(seconds=second)
 
 

@@ -31,9 +31,9 @@ _HIGHEST = max(PRIORITIES.values())
 class Slurm(PlainPool):
     usage: dict[str, float] = field(default_factory=dict)
     """Instance-seconds by team, decayed."""
-    charged_s: dict[str, int] = field(default_factory=dict)
+    charged_s: dict[str, float] = field(default_factory=dict)
     """Up to when each running job is in them."""
-    calculated_s: int = 0
+    calculated_s: float = 0
     known: dict[str, float] = field(default_factory=dict)
     """Priority of each job, as last calculated."""
 
@@ -121,13 +121,13 @@ class Slurm(PlainPool):
                 return end_s, free - needed
         return float("inf"), 0
 
-    def _ends_to_come(self) -> Iterator[tuple[int, int]]:
+    def _ends_to_come(self) -> Iterator[tuple[float, int]]:
         runs = self.site.runs
         for name, entry in self.running.items():
             yield self._ends_by_s(entry, runs[name].start_s), _count(entry)
 
     @staticmethod
-    def _ends_by_s(entry: Entry, start_s: int) -> int:
+    def _ends_by_s(entry: Entry, start_s: float) -> float:
         return start_s + (entry.past.max_runtime + COLD_START) // SECOND
 
 

@@ -78,7 +78,7 @@ class Questions:
         self._estimator = estimator
         self._seed = seed
 
-    def submitted(self, name: str, table: PoolState, *, second: int) -> None:
+    def submitted(self, name: str, table: PoolState, *, second: float) -> None:
         """Called when the job has been submitted and the pass after it is over."""
         wait = self._waits.get(name)
         if wait is None:

@@ -1,13 +1,15 @@
 """The proof that the simulator is the scheduler: what twins did, replayed from their exported histories.
 
-``python -m tests.simulate_twin [--only NAME,NAME] [--jobs N] [--seeds 1,2] [--json P]``
+``python -m tests.simulate_twin [--only NAME,NAME] [--jobs N] [--seeds 1,2] [--replay P] [--json P]``
 """
 
 import argparse
+import json
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -37,8 +39,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--json", type=Path, default=Path("build/simulate-twin.json"), help="where to write the report"
     )
+    parser.add_argument(
+        "--replay",
+        type=Path,
+        metavar="P",
+        help="an earlier report whose recordings are replayed",
+    )
     arguments = parser.parse_args(argv)
-    runs = plays(jobs=arguments.jobs, seeds=arguments.seeds)
+    if arguments.replay is None:
+        runs = plays(jobs=arguments.jobs, seeds=arguments.seeds)
+    else:
+        runs = recorded(arguments.replay)
     chosen = arguments.only or list(runs)
     if unknown := [name for name in chosen if name not in runs]:
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(runs)}")
@@ -58,6 +69,13 @@ def plays(*, jobs: int, seeds: Sequence[int]) -> Mapping[str, Callable[[], Recor
         | stories
         | {one.name: partial(played, one) for one in drawn}
     )
+
+
+def recorded(path: Path) -> Mapping[str, Callable[[], Recording]]:
+    """What a report has of its runs, by name."""
+    runs = json.loads(path.read_text(encoding="utf-8"))["facts"]["runs"]
+    names = [one.name for one in fields(Recording)]
+    return {name: partial(Recording, **{field: one[field] for field in names}) for name, one in runs.items()}
 
 
 def run(name: str, play: Callable[[], Recording], report: Report) -> None:

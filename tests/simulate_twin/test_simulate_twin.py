@@ -106,6 +106,15 @@ def test_a_run_that_there_is_not_is_refused_with_those_there_are(capsys: pytest.
     assert "there is no five-jobs; there are four-jobs, reclaim" in capsys.readouterr().err
 
 
+def test_recordings_of_an_earlier_report_are_replayed_again(tmp_path: Path) -> None:
+    runs = {"four-jobs": json.loads(RECORDED.read_text(encoding="utf-8"))["four-jobs"] | {"replay": []}}
+    earlier, path = tmp_path / "earlier.json", tmp_path / "report.json"
+    earlier.write_text(json.dumps({"facts": {"runs": runs}}), encoding="utf-8")
+    assert simulate_twin.main(["--replay", str(earlier), "--json", str(path)]) == 0
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert len(report["facts"]["runs"]["four-jobs"]["replay"]) == 5
+
+
 @pytest.mark.thorough
 def test_the_four_jobs_and_forty_drawn_ones_are_played_and_replayed(tmp_path: Path) -> None:
     path = tmp_path / "report.json"

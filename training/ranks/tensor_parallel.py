@@ -56,8 +56,7 @@ def divide(model: Backbone, mesh: DeviceMesh) -> None:
         return
     assert isinstance(model, Transformer)
     parallelize_module(model, mesh, _text_plan())
-    if model.shape.tied_head:
-        model.head.weight = model.embedding.weight  # each became a parameter of its own
+    model.tie()  # each became a parameter of its own
 
 
 def divides_tokens(shape: Shape, ranks: int) -> bool:

@@ -144,7 +144,8 @@ def _vector(job: PastJob) -> dict[Capacity, int]:
 def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
     """A warm pool is kept of instances of one type, on demand."""
     is_kept = len(vector) == 1 and job.capacity_type == "on-demand"
-    return Shape(vector=vector, warm_key=f"{job.team}/{vector_text(vector)}" if is_kept else None)
+    key = job.warm_key or f"{job.team}/{vector_text(vector)}"
+    return Shape(vector=vector, warm_key=key if is_kept else None)
 
 
 def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
@@ -176,6 +177,11 @@ def traits_of(job: PastJob, found: Admitted) -> Traits:
     )
 
 
+def learned_in(job: PastJob, found: Admitted) -> tuple[str, ...]:
+    """The histograms that its run time is added to, the most specific first."""
+    return traits_of(job, found).keys if job.learned_in is None else job.learned_in
+
+
 def submitted(job: PastJob, found: Admitted, known: Known) -> Job:
     """The job as it enters the queue."""
     at = job.submitted_at
@@ -189,11 +195,11 @@ def submitted(job: PastJob, found: Admitted, known: Known) -> Job:
         shapes=(found.shape,),
         preemptible=job.preemptible,
         max_runtime=job.max_runtime,
-        max_wait=None,
+        max_wait=job.max_wait,
         body_hash=job.name,
         checkpoint_uri=None if job.saves_every is None else _checkpoints(job),
         predicted=known.predicted,
-        learned_in=traits_of(job, found).keys,
+        learned_in=learned_in(job, found),
         likely=known.likely,
     )
     return Job(

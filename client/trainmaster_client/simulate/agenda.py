@@ -14,6 +14,8 @@ class What(Enum):
     """Its secondary status changes on the way (Downloading, Uploading): the news wake a pass."""
     OVER = auto()
     """Its training has come to an end by itself: whatever the attempt's run says."""
+    STOPPING = auto()
+    """The secondary status of an attempt that is being stopped changes on the way: it wakes a pass."""
     STOPPED = auto()
     WAITED_TOO_LONG = auto()
     """MaxWaitTimeInSeconds of a spot attempt."""
@@ -23,7 +25,7 @@ class What(Enum):
 
 
 class Event(NamedTuple):
-    second: int
+    second: float
     number: int
     """In the order in which they were put down."""
     what: What
@@ -35,14 +37,14 @@ class Event(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Agenda:
-    """The clock of a replay, in whole seconds since the beginning of its history."""
+    """The clock of a replay, in seconds since the beginning of its history, to the millisecond."""
 
-    now: int = 0
+    now: float = 0
     events: list[Event] = field(default_factory=list)
     """A heap."""
     count: int = 0
     """Of all that was ever put down."""
-    create_s: int = 0
+    create_s: float = 0
     """From then on the account may create another training job."""
     news: int = 0
     """Of those to come, the ones that are no minutes."""
@@ -52,12 +54,12 @@ class Agenda:
         """Something is to come beside the minutes."""
         return self.news > 0
 
-    def put(self, second: int, what: What, pool: str, job: str = "", serial: int = 0) -> None:
+    def put(self, second: float, what: What, pool: str, job: str = "", serial: int = 0) -> None:
         self.count += 1
         self.news += what is not What.MINUTE
         heappush(self.events, Event(second, self.count, what, pool, job, serial))
 
-    def take(self, *, until: int | None = None) -> Event | None:
+    def take(self, *, until: float | None = None) -> Event | None:
         """The next, and it is that second; None: nothing is to come by then."""
         if not self.events or (until is not None and self.events[0].second > until):
             return None

@@ -4,6 +4,8 @@ from datetime import timedelta
 
 COLD_START = timedelta(minutes=4)
 """From the start of an attempt to Training on new instances, where the job's own is not known."""
+LAUNCH = 0.7
+"""Share of a start-up on new instances after which they are there: about where Downloading begins."""
 WARM_START = timedelta(seconds=30)
 """The same in a warm pool."""
 RESTORE = timedelta(minutes=1)

@@ -16,7 +16,7 @@ from trainmaster_client.simulate.pool_replay import PoolReplay, Setting
 from trainmaster_client.simulate.pool_state import TeamBudgets
 from trainmaster_client.simulate.processes import Progress
 from trainmaster_client.simulate.replays import Replay
-from trainmaster_client.simulate.runs import SECOND
+from trainmaster_client.simulate.runs import TICK, exact_s, in_s
 from trainmaster_client.simulate.tally import Tally
 
 EVENTS_PER_REPORT = 500
@@ -83,7 +83,7 @@ def replay_pools(
 ) -> list[Tally]:
     """One group of pools."""
     engine = engine_of(history, policy, pools, PoolReplay.of)
-    engine.run(until=None if until is None else (until - history.begins) // SECOND, progress=progress)
+    engine.run(until=None if until is None else in_s(until - history.begins), progress=progress)
     return engine.close()
 
 
@@ -148,7 +148,7 @@ class Engine(Generic[P]):
     pools: dict[str, P]
     to_come: dict[str, tuple[PastJob, Admitted]] = field(default_factory=dict)
     """Jobs that are not submitted yet."""
-    last_s: int = 1
+    last_s: float = 1
     """When the last is."""
 
     @property
@@ -158,14 +158,16 @@ class Engine(Generic[P]):
     def expect(self, job: PastJob, found: Admitted) -> None:
         """It is going to be submitted."""
         self.to_come[job.name] = (job, found)
-        second = -((self.setting.begins - job.submitted_at) // SECOND)  # rounded up: not before it was there
+        second = in_s(
+            -((self.setting.begins - job.submitted_at) // TICK) * TICK
+        )  # up: not before it was there
         self.last_s = max(self.last_s, second)
         self.agenda.put(second, What.SUBMITTED, found.pool.name, job.name)
         if job.withdrawn_after is not None:
-            withdrawn_s = second + job.withdrawn_after // SECOND
+            withdrawn_s = exact_s(second + in_s(job.withdrawn_after))
             self.agenda.put(withdrawn_s, What.WITHDRAWN, found.pool.name, job.name)
 
-    def run(self, *, until: int | None = None, progress: Progress | None = None) -> None:
+    def run(self, *, until: float | None = None, progress: Progress | None = None) -> None:
         """Until nothing happens any more, or up to and with that second."""
         events = 0
         while self.step(until=until) is not None:
@@ -177,7 +179,7 @@ class Engine(Generic[P]):
         if progress is not None:
             progress(1.0)
 
-    def step(self, *, until: int | None = None) -> Event | None:
+    def step(self, *, until: float | None = None) -> Event | None:
         """The next event, with the pass that it wakes; None: there is none by then."""
         event = self.agenda.take(until=until)
         if event is None:

@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from trainmaster_client.simulate.assumptions import COLD_START, REPLACED, RESTORE, STOP, WARM_START
+from trainmaster_client.simulate.assumptions import COLD_START, LAUNCH, REPLACED, RESTORE, STOP, WARM_START
+
+DOWNLOADING, TRAINING, UPLOADING, STOPPING = "Downloading", "Training", "Uploading", "Stopping"
+INTERRUPTED_STATUS = "Interrupted"
+"""Secondary statuses. Source: SageMaker API reference, SecondaryStatusTransition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +31,29 @@ class PastAttempt:
     """Without its time in Stopping; None: the source does not say."""
     interrupted_for: timedelta | None = None
     """From each interruption of its spot instances until it trained again; None: none, or not known."""
+    statuses: tuple[tuple[str, timedelta], ...] = ()
+    """SageMaker's secondary statuses, each with how long after the start it began; empty: not known."""
 
     @property
     def started_up_in(self) -> timedelta | None:
         return None if self.training_since is None else self.training_since - self.started_at
 
+    def began(self, status: str) -> timedelta | None:
+        """How long after its start it first was in a status; None: never, or not known."""
+        return next((at for one, at in self.statuses if one == status), None)
+
+    def trains_again(self, number: int) -> timedelta | None:
+        """From an interruption, the first has number 0, until it trained again; None: not known."""
+        trains = [at for one, at in self.statuses if one == TRAINING]
+        interrupted = [at for one, at in self.statuses if one == INTERRUPTED_STATUS]
+        return trains[number + 1] - interrupted[number] if number + 1 < len(trains) else self.interrupted_for
+
     @property
     def stopped_in(self) -> timedelta | None:
-        """From the stop to the end, of one that was stopped while it trained."""
+        """From the stop to the end, of one that was stopped while it trained; where it is known of any."""
+        stopped = self.began(STOPPING)
+        if stopped is not None and self.ended_at is not None:
+            return self.ended_at - self.started_at - stopped
         if self.training_since is None or self.ended_at is None or self.trained is None:
             return None
         return self.ended_at - self.training_since - self.trained
@@ -49,6 +68,8 @@ class Break:
     code: str
     """``interrupted``: SageMaker took its spot instances and starts the same attempt again; else the class of
     the failure (``hardware``, ``network``): the policy decides whether another attempt is made."""
+    lost: timedelta | None = None
+    """Training that an interruption made necessary again; None: what came after the last regular save."""
 
 
 INTERRUPTED = "interrupted"
@@ -85,10 +106,16 @@ class PastJob:
     """None: the source does not say."""
     hyperparameters: str | None = None
     """Their digest; None: the source does not say."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds of a spot job; None: it has none, or the source does not say."""
+    warm_key: str | None = None
+    """Equal for jobs that can use each other's warm pools; None: the source does not say, its team tells."""
+    learned_in: tuple[str, ...] | None = None
+    """Which histograms of run times it counts in; None: the source does not say, its name and team tell."""
     entry_id: str | None = None
     """Of the submission: what back-offs are drawn from. None: its name."""
     withdrawn_after: timedelta | None = None
-    """Its user stopped it so long after submission, before it had trained."""
+    """Its user stopped it so long after submission, while it did not train."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
 
@@ -106,6 +133,8 @@ class Pace:
     replaced: timedelta = REPLACED
     startup_news: tuple[float, ...] = ()
     """At which shares of start-up SageMaker reports a secondary status; it wakes a pass."""
+    launch: float = LAUNCH
+    """Share of start-up after which an attempt has its instances."""
     upload: timedelta = timedelta()
     """From the end of training to the end, part of how long it trains; 0: not known, it wakes no pass."""
 

@@ -100,7 +100,7 @@ class PlainPool:
         ended = self.site.end(name, broke=broke)
         vector = entry.found.shape.vector
         take(self.free, vector, times=-1)
-        if ended.run.stopped_s is not None:
+        if entry.stopped_for is not None:
             take(self.coming, vector)
         self.tally.attempts.append(self.site.row(name, ended, end=end, by=entry.stopped_for))
         if broke or end == "preempted":

@@ -12,7 +12,7 @@ from typing import Self
 from trainmaster.core.forecast.run_times import start_of_month
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, spot_fallback, steps
@@ -21,12 +21,13 @@ from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, ques
 from trainmaster.core.monitoring.checkpoints import is_worth_a_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admitted_jobs import Admitted, submitted, traits_of
+from trainmaster_client.simulate.admitted_jobs import Admitted, learned_in, submitted, traits_of
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, AccountBounds, Pace, PastJob
 from trainmaster_client.simulate.pool_passes import PoolPasses
 from trainmaster_client.simulate.pool_state import PoolState, TeamBudgets
+from trainmaster_client.simulate.replays import end_text
 from trainmaster_client.simulate.runs import Finish, Run
 from trainmaster_client.simulate.site import Site
 from trainmaster_client.simulate.tally import Tally
@@ -92,7 +93,8 @@ class PoolReplay:
 
     def submitted(self, past: PastJob, found: Admitted) -> None:
         self.site.expects(past)
-        known = self.state.known(traits_of(past, found), now=past.submitted_at)
+        keys = learned_in(past, found)
+        known = self.state.known(traits_of(past, found), keys, now=past.submitted_at)
         self.state.enters(submitted(past, found, known))
 
     def hears(self, what: What, name: str, serial: int) -> bool:
@@ -111,7 +113,7 @@ class PoolReplay:
         match what:
             case What.TRAINS:
                 self._trains(job)
-            case What.SECONDARY:
+            case What.SECONDARY | What.STOPPING:
                 pass
             case What.OVER:
                 self._over(job, run)
@@ -132,11 +134,11 @@ class PoolReplay:
             self.minute_put = True
             self.setting.agenda.put(second, What.MINUTE, self.state.rules.name)
 
-    def _next_minute(self) -> int | None:
+    def _next_minute(self) -> float | None:
         now = self.setting.agenda.now
         idle_s = now - self.site.moved_s
         if self.site.runs or self.setting.agenda.has_news or self.state.parked or idle_s < GIVE_UP_S:
-            return (now // MINUTE_S + 1) * MINUTE_S
+            return int(now // MINUTE_S + 1) * MINUTE_S
         if self.state.budgets.limits and idle_s < LONGEST_MONTHS_S:
             month = start_of_month(self.site.now)
             next_month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
@@ -163,7 +165,14 @@ class PoolReplay:
         elif past.end == "failed":
             self._fails(job, FailureClass.UNKNOWN, self.setting.never_retries)
         else:
-            stopping = steps.cancelled(job, reason=_BY_USER, now=self.site.now)
+            self._stopped_by_user(job)
+
+    def _stopped_by_user(self, job: Job) -> None:
+        """Where its stop is not known, how long it took is part of how long it trained."""
+        stopping = steps.cancelled(job, reason=_BY_USER, now=self.site.now)
+        if self.site.stop_is_known(job.name):
+            self.state.commit(Change(before=job, after=stopping), now=self.site.now)
+        else:
             self.state.changes_attempt(stopping)
             self._ends(stopping, "Stopped", "Stopped")
 
@@ -220,7 +229,7 @@ class PoolReplay:
         self._note(job, change, broke=failure is not None)
 
     def _note(self, job: Job, change: Change, *, broke: bool) -> None:
-        end, preemptor = _end_text(change), job.live_attempt.preempted_for
+        end, preemptor = end_text(change), job.live_attempt.preempted_for
         by = preemptor.name if preemptor is not None and end == "preempted" else None
         ended = self.site.end(job.name, broke=broke)
         self.tally.attempts.append(self.site.row(job.name, ended, end=end, by=by))
@@ -243,8 +252,16 @@ class PoolReplay:
             self._judge_spot(self.state.jobs[name], self.site.progress(self.state.jobs[name]))
 
     def _look_for_checkpoints(self) -> None:
+        """It wakes the pool before it looks, and once more when it has seen something."""
+        if self._seen_checkpoints():
+            self.passes.run()
+        for name, written_at in self._seen_checkpoints().items():
+            self.state.changes_attempt(steps.checkpoint_seen(self.state.jobs[name], written_at))
+
+    def _seen_checkpoints(self) -> dict[str, datetime]:
+        """Those that are news, by job."""
         now, max_age = self.site.now, self.setting.policy.governing.checkpoints.max_age
-        others_wait = len(self.state.lanes) > 0
+        others_wait, found = len(self.state.lanes) > 0, dict[str, datetime]()
         for name in self.turns.of(now):
             entry, run = self.state.running[name], self.site.runs[name]
             if run.stopped_s is not None:
@@ -252,8 +269,8 @@ class PoolReplay:
             if is_worth_a_look(entry, others_wait=others_wait, max_age=max_age, now=now):
                 written_at = self.site.saved_at(name)
                 if written_at is not None and written_at != entry.checkpoint.last:
-                    seen = steps.checkpoint_seen(self.state.jobs[name], written_at)
-                    self.state.changes_attempt(seen)
+                    found[name] = written_at
+        return found
 
     def fork(self, setting: Setting) -> Self:
         """A copy that goes its own way; what is in it never changes, only what it holds."""
@@ -274,16 +291,3 @@ _CLASSES = {one.value: one for one in FailureClass}
 def _class_of(code: str) -> FailureClass:
     """Of a break; a code that names none is of a failure that nobody could tell."""
     return _CLASSES.get(code, FailureClass.UNKNOWN)
-
-
-def _end_text(change: Change) -> str:
-    """What the attempt is called that has ended."""
-    assert change.ended is not None, change
-    reason = change.ended.end.reason if change.ended.end else None
-    if change.after.spot.left and not change.before.spot.left:
-        return INTERRUPTED
-    if reason is not None and reason.code == ReasonCode.PREEMPTION:
-        return "preempted"
-    if change.after.state is JobState.COMPLETED:
-        return "completed"
-    return "stopped" if change.after.state is JobState.STOPPED else "failed"

@@ -3,7 +3,7 @@
 It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
@@ -239,10 +239,10 @@ class PoolState:
         if self.budgets.limits:
             self.budgets.bill(pool, pool.bill(now))
 
-    def known(self, traits: Traits, *, now: datetime) -> Known:
-        """How long a job of these traits is going to train."""
+    def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
+        """How long a job of these traits, which counts in these histograms, is going to train."""
         times = self.run_times.get((traits.team, traits.lane))
-        found = (self.learned.get(learned_key(traits.team, key)) for key in traits.keys)
+        found = (self.learned.get(learned_key(traits.team, key)) for key in keys)
         rows = [row.read(now) if row else None for row in found]
         return Known(
             predicted=None if times is None else times.predicted,
@@ -255,6 +255,7 @@ class PoolState:
         if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
             return
         trained = change.before.checkpointed + ((attempt.ended_at or now) - attempt.training_since)
+        trained = timedelta(seconds=int(trained.total_seconds()))  # as the table keeps it
         run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=now)
         lane = (spec.team, lane_text(change.after.shapes, spec.choice))
         times = self.run_times.get(lane)

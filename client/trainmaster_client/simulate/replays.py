@@ -4,6 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle.change import Change
+
+from trainmaster_client.simulate.past_jobs import INTERRUPTED
+
 
 class ReplayedAttempt(NamedTuple):
     """One attempt. Seconds since ``History.begins``."""
@@ -59,3 +65,16 @@ class Replay:
     """Of the planner."""
     notes: list[str] = field(default_factory=list)
     """Sentences on what this replay left out or changed, capacities that were sized included."""
+
+
+def end_text(change: Change) -> str:
+    """What the attempt is called that has ended."""
+    assert change.ended is not None, change
+    reason = change.ended.end.reason if change.ended.end else None
+    if change.after.spot.left and not change.before.spot.left:
+        return INTERRUPTED
+    if reason is not None and reason.code == ReasonCode.PREEMPTION:
+        return "preempted"
+    if change.after.state is JobState.COMPLETED:
+        return "completed"
+    return "stopped" if change.after.state is JobState.STOPPED else "failed"

@@ -1,5 +1,6 @@
 """SageMaker's side of one pool: attempts start, train, are interrupted and stopped, as ``runs`` has it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
@@ -10,23 +11,30 @@ from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
 from trainmaster_client.simulate.agenda import Agenda, What
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, AccountBounds, Pace, PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, STOPPING, AccountBounds, Pace, PastJob
 from trainmaster_client.simulate.replays import ReplayedAttempt
 from trainmaster_client.simulate.runs import (
     SECOND,
     Course,
     Finish,
     Run,
+    as_it_was,
+    exact_s,
     finish_of,
+    in_s,
     lost_then_s,
     replaced_s,
     startup_s,
     stop_s,
-    whole_s,
 )
+from trainmaster_client.simulate.status_news import launch_s, restart_news, startup_news, stop_news, upload_s
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
 """What no checkpoint has is lost with these; else the job had come to its end."""
+
+
+AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
+"""The only news of an attempt that is being stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +52,7 @@ class Ended:
     """An attempt whose instances are free."""
 
     run: Run
-    lost_s: int
+    lost_s: float
     """Training that no checkpoint has."""
 
 
@@ -59,15 +67,15 @@ class Site:
     """Live attempts, by job."""
     courses: dict[str, Course] = field(default_factory=dict)
     """Of jobs that are not over."""
-    moved_s: int = 0
+    moved_s: float = 0
     """When something last started, stopped or ended."""
     serial: int = 0
     """Of the last run."""
-    now_s: int | None = field(default=None, init=False)
+    now_s: float | None = field(default=None, init=False)
     """Of which second ``now_read`` is."""
     now_read: datetime = field(init=False)
 
-    def instant(self, second: int) -> datetime:
+    def instant(self, second: float) -> datetime:
         return self.begins + timedelta(seconds=second)
 
     def second(self, instant: datetime) -> int:
@@ -86,7 +94,7 @@ class Site:
     def news_of(self, name: str, serial: int, what: What) -> Run | None:
         """The run that news are of; None: they come too late."""
         run = self.runs.get(name)
-        if run is None or run.serial != serial or (run.stopped_s is not None and what is not What.STOPPED):
+        if run is None or run.serial != serial or (run.stopped_s is not None and what not in AFTER_STOP):
             return None
         return run
 
@@ -121,7 +129,9 @@ class Site:
         now, course = self.agenda.now, self.courses[name]
         if not next(iter(asked.vector)).is_spot:
             course = self.courses[name] = course.without_interruptions()
-        train_s = self._created_s() + startup_s(course, number=asked.number, warm=warm)
+        created_s, length = self._created_s(), startup_s(course, number=asked.number, warm=warm)
+        train_s = exact_s(created_s + length)
+        launched = launch_s(course, number=asked.number, warm=warm, startup_s=length)
         run = Run(
             serial=0,
             number=asked.number,
@@ -129,15 +139,17 @@ class Site:
             max_runtime_s=asked.max_runtime // SECOND,
             max_wait_s=None if asked.max_wait is None else asked.max_wait // SECOND,
             start_s=now,
+            launch_s=exact_s(created_s + launched),
             train_s=train_s,
             since_s=train_s,
             finish=Finish.DONE,
             warm=warm,
         )
-        self._train(name, run, since_s=train_s)
+        news = startup_news(course, number=asked.number, warm=warm, startup_s=length)
+        self._train(name, run, since_s=train_s, news=[exact_s(created_s + at) for at in news])
         self.moved_s = now
 
-    def _created_s(self) -> int:
+    def _created_s(self) -> float:
         """Its turn among all that the account creates."""
         if not self.account.start_gap_s:
             return self.agenda.now
@@ -146,40 +158,59 @@ class Site:
         return turn
 
     def stop(self, name: str) -> None:
-        """It trains no more; its instances are free a while from now."""
-        now, run = self.agenda.now, self.runs[name]
-        self.runs[name] = replace(run, stopped_s=now)
+        """It trains no more; its instances are free a while from now. One that uploads ends as it would."""
+        now, run, course = self.agenda.now, self.runs[name], self.courses[name]
         self.moved_s = now
-        self.agenda.put(now + stop_s(self.courses[name], run, now), What.STOPPED, self.pool, name, run.serial)
+        if run.uploads(now):
+            return
+        self.runs[name] = replace(run, stopped_s=now)
+        length = stop_s(course, run, now)
+        for at in stop_news(course, number=run.number, stop_s=length):
+            self.agenda.put(exact_s(now + at), What.STOPPING, self.pool, name, run.serial)
+        self.agenda.put(exact_s(now + length), What.STOPPED, self.pool, name, run.serial)
+
+    def stop_is_known(self, name: str) -> bool:
+        """The same attempt was asked to stop, and the history says when."""
+        then = as_it_was(self.courses[name], self.runs[name].number)
+        return then is not None and then.began(STOPPING) is not None
 
     def interrupt(self, name: str) -> None:
         """The instances are taken, and the same attempt starts again as soon as there are others."""
         now, run, course = self.agenda.now, self.runs[name], self.courses[name]
         trained = run.trained_s(now)
-        after = self.courses[name] = course.after(trained, broke=True)
+        lost = course.breaks[0].lost if course.past.attempts else None
+        lost_s = None if lost is None else min(in_s(lost), exact_s(course.done_s + trained))
+        after = self.courses[name] = course.after(trained, broke=True, lost_s=lost_s)
         again = replace(
             run,
             earlier=(*run.earlier, (run.since_s, now)),
-            lost_s=run.lost_s + course.done_s + trained - after.done_s,
+            lost_s=exact_s(run.lost_s + course.done_s + trained - after.done_s),
         )
-        self._train(name, again, since_s=now + replaced_s(after, number=run.number))
+        number, interruption = run.number, run.interruptions
+        since_s = exact_s(now + replaced_s(after, number=number, interruption=interruption))
+        news = restart_news(course, number=number, interruption=interruption)
+        self._train(name, again, since_s=since_s, news=[exact_s(now + at) for at in news])
 
-    def _train(self, name: str, run: Run, *, since_s: int) -> None:
+    def _train(self, name: str, run: Run, *, since_s: float, news: Sequence[float]) -> None:
         """It is going to train from then on, until something ends that."""
         left_s = max(run.max_runtime_s - run.trained_before_s, 0)
         finish, length = finish_of(self.courses[name], number=run.number, left_s=left_s)
         self.serial += 1
-        self.runs[name] = replace(run, serial=self.serial, since_s=since_s, finish=finish)
+        over_s, upload_since_s = exact_s(since_s + length), None
         self._put(since_s, What.TRAINS, name)
-        if finish is Finish.DONE and (upload_s := whole_s(self.pace.upload)):
-            self._put(max(since_s + length - upload_s, since_s), What.SECONDARY, name)
-        for share in self.pace.startup_news:
-            self._put(self.agenda.now + round((since_s - self.agenda.now) * share), What.SECONDARY, name)
-        self._put(since_s + length, What.OVER, name)
+        if finish is Finish.DONE and (upload := upload_s(self.courses[name])):
+            upload_since_s = max(exact_s(over_s - upload), since_s)
+            self._put(upload_since_s, What.SECONDARY, name)
+        for at in news:
+            self._put(at, What.SECONDARY, name)
+        self.runs[name] = replace(
+            run, serial=self.serial, since_s=since_s, finish=finish, upload_since_s=upload_since_s
+        )
+        self._put(over_s, What.OVER, name)
         if run.max_wait_s is not None:
             self._put(max(run.start_s + run.max_wait_s, self.agenda.now), What.WAITED_TOO_LONG, name)
 
-    def _put(self, second: int, what: What, name: str) -> None:
+    def _put(self, second: float, what: What, name: str) -> None:
         self.agenda.put(second, what, self.pool, name, self.serial)
 
     def end(self, name: str, *, broke: bool) -> Ended:
@@ -189,15 +220,15 @@ class Site:
         trained = run.trained_s(run.last_s(self.agenda.now))
         lost_s = lost_then_s(course, run.number, trained) if broke or run.stopped_s is not None else None
         after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
-        return Ended(run=run, lost_s=run.lost_s + course.done_s + trained - after.done_s)
+        return Ended(run=run, lost_s=exact_s(run.lost_s + course.done_s + trained - after.done_s))
 
     # ---- what it says
 
     def saved_at(self, name: str) -> datetime | None:
-        """When the newest checkpoint of this attempt was written."""
+        """When the newest checkpoint of this attempt was written; S3 says it in whole seconds."""
         run, course = self.runs[name], self.courses[name]
         saved = course.saved_after(run.trained_s(self.agenda.now)) - course.done_s
-        return self.instant(run.since_s + saved) if saved > 0 else None
+        return self.instant(int(run.since_s + saved)) if saved > 0 else None
 
     def progress(self, job: Job) -> Observation:
         """Of a training job that has not ended."""
@@ -208,7 +239,7 @@ class Site:
     def ended(self, job: Job, *, status: str, secondary: str, keeps_hosts: bool) -> Observation:
         run = self.runs[job.name]
         seen = self._observed(job, run, status=status, secondary=secondary)
-        warm = keeps_hosts and seen.training_since is not None and job.live_attempt.keep_alive is not None
+        warm = keeps_hosts and seen.launched_at is not None and job.live_attempt.keep_alive is not None
         return replace(
             seen,
             failure_reason="it failed" if status == "Failed" else None,
@@ -225,21 +256,19 @@ class Site:
             status=status,
             secondary_status=secondary,
             training_since=self.instant(run.train_s) if trained else None,
-            launched_at=self.instant(run.start_s),
+            launched_at=self.instant(run.launch_s) if run.launch_s <= last else None,
             interruptions=run.interruptions,
             training_intervals=self._intervals(run, last, has_ended=status != "InProgress"),
         )
 
-    def _intervals(self, run: Run, last: int, *, has_ended: bool) -> tuple[TrainingInterval, ...]:
-        """Said of attempts that were interrupted."""
-        if not run.earlier:
-            return ()
+    def _intervals(self, run: Run, last: float, *, has_ended: bool) -> tuple[TrainingInterval, ...]:
         over = [
             TrainingInterval(since=self.instant(since), until=self.instant(until))
             for since, until in run.earlier
         ]
-        if run.since_s > last:
+        if run.since_s > last or (run.since_s == run.stopped_s):
             return tuple(over)
+        last = last if run.upload_since_s is None or not has_ended else min(last, run.upload_since_s)
         until = self.instant(last) if has_ended else None
         return (*over, TrainingInterval(since=self.instant(run.since_s), until=until))
 
@@ -253,14 +282,14 @@ class Site:
             instance_type="+".join(sorted({one.instance_type for one in run.vector})),
             capacity_type="spot" if run.is_spot else "on-demand",
             instances=sum(run.vector.values()),
-            start_s=run.start_s,
-            train_s=min(run.train_s, run.last_s(now)),
-            end_s=now,
+            start_s=int(run.start_s),
+            train_s=int(min(run.train_s, run.last_s(now))),
+            end_s=int(now),
             end=end,
-            lost_s=ended.lost_s if end in ENDS_WITH_LOSS else run.lost_s,
+            lost_s=int(ended.lost_s if end in ENDS_WITH_LOSS else run.lost_s),
             warm=run.warm,
             preempted_by=by,
-            stopping_s=now - run.last_s(now),
+            stopping_s=int(now) - int(run.last_s(now)),
         )
 
     def live_rows(self) -> list[ReplayedAttempt]:

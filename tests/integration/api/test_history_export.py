@@ -1,13 +1,18 @@
 """GET /history/export."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from trainmaster.api import history_export
+from trainmaster.core.jobs.attempts import MOST_STATUSES, StatusStart
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.steps import checkpoint_seen
 
-from tests.builders import NOON, claimed, minutes
+from tests.builders import NOON, claimed, minutes, seen
+from tests.ends import observed
 from tests.integration.api.conftest import ADA, ADMIN, G5, P5, Api
 from tests.integration.api.test_timeline import ran
 
@@ -46,6 +51,9 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
         "saves_checkpoints": False,
         "preemptible": True,
         "entry_id": api.job("a").spec.entry_id,
+        "max_wait_seconds": None,
+        "warm_key": api.job("a").spec.shapes[0].warm_key,
+        "learned_in": list(api.job("a").spec.learned_in or ()),
         "attempts": [
             {
                 "started_at": "2026-11-02T12:00:00.000Z",
@@ -56,6 +64,8 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
                 "trained_seconds": 1740,
                 "interruptions": 0,
                 "warm_start": False,
+                "checkpoint_at": None,
+                "statuses": None,
             }
         ],
         "end": "completed",
@@ -118,3 +128,37 @@ def test_pages_have_every_job_once(api: Api, monkeypatch: pytest.MonkeyPatch) ->
 def test_it_is_for_admins(api: Api) -> None:
     assert api.get("/history/export").status == 403
     assert api.get("/history/export", user=ADMIN, pool="p5").fields == ["query.pool"]
+
+
+def test_an_attempt_has_the_checkpoint_and_the_statuses_that_were_seen(api: Api) -> None:
+    assert api.submit("a").status == 201
+    job = checkpoint_seen(api.start("a"), NOON + minutes(20))
+    api.store.commit([Change(before=api.job("a"), after=job)], at=NOON + minutes(21))
+    statuses = (
+        StatusStart(status="Training", at=NOON + minutes(1)),
+        StatusStart(status="Completed", at=NOON + minutes(30)),
+    )
+    news = seen("a", status="Completed", secondary="Completed", training_since=NOON + minutes(1))
+    change = observed(
+        api.job("a"), replace(news, ended_at=NOON + minutes(30), statuses=statuses), now=api.now
+    )
+    assert change is not None
+    api.store.commit([change], at=api.now)
+    ((line,), _) = page(api)
+    (one,) = line["attempts"]
+    assert one["checkpoint_at"] == "2026-11-02T12:20:00.000Z"
+    assert one["statuses"] == [
+        {"status": "Training", "at": "2026-11-02T12:01:00.000Z"},
+        {"status": "Completed", "at": "2026-11-02T12:30:00.000Z"},
+    ]
+
+
+def test_of_too_many_statuses_none_are_kept(api: Api) -> None:
+    assert api.submit("a").status == 201
+    many = (StatusStart(status="Training", at=NOON),) * (MOST_STATUSES + 1)
+    news = seen("a", status="Completed", secondary="Completed", training_since=NOON)
+    change = observed(api.start("a"), replace(news, ended_at=NOON, statuses=many), now=api.now)
+    assert change is not None
+    api.store.commit([change], at=api.now)
+    ((line,), _) = page(api)
+    assert line["attempts"][0]["statuses"] is None

@@ -15,7 +15,7 @@ from training.models.init import initialise
 from training.models.loss import cross_entropy
 from training.optim import clip, learning_rate, make_optimizer, step_if_finite
 from training.options.choices import Strategy
-from training.parallel import begin_part, shard, weights_device
+from training.parallel import allocate, begin_part, shard
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
 
@@ -32,7 +32,7 @@ def sharded(config: TrainConfig, world: World, shape: ModelShape = SHAPE) -> Tra
     if config.precision.is_float8:
         convert(model, config, world)
     shard(model, world=world, config=config)
-    model.to_empty(device=weights_device(config, world))
+    allocate(model, world=world, config=config)
     initialise(model, seed=config.seed, layers=shape.layers)
     return model
 

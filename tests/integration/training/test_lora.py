@@ -23,7 +23,7 @@ from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
 from training.optim import make_optimizer
 from training.options.choices import ActivationCheckpointing, Compile, Precision, Strategy
-from training.parallel import shard, weights_device
+from training.parallel import allocate, shard
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
@@ -62,7 +62,7 @@ def _losses(config: TrainConfig, world: World) -> list[float]:
         model = Transformer(SHAPE)
     adapt(model, config)
     shard(model, world=world, config=config)
-    model.to_empty(device=weights_device(config, world))
+    allocate(model, world=world, config=config)
     initialise(model, seed=0, layers=SHAPE.layers)
     initialise_adapters(model, seed=0, layers=SHAPE.layers)
     frozen = [one for one in model.parameters() if not one.requires_grad]

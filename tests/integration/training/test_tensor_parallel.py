@@ -113,7 +113,7 @@ def test_every_family_learns_the_same_on_divided_matrices() -> None:
 
 def _first_weights(world: World, options: Options) -> str:
     model = sharded(replace(_FP32, seed=3, described=SHAPE, **options), world)
-    wholes = [one.full_tensor() for one in model.parameters() if isinstance(one, DTensor)]
+    wholes = [one.full_tensor() if isinstance(one, DTensor) else one.detach() for one in model.parameters()]
     return sha256([one.contiguous() for one in wholes])
 
 

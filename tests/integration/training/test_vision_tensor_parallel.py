@@ -177,7 +177,7 @@ def test_eight_ranks_in_three_dimensions_learn_what_one_learns() -> None:
 def _first_weights(world: World, options: Options) -> str:
     config = replace(_FP32, seed=3, **_MASKED, **options)
     model = make_model(config, with_shares(replace(world, ranks_per_host=world.size), config))
-    wholes = [one.full_tensor() for one in model.parameters() if isinstance(one, DTensor)]
+    wholes = [one.full_tensor() if isinstance(one, DTensor) else one.detach() for one in model.parameters()]
     return sha256([one.contiguous() for one in wholes])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason, StatusStart
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
@@ -66,6 +66,10 @@ def full_attempt() -> Attempt:
         warm_start=True,
         interruptions=3,
         trained=minutes(44),
+        statuses=(
+            StatusStart(status="Training", at=NOON + minutes(4)),
+            StatusStart(status="Stopped", at=NOON + minutes(55)),
+        ),
         lost=minutes(4),
         guarded="digest",
         unguarded=reason("alarm-quota"),

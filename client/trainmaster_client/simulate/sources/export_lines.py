@@ -4,8 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, Literal
 
+from trainmaster.core.jobs.reason_codes import ReasonCode
+
+from trainmaster_client.simulate.past_jobs import STOPPING, TRAINING
 from trainmaster_client.simulate.sources.text_lines import LineProblems, shown
 
 _INSTANT_HINT = "write it in ISO 8601 with a zone, e.g. 2026-11-21T10:00:00Z"
@@ -31,6 +35,10 @@ class ExportedAttempt:
     """Of its spot instances, after each of which SageMaker started it again."""
     intervals: tuple[timedelta, ...] = ()
     """Times in status Training, those that interruptions ended first; empty where they are not known."""
+    checkpoint_at: datetime | None = None
+    """The newest that anybody saw, maybe of an earlier attempt."""
+    statuses: tuple[tuple[str, timedelta], ...] = ()
+    """Secondary statuses, each with how long after the start it began; empty where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,9 @@ class ExportedJob:
     ended_at: datetime | None
     entry_id: str | None
     preemptible: bool | None
+    max_wait: timedelta | None = None
+    warm_key: str | None = None
+    learned_in: tuple[str, ...] | None = None
 
     @property
     def key(self) -> tuple[str, datetime]:
@@ -118,6 +129,13 @@ class Fields:
             self._refuse_value(name, "a text", 'write it in quotes, e.g. "vision"')
             return "-"
         return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self._value(name)
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            self._refuse_value(name, "a list of texts", 'write e.g. ["n0a1", "t3fc"]')
+            return ()
+        return tuple(value)
 
     def whole(self, name: str, *, least: int, most: int) -> int:
         value = self._value(name)
@@ -199,6 +217,9 @@ def _job(one: Fields) -> ExportedJob:
         ended_at=one.instant("ended_at") if one.has("ended_at") else None,
         entry_id=one.text("entry_id") if one.has("entry_id") else None,
         preemptible=one.flag("preemptible") if one.has("preemptible") else None,
+        max_wait=one.seconds("max_wait_seconds") if one.has("max_wait_seconds") else None,
+        warm_key=one.text("warm_key") if one.has("warm_key") else None,
+        learned_in=one.texts("learned_in") if one.has("learned_in") else None,
     )
 
 
@@ -208,13 +229,30 @@ def _attempt(one: Fields) -> ExportedAttempt:
     ended_at = one.instant("ended_at") if one.has("ended_at") else None
     if ended_at is not None and ended_at < (training_since or started_at):
         one.refuse("ended_at", "is before it started", "correct one of the two instants")
+    end = one.text("end") if one.has("end") else None
+    statuses = tuple(_statuses(one, started_at)) if one.has("statuses") else ()
+    if end == ReasonCode.COMPLETED:  # asked to stop while it uploaded, it ends as it would have
+        statuses = tuple(pair for pair in statuses if pair[0] != STOPPING)
+    intervals = tuple(after - at for (what, at), (_, after) in pairwise(statuses) if what == TRAINING)
+    trained = one.seconds("trained_seconds") if one.has("trained_seconds") else None
     return ExportedAttempt(
         started_at=started_at,
         training_since=training_since,
         ended_at=ended_at,
-        end=one.text("end") if one.has("end") else None,
+        end=end,
         lost=one.seconds("lost_seconds") if one.has("lost_seconds") else timedelta(),
         warm_start=one.flag("warm_start") if one.has("warm_start") else None,
-        trained=one.seconds("trained_seconds") if one.has("trained_seconds") else None,
+        trained=sum(intervals, timedelta()) if statuses else trained,
         interruptions=one.whole("interruptions", least=0, most=1000) if one.has("interruptions") else None,
+        intervals=intervals,
+        checkpoint_at=one.instant("checkpoint_at") if one.has("checkpoint_at") else None,
+        statuses=statuses,
     )
+
+
+def _statuses(one: Fields, started_at: datetime) -> Iterator[tuple[str, timedelta]]:
+    """The claim has our clock, the statuses have SageMaker's: none began before the attempt."""
+    last = timedelta()
+    for part in one.parts("statuses"):
+        last = max(part.instant("at") - started_at, last)
+        yield part.text("status"), last

@@ -13,17 +13,18 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import History, Pace, PastJob
+from trainmaster_client.simulate.past_jobs import STOPPING, History, Pace, PastJob
 from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.sources.left_edge import carried_in
 from trainmaster_client.simulate.sources.measured_pace import measured_pace, past_attempt
 from trainmaster_client.simulate.sources.past_training import (
     USUAL_INTERVAL,
+    all_lost,
     breaks_of,
     cold_start_of,
-    common_interval,
+    common_intervals,
     counted,
-    repeated,
+    interruption_losses,
     saving_interval,
     trained,
     with_certain_losses,
@@ -42,6 +43,7 @@ _STOPPED = frozenset(
         ReasonCode.IDLE,
     }
 )
+_BY_USERS = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE})
 _FAILED_CLASSES = frozenset(one.code for one in FailureClass)
 _COMES_BACK = _FAILED_CLASSES | {ReasonCode.PREEMPTION}
 _NOT_REPEATED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.SPOT_FALLBACK, ReasonCode.RESTORED})
@@ -101,7 +103,7 @@ def exported_history(
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
     read_at = read_at or max(at for one in exported for at in _instants(one))
-    common = _common_intervals(exported)
+    common = common_intervals(exported)
     facts = [_facts(one, read_at, common.get(one.team)) for one in exported]
     pace = measured_pace(exported)
     jobs = tuple(_once(_jobs(facts, counts, pace)))
@@ -130,25 +132,16 @@ def _instants(line: ExportedJob) -> Iterator[datetime]:
         yield attempt.ended_at or attempt.training_since or attempt.started_at
 
 
-def _common_intervals(exported: Iterable[ExportedJob]) -> dict[str, timedelta]:
-    """By team, where its programs save alike."""
-    teams: defaultdict[str, list[Sequence[ExportedAttempt]]] = defaultdict(list)
-    for one in exported:
-        if one.saves_checkpoints:
-            teams[one.team].append(one.attempts)
-    found = {team: common_interval(attempts) for team, attempts in teams.items()}
-    return {team: every for team, every in found.items() if every is not None}
-
-
 def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _Facts:
     """``common``: between saves of its team's programs."""
     last = line.attempts[-1] if line.attempts else None
-    attempts = with_real_losses(line.attempts, common) if line.saves_checkpoints else line.attempts
-    attempts = attempts if line.end is None else with_certain_losses(attempts, read_at)
+    attempts = with_real_losses(line.attempts, common) if line.saves_checkpoints else all_lost(line.attempts)
+    if line.end is not None and line.end not in _BY_USERS:
+        attempts = with_certain_losses(attempts, read_at)
     counts = counted(attempts, read_at)
     if last is not None and line.end is None:
         counts += trained(last, read_at)  # it is taken to be half done, also where it waits to resume
-    has_trained = any(one.training_since for one in line.attempts)
+    has_trained = any(one.training_since for one in line.attempts) and not _stopped_meanwhile(line)
     return _Facts(
         job=line,
         attempts=attempts,
@@ -156,6 +149,18 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
         saves_every=(common or saving_interval(line.attempts)) if line.saves_checkpoints else None,
         is_open=line.end is None,
     )
+
+
+def _stopped_meanwhile(line: ExportedJob) -> bool:
+    """Its user stopped it while it waited to resume, or in an attempt after the first.
+
+    Then no training that counts tells when: what was lost before may be more.
+    """
+    if line.end not in _STOPPED or not line.attempts or line.ended_at is None:
+        return False
+    last = line.attempts[-1]
+    comes_back = last.end in _COMES_BACK or last.training_since is None
+    return comes_back or (line.end in _BY_USERS and len(line.attempts) > 1)
 
 
 def _jobs(facts: Sequence[_Facts], counts: _Counts, pace: Pace) -> Iterator[PastJob]:
@@ -198,7 +203,8 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
     if trains_for is None and facts.is_open:
         trains_for = min(runs.value(line.team, USUAL_RUN), line.max_runtime)
     saves_every = facts.saves_every or intervals.value(line.team, USUAL_INTERVAL)
-    again = repeated(line.attempts, saves_every if line.saves_checkpoints else None)
+    losses = interruption_losses(facts.attempts, saves_every if line.saves_checkpoints else None)
+    again = sum((one.again for one in losses), timedelta())
     return PastJob(
         name=line.name,
         team=line.team,
@@ -213,9 +219,12 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         end=_end(line),
         saves_every=saves_every if line.saves_checkpoints else None,
         cold_start=cold_start_of(line.attempts, is_over=line.end is not None),
-        breaks=tuple(breaks_of(line.attempts, _FAILED_CLASSES)),
+        breaks=tuple(breaks_of(line.attempts, _FAILED_CLASSES, losses)),
         preemptible=line.preemptible is not False,
         entry_id=line.entry_id,
+        max_wait=line.max_wait,
+        warm_key=line.warm_key,
+        learned_in=line.learned_in,
         withdrawn_after=withdrawn_after,
     )
 
@@ -265,6 +274,9 @@ def _withdrawn_after(line: ExportedJob) -> timedelta | None:
     if line.end is None or (line.attempts and _end(line) == "failed"):
         return None
     ended_at = line.ended_at or (line.attempts[-1].ended_at if line.attempts else None)
+    stopped = dict(line.attempts[-1].statuses).get(STOPPING) if line.attempts else None
+    if stopped is not None:
+        ended_at = line.attempts[-1].started_at + stopped
     return None if ended_at is None else max(ended_at - line.submitted_at, timedelta())
 
 

@@ -50,6 +50,7 @@ def past_attempt(one: ExportedAttempt, *, upload: timedelta = _NOTHING) -> PastA
         warm=one.warm_start,
         trained=one.trained,
         interrupted_for=_interrupted_for(one, upload),
+        statuses=one.statuses,
     )
 
 
@@ -85,7 +86,8 @@ def _stops(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
     """From the stop, which ends Training, to the end."""
     for one in attempts:
         took = past_attempt(one).stopped_in
-        if one.end == ReasonCode.PREEMPTION and not one.interruptions and took is not None:
+        was_trained = one.training_since is not None and not one.interruptions
+        if one.end == ReasonCode.PREEMPTION and was_trained and took is not None:
             yield took
 
 
@@ -114,7 +116,12 @@ def _early_stops(jobs: Sequence[ExportedJob]) -> Iterator[timedelta]:
     started = sorted((one.started_at, job.submitted_at) for job in jobs for one in job.attempts[:1])
     for job in jobs:
         for one in job.attempts:
-            if one.end == ReasonCode.PREEMPTION and one.training_since is None and one.ended_at is not None:
+            if one.training_since is not None or one.ended_at is None:
+                continue
+            if one.statuses:
+                stopped = past_attempt(one).stopped_in
+                yield from () if stopped is None else (stopped,)
+            elif one.end == ReasonCode.PREEMPTION:
                 yield from _asked_before(one.started_at, one.ended_at, started)
 
 

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from trainmaster.core.diagnosis.evidence import without_secrets
+from trainmaster.core.jobs.attempts import StatusStart
 from trainmaster.core.jobs.observations import TERMINAL_STATUSES, Observation, TrainingInterval
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
@@ -71,6 +72,10 @@ def observation_of(answer: Mapping[str, Any]) -> Observation:
         up=_seconds(answer, "TrainingTimeInSeconds"),
         interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),
         training_intervals=training_intervals,
+        statuses=tuple(
+            StatusStart(status=one["Status"], at=in_milliseconds(one["StartTime"]))
+            for one in _transitions(answer)
+        ),
     )
 
 

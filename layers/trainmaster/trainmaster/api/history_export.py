@@ -13,7 +13,7 @@ from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.history.journal import final_job, started_warm
 from trainmaster.core.history.past_records import Ending, FinalJob, PastAttempt, Position, Window
-from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.attempts import Attempt, StatusStart
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 PAGE = 500
@@ -153,6 +153,9 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
         "saves_checkpoints": job.saves_checkpoints,
         "preemptible": job.preemptible,
         "entry_id": job.entry_id,
+        "max_wait_seconds": _seconds(job.max_wait),
+        "warm_key": job.warm_key,
+        "learned_in": None if job.learned_in is None else list(job.learned_in),
         "end": None,
         "ended_at": None,
     }
@@ -168,6 +171,8 @@ def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:
         "trained_seconds": _seconds(attempt.trained),
         "interruptions": attempt.interruptions,
         "warm_start": attempt.warm_start,
+        "checkpoint_at": instant_text(attempt.checkpoint_at),
+        "statuses": _statuses(attempt.statuses),
     }
 
 
@@ -182,7 +187,15 @@ def _stored_view(attempt: Attempt) -> View:
         "trained_seconds": _seconds(attempt.trained),
         "interruptions": attempt.spot.interruptions,
         "warm_start": started_warm(attempt),
+        "checkpoint_at": instant_text(attempt.checkpoint.last),
+        "statuses": _statuses(attempt.statuses),
     }
+
+
+def _statuses(found: tuple[StatusStart, ...] | None) -> list[View] | None:
+    if found is None:
+        return None
+    return [{"status": one.status, "at": instant_text(one.at)} for one in found]
 
 
 def _seconds(span: timedelta | None) -> int | None:

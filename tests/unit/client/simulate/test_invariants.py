@@ -133,7 +133,7 @@ def test_nothing_is_ever_above_capacity_and_no_job_runs_twice_at_once(seed: int)
         for name, rows in by_job.items():
             rows.sort(key=lambda row: row.attempt)
             assert [row.attempt for row in rows] == list(range(len(rows)))
-            assert rows[0].start_s >= submitted[name]
+            assert rows[0].start_s >= int(submitted[name])  # rows are in whole seconds
             assert all(row.end_s <= later.start_s for row, later in pairwise(rows))
             assert all(row.end in {"failed", "preempted", "interrupted"} for row in rows[:-1])
         assert by_job.keys().isdisjoint(found.refused)

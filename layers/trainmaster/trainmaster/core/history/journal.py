@@ -58,6 +58,8 @@ def _past(attempt: Attempt, change: Change) -> PastAttempt:
         lost=unsaved(attempt, change),
         trained=attempt.trained,
         interruptions=attempt.spot.interruptions,
+        checkpoint_at=attempt.checkpoint.last,
+        statuses=attempt.statuses,
     )
 
 
@@ -90,6 +92,9 @@ def final_job(job: Job) -> FinalJob:
         preemptible=spec.preemptible,
         state=job.state,
         earlier=job.attempt,
+        max_wait=spec.max_wait,
+        warm_key=spec.shapes[0].warm_key,
+        learned_in=spec.learned_in,
         end=job.reason.code if job.reason else None,
     )
 

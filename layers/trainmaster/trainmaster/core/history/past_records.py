@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from trainmaster.core.jobs.attempts import StatusStart
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import Code
@@ -60,6 +61,10 @@ class PastAttempt:
     """In status Training; None: it never was, or an earlier release noted it."""
     interruptions: int = 0
     """Of its spot instances, after each of which SageMaker started it again."""
+    checkpoint_at: datetime | None = None
+    """The newest checkpoint that anybody saw; None: none was seen, or an earlier release noted its end."""
+    statuses: tuple[StatusStart, ...] | None = None
+    """The secondary statuses that it went through; None: not known, or an earlier release noted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,12 @@ class FinalJob:
     preemptible: bool = True
     earlier: int = 0
     """Attempts that it had before this one, or before it was withdrawn."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds as asked for, of spot jobs; None: none, or an earlier release noted its end."""
+    warm_key: str | None = None
+    """Of its best shape; None: it can use no warm pool, or an earlier release noted its end."""
+    learned_in: tuple[str, ...] | None = None
+    """``Traits.keys``; None: an earlier release submitted it, or noted its end."""
     end: Code | None = None
 
 

@@ -48,6 +48,18 @@ class Progress:
     """When it first reached Training; None before."""
 
 
+MOST_STATUSES = 60
+"""Of one attempt: with more of them, after many interruptions, none are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusStart:
+    """Since when SageMaker had it in a secondary status."""
+
+    status: str
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preemptor:
     """The job that another makes room for."""
@@ -149,6 +161,8 @@ class Attempt:
     """None: nobody has recorded yet that SageMaker has it."""
     trained: timedelta | None = None
     """In status Training: intervals that an interruption ended, at the end all; None before there is one."""
+    statuses: tuple[StatusStart, ...] | None = None
+    """The secondary statuses that it went through, its end last; None before its end, or not known."""
     preempted_for: Preemptor | None = None
     stop_sent: bool = False
     """SageMaker took our StopTrainingJob."""

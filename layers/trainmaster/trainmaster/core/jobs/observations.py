@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
+from trainmaster.core.jobs.attempts import StatusStart
+
 TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
 """TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
 KNOWN_STATUSES = TERMINAL_STATUSES | {"InProgress", "Stopping", "Deleting"}
@@ -52,6 +54,8 @@ class Observation:
     """How often SageMaker took its spot instances away."""
     training_intervals: tuple[TrainingInterval, ...] = ()
     """The oldest first; empty where nothing but the start of Training is known."""
+    statuses: tuple[StatusStart, ...] = ()
+    """SecondaryStatusTransitions, the oldest first."""
 
     def trained_by(self, instant: datetime) -> timedelta:
         """In status Training until then, or until its end if that was before; interruptions are left out."""

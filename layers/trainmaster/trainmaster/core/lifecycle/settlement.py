@@ -4,7 +4,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
-from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Progress, Reason, SpotState
+from trainmaster.core.jobs.attempts import (
+    MOST_STATUSES,
+    Attempt,
+    AttemptEnd,
+    Bill,
+    Progress,
+    Reason,
+    SpotState,
+    StatusStart,
+)
 from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Job, JobState, Spent
 from trainmaster.core.jobs.observations import Observation
@@ -143,10 +152,17 @@ def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times
     return replace(
         live,
         trained=times.trained,
+        statuses=_statuses(seen),
         end=AttemptEnd(at=times.ended_at, reason=reason, lost=max(times.lost, times.idle)),
         diagnosis=end.diagnosis,
         bill=_bill(job, live, seen, times, reason),
     )
+
+
+def _statuses(seen: Observation | None) -> tuple[StatusStart, ...] | None:
+    """Nothing rather than a part."""
+    found = () if seen is None else seen.statuses
+    return found if 0 < len(found) <= MOST_STATUSES else None
 
 
 def as_seen(live: Attempt, seen: Observation) -> Attempt:

@@ -1,4 +1,4 @@
-"""Why jobs wait, worded once somebody asks, as whoever only carries a plan out never does; what each heard last."""
+"""Why jobs wait: worded once somebody asks, as a pass that only acts never does; what each heard last."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
