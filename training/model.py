@@ -236,7 +236,7 @@ class Transformer(Backbone):
         self.tie()
 
     def tie(self) -> None:
-        """Where the head is the embedding; once more after what makes each parameter anew."""
+        """Where the head is the embedding; once more after what makes each parameter again."""
         if self.shape.tied_head:
             self.head.weight = self.embedding.weight
 
