@@ -27,7 +27,7 @@ ADOPTED_OUTSIDE = of(1, "ml.m5.4xlarge")
 FINAL = {"completed", "failed", "stopped"}
 NEW_NAMES = {
     *("refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"),
-    *("warm_start", "history_since", "changed_at", "past#"),
+    *("warm_start", "history_since", "changed_at", "past#", "statuses"),
 }
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}

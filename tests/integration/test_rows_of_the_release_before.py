@@ -198,8 +198,8 @@ def test_a_rollback_meets_no_row_of_the_history(world: World) -> None:
 READ_BEFORE_PRICES = ROWS_THAT_THE_RELEASE_BEFORE_READS | {"C", "D", "DL", "DW", "DWL", "G", "Y"}
 NEW_PARTITIONS = {"K"}
 """What was learned of how long jobs train."""
-NEW_ATTRIBUTES = {("T", "past"), *((row, "likely") for row in ("B", "O", "OT", "Q", "R"))}
-"""Past use of teams, and how long jobs are likely to train: that release ignores what it does not know."""
+NEW_ATTRIBUTES = {("T", "past"), ("J", "statuses"), *((row, "likely") for row in ("B", "O", "OT", "Q", "R"))}
+"""Past use of teams, statuses of attempts, how long jobs are likely to train: that release ignores these."""
 NOT_LEFT = {("P", "told"), ("P", "unseen"), ("R", "trained")}
 """Which that release writes as well, though not in this story."""
 RARE = {"E", "G", "I"}
