@@ -25,6 +25,7 @@ from trainmaster_client.simulate.sources.past_training import (
     common_intervals,
     counted,
     interruption_losses,
+    least_needed,
     saving_interval,
     trained,
     with_certain_losses,
@@ -140,7 +141,8 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
         attempts = with_certain_losses(attempts, read_at)
     counts = counted(attempts, read_at)
     if last is not None and line.end is None:
-        counts += trained(last, read_at)  # it is taken to be half done, also where it waits to resume
+        # It is taken to need as much again as its last attempt trained, also where it waits to resume.
+        counts = max(counts, least_needed(attempts, read_at)) + trained(last, read_at)
     has_trained = any(one.training_since for one in line.attempts) and not _stopped_meanwhile(line)
     return _Facts(
         job=line,

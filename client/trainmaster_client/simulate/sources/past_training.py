@@ -100,6 +100,16 @@ def counted(attempts: Sequence[ExportedAttempt], read_at: datetime) -> timedelta
     return sum(earlier, _held(attempts[-1], read_at) if attempts else _NOTHING)
 
 
+def least_needed(attempts: Sequence[ExportedAttempt], read_at: datetime) -> timedelta:
+    """Of a job that is not over: what it had done at the end of any attempt was not enough, lost or not."""
+    done, most = _NOTHING, _NOTHING
+    for one in attempts:
+        length = trained(one, read_at)
+        most = max(most, done + length)
+        done += max(length - one.lost, _NOTHING)
+    return most
+
+
 def _held(last: ExportedAttempt, read_at: datetime) -> timedelta:
     """From Training to its end with the upload; unless it was stopped or its interruptions are not known."""
     if last.statuses and last.ended_at is not None:

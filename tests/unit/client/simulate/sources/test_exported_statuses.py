@@ -110,3 +110,10 @@ def test_a_wrong_one_is_refused_by_name(tmp_path: Path, wrong: dict[str, Any], f
     with pytest.raises(MalformedHistoryError) as refused:
         only(tmp_path, line("a", attempt(0, 4, 34, "completed"), **wrong))
     assert field in str(refused.value)
+
+
+def test_a_job_that_is_not_over_needs_more_than_what_it_lost_had_come_to(tmp_path: Path) -> None:
+    lost = attempt(0, 4, 154, "preemption", lost_seconds=9000, trained_seconds=9000)
+    again = attempt(160, 161, 162, "preemption", lost_seconds=60, trained_seconds=60)
+    job = only(tmp_path, line("a", lost, again, end=None, ended_at=None, max_runtime_seconds=86400))
+    assert job.trains_for == minutes(150 + 1)
