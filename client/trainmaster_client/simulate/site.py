@@ -72,7 +72,6 @@ class Site:
     serial: int = 0
     """Of the last run."""
     now_s: float | None = field(default=None, init=False)
-    """Of which second ``now_read`` is."""
     now_read: datetime = field(init=False)
 
     def instant(self, second: float) -> datetime:
