@@ -11,7 +11,7 @@ TARGET_SECONDS = 180.0
 """From an empty folder to the end of the first fit(), on a quiet machine with two cores."""
 MB = 1_000_000
 LIMITS: Mapping[str, Mapping[str, float]] = {
-    "checkout": {"cpu_seconds": 180, "fetched_bytes": 600 * MB, "written_bytes": 1900 * MB},
+    "checkout": {"cpu_seconds": 180, "fetched_bytes": 600 * MB, "written_bytes": 2000 * MB},
     "wheel": {"cpu_seconds": 120, "fetched_bytes": 300 * MB, "written_bytes": 900 * MB},
 }
 """What does not depend on who else is at work: a package too many shows here on any machine."""

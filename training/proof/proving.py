@@ -177,8 +177,9 @@ class Proof:
 
     def hyperparameters(self, run: Run) -> Mapping[str, str]:
         """What is the same for every attempt of a run."""
+        named = {} if "model_config" in self.options else {"preset": "tiny"}
         return {
-            "preset": "tiny",
+            **named,
             "precision": run.precision,
             "seed": str(self.seed),
             "lr": _LEARNING_RATE_OF_IMAGES if self._has_images else _LEARNING_RATE,

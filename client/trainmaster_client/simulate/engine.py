@@ -158,9 +158,8 @@ class Engine(Generic[P]):
     def expect(self, job: PastJob, found: Admitted) -> None:
         """It is going to be submitted."""
         self.to_come[job.name] = (job, found)
-        second = in_s(
-            -((self.setting.begins - job.submitted_at) // TICK) * TICK
-        )  # up: not before it was there
+        # Rounded up: not before it was there.
+        second = in_s(-((self.setting.begins - job.submitted_at) // TICK) * TICK)
         self.last_s = max(self.last_s, second)
         self.agenda.put(second, What.SUBMITTED, found.pool.name, job.name)
         if job.withdrawn_after is not None:

@@ -78,3 +78,13 @@ def test_a_rank_alone_in_fp32_keeps_the_plain_model_and_every_bit_of_its_losses(
     assert not any(isinstance(one, DTensor) for one in sharded(config, world).parameters())
     assert all(isinstance(one, DTensor) for one in sharded(in_fsdp, world).parameters())
     assert trained(config, world, steps=5)[2] == trained(in_fsdp, world, steps=5)[2]
+
+
+def test_a_head_that_is_the_embedding_stays_it_however_a_lone_rank_keeps_its_weights(world: World) -> None:
+    tied = replace(SHAPE, tied_head=True)
+    for precision in (Precision.FP32, Precision.BF16):
+        model = sharded(TrainConfig(precision=precision), world, tied)
+        assert model.head.weight is model.embedding.weight
+        assert (
+            sum(name.endswith("weight") and "block" not in name for name, _ in model.named_parameters()) == 2
+        )

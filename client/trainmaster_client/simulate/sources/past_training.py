@@ -59,8 +59,7 @@ def with_real_losses(
     """No attempt lost more at its end than it had trained since its last save.
 
     A loss is exported as far as checkpoints were seen, and they are looked at every five minutes: it is too
-    large, or 0 where none was seen. What interruptions lost is in
-    ``interruption_losses``.
+    large, or 0 where none was seen. What interruptions lost is in ``interruption_losses``.
 
     Args:
         attempts: Of one job.

@@ -3,7 +3,7 @@ import signal
 from training.options.choices import Precision
 from training.proof.jobs import Attempt
 from training.proof.kill_schedule import Kill, Schedule
-from training.proof.proving import Run, facts_of, runs_of
+from training.proof.proving import Proof, Run, facts_of, runs_of
 
 KILL = Kill(step=3, signal=signal.SIGKILL)
 
@@ -32,6 +32,15 @@ def test_a_schedule_of_one_world_is_run_once_in_each_precision() -> None:
         "bf16-uninterrupted",
         "bf16-interrupted-one-world",
     ]
+
+
+def test_a_model_of_ones_own_is_trained_in_place_of_the_preset() -> None:
+    run, *_ = runs_of(schedule(1, 1))
+    own = Proof(schedule=run.schedule, seed=0, checkpoint_every=1, options={"model_config": "m.json"})
+    usual = Proof(schedule=run.schedule, seed=0, checkpoint_every=1)
+    assert "preset" not in own.hyperparameters(run)
+    assert own.hyperparameters(run)["model_config"] == "m.json"
+    assert usual.hyperparameters(run)["preset"] == "tiny"
 
 
 def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> None:
