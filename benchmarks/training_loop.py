@@ -1,37 +1,22 @@
-"""The program's loop beside a plain one of the same text model: CPU seconds of a step.
-
-The plain loop is nanoGPT's: forward pass, loss, backward pass, the gradients clipped, AdamW, the loss read at
-each step. The program's has all that a job has: votes, seeds, guards of values that are not finite, a metric
-line each step. Rounds of both alternate, so both see the same machine, and CPU seconds are compared, not the
-clock: other programs on the machine slow both down.
-"""
+"""The program's loop beside nanoGPT's, of the same text model: CPU seconds of a step (paired_loops.py)."""
 
 import argparse
 import os
 import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from trainmaster_client.report import Report
 
-from training.agreement import Agreement
+from benchmarks.paired_loops import compared, own_loop, plain_loop
 from training.bench.modes import OneBatch
 from training.config import TrainConfig
-from training.job import make_model
-from training.loop import Trainer
-from training.models.families import model_of
-from training.models.init import initialise
-from training.monitoring.goodput import Meter
-from training.monitoring.report import Reporter, Trace
-from training.optim import make_optimizer
+from training.data.batches import Batch
 from training.options.choices import Precision
-from training.preempt import StopRequest
 from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,10 +24,6 @@ MAX_RATIO = 1.05
 STEPS = {128: 12, 512: 3}
 """Of a round, by the tokens of a sequence: rounds of about the same length."""
 ROUNDS = 31
-_WARM_UP = 3
-
-Round = Callable[[int], None]
-"""Trains so many steps."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -78,61 +59,13 @@ def _compared(world: World, tokens: int, rounds: int) -> dict[str, Any]:
     shape = (config.batch_size, tokens + 1)
     drawn_tokens = torch.randint(config.text_shape.vocabulary, shape, generator=drawn)
     batch = OneBatch(drawn_tokens[:, :-1].contiguous(), drawn_tokens[:, 1:].contiguous())
-    runs = {"plain": _plain(config, batch), "ours": _ours(config, world, batch)}
-    for run in runs.values():
-        run(_WARM_UP)
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    steps = STEPS[tokens]
-    for number in range(rounds):
-        for name in sorted(runs, reverse=bool(number % 2)):
-            began = time.process_time()
-            runs[name](steps)
-            seconds[name].append((time.process_time() - began) / steps)
-    ratios = [ours / plain for ours, plain in zip(seconds["ours"], seconds["plain"], strict=True)]
-    return {
-        "ratio": median(ratios),
-        "ratios": [round(one, 3) for one in sorted(ratios)],
-        **{f"{name}_ms": 1000 * median(values) for name, values in seconds.items()},
-    }
+    plain, ours = plain_loop(config, batch, _loss), own_loop(config, world, batch)
+    return compared(plain, ours, steps=STEPS[tokens], rounds=rounds)
 
 
-def _plain(config: TrainConfig, batch: OneBatch) -> Round:
-    model = model_of(config.shape)
-    initialise(model, seed=config.seed, layers=config.shape.layers)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr, betas=(0.9, 0.95), fused=True)
-
-    def run(steps: int) -> None:
-        for step in range(steps):
-            inputs, targets = batch.at(step)
-            loss = cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-            loss.backward()  # type: ignore[no-untyped-call]  # torch's
-            torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
-            optimizer.step()
-            optimizer.zero_grad()
-            assert loss.item() > 0
-
-    return run
-
-
-def _ours(config: TrainConfig, world: World, batch: OneBatch) -> Round:
-    model, meter = make_model(config, world), Meter(None)
-    trainer = Trainer(
-        config,
-        world=world,
-        model=model,
-        optimizer=make_optimizer(model, config),
-        batches=batch,
-        agreement=Agreement(StopRequest()),
-        meter=meter,
-        reporter=Reporter(config, world=world, meter=meter, checkpointer=None),
-        trace=Trace(at=0, world=world, env={}),
-    )
-
-    def run(steps: int) -> None:
-        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-            trainer.run(range(trainer.reached + 1, trainer.reached + 1 + steps))
-
-    return run
+def _loss(model: nn.Module, batch: Batch) -> Tensor:
+    inputs, targets = batch
+    return cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
 
 
 if __name__ == "__main__":

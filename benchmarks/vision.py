@@ -1,41 +1,31 @@
 """A vision transformer in the program's loop beside a plain loop of the same module; and decoding.
 
-Rounds of both loops alternate, so both see the same machine, and CPU seconds are compared, not the clock:
-other programs on the machine slow both down. The plain loop is what a tutorial has: forward, loss, backward,
-AdamW, the gradients clipped, the loss read at each step. Decoding is of JPEG files of 500 x 375 pixels, as in
+The loops take turns, as paired_loops.py says. Decoding is of JPEG files of 500 x 375 pixels, as in
 ImageNet, cropped to 224.
 """
 
 import argparse
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
 from PIL import Image
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 from trainmaster_client.report import Report
 
-from training.agreement import Agreement
+from benchmarks.paired_loops import compared, own_loop, plain_loop
 from training.config import TrainConfig
 from training.data.batches import Batch
-from training.job import make_model
-from training.loop import Trainer
-from training.models.families import model_of, open_data
-from training.models.init import initialise
-from training.monitoring.goodput import Meter
-from training.monitoring.report import Reporter, Trace
-from training.optim import make_optimizer
+from training.models.families import open_data
 from training.options.choices import Precision
-from training.preempt import StopRequest
 from training.ranks.world import World, joined_world
 from training.vision.pictures import Draw, View, decoded
 
@@ -92,65 +82,16 @@ def _loops(world: World, preset: str, rounds: int) -> dict[str, Any]:
     )
     source = open_data(config, {}).batches(world)
     same = _Same([source.at(step) for step in range(1, _STEPS + 1)])
-    runs = {"plain": _plain(config, same), "ours": _ours(config, world, same)}
-    for run in runs.values():
-        run(1)
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(rounds):
-        order = list(runs) if number % 2 else list(runs)[::-1]
-        for name in order:
-            began = time.process_time()
-            runs[name](_STEPS)
-            found[name].append(_BATCH * _STEPS / (time.process_time() - began))
-    ratios = [ours / plain for ours, plain in zip(found["ours"], found["plain"], strict=True)]
-    return {
-        "ratio": median(ratios),
-        "ratios": [round(one, 3) for one in ratios],
-        **{name: median(values) for name, values in found.items()},
-    }
-
-
-def _plain(config: TrainConfig, batches: _Same) -> Callable[[int], None]:
-    model = model_of(config.shape)
-    initialise(model, seed=config.seed, layers=config.shape.layers)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr, fused=True)
-
-    def run(steps: int) -> None:
-        for step in range(steps):
-            images, labels = batches.at(step)
-            loss = cross_entropy(model(images), labels.flatten())
-            loss.backward()  # type: ignore[no-untyped-call]  # torch's
-            torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip)
-            optimizer.step()
-            optimizer.zero_grad()
-            assert loss.item() > 0
-
-    return run
-
-
-def _ours(config: TrainConfig, world: World, batches: _Same) -> Callable[[int], None]:
-    """With its votes and its metric lines, which go nowhere."""
-    model, meter = make_model(config, world), Meter(None)
-    trainer = Trainer(
-        config,
-        world=world,
-        model=model,
-        optimizer=make_optimizer(model, config),
-        batches=batches,
-        agreement=Agreement(StopRequest()),
-        meter=meter,
-        trace=Trace(at=0, world=world, env={}),
+    found = compared(
+        plain_loop(config, same, _loss), own_loop(config, world, same), steps=_STEPS, rounds=rounds
     )
-    quiet = Reporter(config, world=world, meter=meter, checkpointer=None)
-    done = [0]
+    rates = {name: 1000 * _BATCH / found[f"{name}_ms"] for name in ("plain", "ours")}
+    return {"ratio": 1 / found["ratio"], "ratios": [round(1 / one, 3) for one in found["ratios"]], **rates}
 
-    def run(steps: int) -> None:
-        for _ in range(steps):
-            done[0] += 1
-            trainer.run(range(done[0], done[0] + 1))
-            quiet._metrics(done[0], trainer.loss(), 1.0, config.lr)  # noqa: SLF001  the line, unprinted
 
-    return run
+def _loss(model: nn.Module, batch: Batch) -> Tensor:
+    images, labels = batch
+    return cross_entropy(model(images), labels.flatten())
 
 
 def _decoding() -> list[dict[str, Any]]:
