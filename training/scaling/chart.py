@@ -1,5 +1,6 @@
 """Draws the worlds of a scaling measurement: tokens a second, efficiency, share of collectives."""
 
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +60,12 @@ def _draw_efficiency(axes: Axes, done: list[dict[str, Any]], yardsticks: list[di
         color=_ORANGE,
         label="collectives under way",
     )
-    for one in yardsticks:
+    for one, pattern in zip(yardsticks, cycle(("--", ":", "-.")), strict=False):
         level = 100 * one["efficiency"]
-        axes.axhline(level, color=_GREY, linestyle="--", linewidth=1)
-        axes.annotate(
-            f"{level:.0f} %, others: {one['what']}",
-            (0.01, level),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 2),
-            textcoords="offset points",
-            fontsize=7,
-            color="#444444",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )
+        told = f"{level:.0f} %, others: {one['what']}"
+        axes.axhline(level, color=_GREY, linestyle=pattern, linewidth=1, zorder=0, label=told)
     axes.set_xticks(list(places), worlds)
     axes.set_xlabel("ranks")
     axes.set_ylabel("percent")
-    axes.set_ylim(0, 128)
-    axes.legend(fontsize=8, loc="upper right", framealpha=1, edgecolor="white", ncols=2)
+    axes.set_ylim(0, 110)
+    axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, ncols=1)

@@ -12,6 +12,8 @@ from trainmaster_client.simulate.comparison.wording import (
     share_text,
     time_text,
 )
+from trainmaster_client.simulate.engine import PLAIN_QUEUE
+from trainmaster_client.simulate.recorded import RECORDED
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -22,8 +24,13 @@ def headline(comparison: Comparison) -> str:
     waits = f"under {last.label} half of the jobs start within {_time(last.waits.p50_s)} instead of "
     money = change_text(base.bill.total_usd, last.bill.total_usd)
     cost = {"": "", "same": ", at the same cost"}.get(money, f", at {money} cost")
-    found = f"{waits}{_time(base.waits.p50_s)} under {base.label}{cost}"
+    found = f"{waits}{_time(base.waits.p50_s)} {_as(base.label)}{cost}"
     return found[0].upper() + found[1:]
+
+
+def _as(label: str) -> str:
+    """A policy's label is a name; the other columns are described."""
+    return {PLAIN_QUEUE: "under a plain queue", RECORDED: "as recorded"}.get(label, f"under {label}")
 
 
 def team_waits_finding(comparison: Comparison) -> str:

@@ -75,7 +75,7 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
 def test_the_title_says_what_was_found() -> None:
     _, reader = read(two_policies())
     assert (
-        "Under policy.yaml half of the jobs start within 1.6h instead of 2m under plain queue, "
+        "Under policy.yaml half of the jobs start within 1.6h instead of 2m under a plain queue, "
         "at 14 % less cost" in reader.text
     )
 
