@@ -60,6 +60,7 @@ def facts(measured: Sequence[Measured], *, told: Mapping[str, object], warning: 
     speeds = {one.world: one.tokens_per_second / one.world for one in measured if one.tokens_per_second}
     base = min(speeds, default=None)
     return {
+        "schema": "trainmaster.scaling/1",
         "kind": "weak: every rank has equally many sequences in each world",
         "efficiency_of": "tokens a second of a rank, against the smallest world that was measured",
         "communication_share_of": "the time of one traced step on the first rank, hidden or not",

@@ -38,11 +38,11 @@ from trainmaster_client.simulate.columns import ColumnPlan, guests, replays_of, 
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.comparison.seeds import spreads
 from trainmaster_client.simulate.comparison.start_hours import StartHours, start_hours
-from trainmaster_client.simulate.engine import PLAIN_QUEUE
 from trainmaster_client.simulate.page.document import PageFacts, page
 from trainmaster_client.simulate.page.starts import starts_section
 from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.recorded import RECORDED
+from trainmaster_client.simulate.replays import PLAIN_QUEUE
 from trainmaster_client.simulate.simulation_report import Circumstances, add_checks, add_facts
 from trainmaster_client.simulate.start_questions import ask
 from trainmaster_client.simulate.variations import with_capacity, without_rule

@@ -15,12 +15,11 @@ from trainmaster_client.simulate.plain_pool import PlainPool
 from trainmaster_client.simulate.pool_replay import PoolReplay, Setting
 from trainmaster_client.simulate.pool_state import TeamBudgets
 from trainmaster_client.simulate.processes import Progress
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.replays import PLAIN_QUEUE, Replay
 from trainmaster_client.simulate.runs import TICK, exact_s, in_s
 from trainmaster_client.simulate.tally import Tally
 
 EVENTS_PER_REPORT = 500
-PLAIN_QUEUE = "plain queue"
 
 PoolNames = tuple[str, ...]
 

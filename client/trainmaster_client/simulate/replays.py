@@ -10,6 +10,9 @@ from trainmaster.core.lifecycle.change import Change
 
 from trainmaster_client.simulate.past_jobs import INTERRUPTED
 
+PLAIN_QUEUE = "plain queue"
+"""Label of the column of a queue that goes by priority alone."""
+
 
 class ReplayedAttempt(NamedTuple):
     """One attempt. Seconds since ``History.begins``."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy import Policy, parse_policy
-from trainmaster_client.simulate.engine import PLAIN_QUEUE, plain_queue, replay
+from trainmaster_client.simulate.engine import plain_queue, replay
+from trainmaster_client.simulate.replays import PLAIN_QUEUE
 from trainmaster_client.simulate.side_by_side import Column, side_by_side
 
 from tests.unit.client.simulate.replayed import (
