@@ -58,7 +58,7 @@ def completed(plane: Plane) -> list[str]:
 def test_boto3_submits_the_request_of_the_guide_and_follows_it_to_its_end(
     plane: Plane, tmp_path: Path
 ) -> None:
-    request = str(EXAMPLES / "requests/job.json")
+    request = str(EXAMPLES / "job.json")
     printed = run(plane, sys.executable, str(DOORS / "boto3_after.py"), request)
     assert printed.splitlines()[-1] == "Completed Completed"
     assert plane.job("my-job")["attempts"][0]["status"] == "Completed"
@@ -87,7 +87,7 @@ def test_the_commands_from_the_deployment_to_the_first_job_do_what_the_guide_say
     ours = [words for block in blocks(steps, "bash") for words in shell.lines(block.text)]
     (policy,) = blocks(steps, "yaml")
     (tmp_path / "policy.yaml").write_text(policy.text)
-    shutil.copy(EXAMPLES / "requests/job.json", tmp_path)
+    shutil.copy(EXAMPLES / "job.json", tmp_path)
     command = (sys.executable, "-c", "from trainmaster_client.cli import main; main()")
     said = {
         " ".join(words[1:]): run(fresh, *command, *words[1:], folder=tmp_path)

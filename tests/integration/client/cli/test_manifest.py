@@ -10,7 +10,7 @@ from tests.integration.client.command import Trainmaster
 from tests.manifests import large_job
 from tests.markdown import ROOT
 
-EXAMPLE = str(ROOT / "docs/examples/requests/job.json")
+EXAMPLE = str(ROOT / "docs/examples/job.json")
 CRD = """\
 kind: CustomResourceDefinition
 spec:
