@@ -42,7 +42,8 @@ def _told(result: RowResult) -> str:
     if not result.tests:
         return "no test"
     passed = f"{len(result.tests) - len(result.failed)} of {len(result.tests)} tests passed"
-    return f"{passed} in {result.seconds:.1f} s"
+    why = "; ".join(dict.fromkeys(result.skipped.values()))
+    return f"{passed} in {result.seconds:.1f} s" + (f", skipped: {why}" if why else "")
 
 
 def _groups(text: str) -> frozenset[str]:

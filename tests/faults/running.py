@@ -34,6 +34,8 @@ class TestRun:
     passed: bool = False
     failed: bool = False
     seconds: float = 0.0
+    skipped: str = ""
+    """Why; empty: it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class RowResult:
     tests: tuple[str, ...]
     failed: tuple[str, ...]
     """Those of them that did not pass."""
+    skipped: dict[str, str]
+    """Why, of those that were not played; they are among the failed."""
     passed: bool
     seconds: float
 
@@ -52,6 +56,7 @@ class RowResult:
             "outcome": self.row.outcome,
             "tests": list(self.tests),
             "failed": list(self.failed),
+            "skipped": self.skipped,
             "passed": self.passed,
             "seconds": round(self.seconds, 3),
         }
@@ -74,6 +79,8 @@ class Recorder:
         run.seconds += report.duration
         run.failed |= report.failed
         run.passed |= report.passed and report.when == "call"
+        if report.skipped and isinstance(report.longrepr, tuple):
+            run.skipped = report.longrepr[2].removeprefix("Skipped: ")
 
 
 def rows_of(test_name: str) -> tuple[str, ...]:
@@ -118,6 +125,7 @@ def _result(row: Row, runs: dict[str, TestRun]) -> RowResult:
         row=row,
         tests=tuple(sorted(mine)),
         failed=failed,
+        skipped={node: run.skipped for node, run in sorted(mine.items()) if run.skipped},
         passed=bool(mine) and not failed,
         seconds=sum(run.seconds for run in mine.values()),
     )

@@ -8,7 +8,7 @@ from tests.faults.running import TestRun, files_with_tests_of, results, rows_of
 ROW = Row(id="A1", fault="f", outcome="o")
 PASSED = TestRun(passed=True, seconds=0.5)
 FAILED = TestRun(passed=True, failed=True, seconds=0.5)  # passed, then failed while tearing down
-SKIPPED = TestRun()
+SKIPPED = TestRun(skipped="it needs a browser")
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,11 @@ def test_a_row_passes_when_it_has_tests_and_all_of_them_pass(
     assert result.passed is passed
     assert len(result.tests) == sum("test_A10" not in node for node in runs)
     assert result.as_json()["passed"] is passed
+
+
+def test_a_row_says_why_a_test_of_it_was_not_played() -> None:
+    (result,) = results([ROW], {"t.py::test_A1_x": SKIPPED, "t.py::test_A1_y": PASSED})
+    assert result.as_json()["skipped"] == {"t.py::test_A1_x": "it needs a browser"}
 
 
 def test_every_group_is_complete() -> None:
