@@ -14,12 +14,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self, TypeAlias
 
 from training.checkpoint.store import CheckpointStore, name_of
+from training.errors import listed
 
 MANIFEST = "manifest.json"
 ALGORITHM = "multilinear64-sha256"
 """Of the hashes: ``hashes.py`` says what it is."""
 INDEX, INDEX_COPY = ".metadata", "metadata"
 """Torch's index of the shards, a pickle, and its copy; the manifest lists the copy."""
+_MISSING = "is missing"
+_SHOWN = 3
+"""Files in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,16 +174,8 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
             )
     lacking = [f"on {host} {file} {what}" for host, found in problems.items() for file, what in found.items()]
     if lacking:
-        return Refused(name=name, reason="; ".join(lacking[:_SHOWN]) + _more(len(lacking) - _SHOWN))
+        return Refused(name=name, reason=listed(lacking, most=_SHOWN, between="; "))
     return Whole(name=name, manifest=manifest)
-
-
-_SHOWN = 3
-_MISSING = "is missing"
-
-
-def _more(count: int) -> str:
-    return f"; and {count} more" if count > 0 else ""
 
 
 def _foreign(name: str, manifest: Manifest) -> str | None:

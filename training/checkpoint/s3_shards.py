@@ -33,6 +33,9 @@ _KEYS = frozenset({"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "Signat
 _NO_BUCKET = "NoSuchBucket"
 _SHOWN = 200
 """Characters of S3's own words."""
+_PART_BYTES = 32 * 2**20
+"""An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
+_JOIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,6 @@ def _rights(place: Place) -> str:
         f"the job's role needs s3:ListBucket on arn:aws:s3:::{place.bucket} and s3:GetObject, s3:PutObject, "
         f"s3:DeleteObject, s3:AbortMultipartUpload on arn:aws:s3:::{folder}/*"
     )
-
-
-_PART_BYTES = 32 * 2**20
-"""An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
-_JOIN_SECONDS = 2.0
 
 
 class CodeOf(Protocol):

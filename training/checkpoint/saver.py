@@ -4,7 +4,7 @@ A crash at any point leaves whole checkpoints and at most one without a manifest
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from training.checkpoint.manifest import ALGORITHM, INDEX, INDEX_COPY, MANIFEST,
 from training.checkpoint.schedule import Retention, kept
 from training.checkpoint.status import StatusFile, instant
 from training.checkpoint.store import CheckpointStore, name_of
-from training.errors import CheckpointSaveError
+from training.errors import CheckpointSaveError, listed
 
 _SHOWN = 3
 """Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
@@ -134,12 +134,7 @@ def described(failures: Mapping[int, Failure]) -> str:
     for rank, failure in sorted(failures.items()):
         by_message.setdefault(failure.message, []).append(str(rank))
     told = [
-        f"rank{'s' if len(ranks) > 1 else ''} {_some(ranks, ', ')}: {one}"
+        f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks, most=_SHOWN)}: {one}"
         for one, ranks in by_message.items()
     ]
-    return _some(told, "; ")
-
-
-def _some(words: Sequence[str], between: str) -> str:
-    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return between.join(words[:_SHOWN]) + more
+    return listed(told, most=_SHOWN, between="; ")

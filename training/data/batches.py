@@ -41,8 +41,14 @@ _AT_ONCE = 2**14
 """Few enough for torch to stay in this thread."""
 _ROUNDS = 6
 _WORD = 2**64 - 1
+_JOIN_SECONDS = 2.0
+"""A read that hangs must not keep the attempt from ending: the thread is a daemon."""
 _Number = TypeVar("_Number", int, Tensor)
 """One, or many at once."""
+
+
+class BatchSource(Protocol):
+    def at(self, step: int) -> Batch: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,14 +214,6 @@ def _hashed(value: _Number) -> _Number:
     value = (value ^ value >> 30 & 2**34 - 1) * second & word
     value = (value ^ value >> 27 & 2**37 - 1) * third & word
     return value ^ value >> 31 & 2**33 - 1
-
-
-_JOIN_SECONDS = 2.0
-"""A read that hangs must not keep the attempt from ending: the thread is a daemon."""
-
-
-class BatchSource(Protocol):
-    def at(self, step: int) -> Batch: ...
 
 
 @contextmanager

@@ -14,6 +14,15 @@ from weakref import finalize
 from training.data.index import BlockFile, checksum
 from training.errors import DataError
 
+CACHE_BYTES = 192 * 2**20
+"""Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
+of 1 MiB for uint16 and 192 for uint32."""
+_THREADS = 8
+BlockKey: TypeAlias = tuple[int, int]
+"""Number of the file, number of the block in it."""
+_Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
+_Orders: TypeAlias = "SimpleQueue[_Order | None]"
+
 
 class Place(Protocol):
     """A folder of files that are read in ranges, by several threads at once."""
@@ -78,16 +87,6 @@ def _read_range(descriptor: int, offset: int, size: int) -> bytes:
         parts.append(part)
         offset, size = offset + len(part), size - len(part)
     return b"".join(parts)
-
-
-CACHE_BYTES = 192 * 2**20
-"""Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
-of 1 MiB for uint16 and 192 for uint32."""
-_THREADS = 8
-BlockKey: TypeAlias = tuple[int, int]
-"""Number of the file, number of the block in it."""
-_Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
-_Orders: TypeAlias = "SimpleQueue[_Order | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 from training.config import TrainConfig
 from training.data.blocks import CACHE_BYTES, BlockReader, DirectoryPlace, Place, Range
 from training.data.index import INDEX, BlockFile, ShardIndex, TokenDtype, bits_block_bytes, parse_index
-from training.errors import DataError
+from training.errors import DataError, listed
 
 _SHOWN = 3
 """Names in a message; a failure file has room for 1,024 characters."""
@@ -42,16 +42,17 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
     if missing := sorted(wanted.keys() - sizes.keys()):
         raise DataError(
             place=place.told,
-            problem=f"{len(missing)} of {len(wanted)} shards are missing: {_some(missing)}",
+            problem=f"{len(missing)} of {len(wanted)} shards are missing: {listed(missing, most=_SHOWN)}",
             remedy=_remedy(place),
         )
     wrong = [
         f"{name} has {sizes[name]} bytes of {size}" for name, size in wanted.items() if sizes[name] != size
     ]
     if wrong:
+        told = listed(wrong, most=_SHOWN)
         raise DataError(
             place=place.told,
-            problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {_some(wrong)}",
+            problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {told}",
             remedy="copy them again from where they were prepared",
         )
 
@@ -96,11 +97,6 @@ def _remedy(place: Place) -> str:
             "and InputMode FastFile or File"
         )
     return "upload the whole folder that python -m training.prepare wrote"
-
-
-def _some(names: list[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 class TokenShards:

@@ -22,6 +22,9 @@ from training.options.choices import DeviceName, Precision
 _PLUGIN = "torch_neuronx"
 """AWS's package. That importing it makes torch know the device type "neuron" is an assumption."""
 _NEURON = "neuron"
+_CPUINFO = Path("/proc/cpuinfo")
+_INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 of Armv8.6"}
+"""By the flag, the fastest first. All else that PyTorch calls bf16 on a CPU is fp32 with casts around it."""
 
 
 class Accelerator(Protocol):
@@ -172,11 +175,6 @@ def accelerator(name: DeviceName) -> Accelerator:
 def accelerator_of(device: torch.device) -> Accelerator:
     """That a device is one of."""
     return accelerator(DeviceName(device.type))
-
-
-_CPUINFO = Path("/proc/cpuinfo")
-_INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 of Armv8.6"}
-"""By the flag, the fastest first. All else that PyTorch calls bf16 on a CPU is fp32 with casts around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
