@@ -29,8 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     from training.config import TrainConfig, describe_options  # noqa: PLC0415
     from training.errors import report_failure  # noqa: PLC0415
     from training.flight import answer  # noqa: PLC0415
+    from training.options.contradictions import refuse_unsupported_torch  # noqa: PLC0415
     from training.options.environment import debug_variables, device_variables, flight_recorder  # noqa: PLC0415
-    from training.options.torch_version import refuse_unsupported_torch  # noqa: PLC0415
     from training.preempt import StopRequest  # noqa: PLC0415
 
     if "--help" in arguments:
