@@ -69,8 +69,8 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     meter = Meter(resumed.carried if resumed else None)
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
     source = data.batches(world)
-    trace = Trace(at=config.profile_step, world=world, env=env, config=config)
-    trace.hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
+    hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
+    trace = Trace(config, world=world, env=env, hunt=hunt)
     with _ahead(config, world, source, steps) as batches:
         trainer = Trainer(
             config,

@@ -245,7 +245,8 @@ def trace(config: TrainConfig, world: World) -> dict[str, Any]:
     with ExitStack() as until_the_end:
         folder = until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="training-bench-"))
         trainer = _trainer(config, world)
-        trainer.trace = Trace(at=_TRACED_STEP, world=world, env={"SM_OUTPUT_DATA_DIR": folder})
+        traced = replace(config, profile_step=_TRACED_STEP)
+        trainer.trace = Trace(traced, world=world, env={"SM_OUTPUT_DATA_DIR": folder})
         trainer.run(range(1, _TRACED_STEP + 1))
         (path,) = Path(folder).glob("trace-step-*.json")
         events = json.loads(path.read_bytes())["traceEvents"]

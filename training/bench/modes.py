@@ -168,7 +168,7 @@ def _trainer(config: TrainConfig, world: World) -> Trainer:
         batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
         agreement=Agreement(StopRequest()),
         meter=Meter(None),
-        trace=Trace(at=0, world=world, env={}),
+        trace=Trace(config, world=world, env={}),
     )
 
 
