@@ -32,7 +32,7 @@ from training.errors import DoesNotFitError, MissingPackageError, UnsupportedDev
 from training.job import make_model
 from training.metrics import peak_of
 from training.model import flops_per_token
-from training.monitoring.report import Trace, peak_memory_bytes
+from training.monitoring.report import Trace
 from training.optim import make_optimizer
 from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
@@ -165,7 +165,7 @@ def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
     trainer = _trainer(config, world)
     trainer.run(range(1, 3))
     trainer.loss()
-    return {"memory_gib": peak_memory_bytes(world.device) / _GIB}
+    return {"memory_gib": world.accelerator.peak_memory(world.device) / _GIB}
 
 
 def checkpoint(config: TrainConfig, world: World) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
 from training.options.choices import ProfileRanks
 from training.options.environment import output_data_dir
-from training.ranks.devices import accelerator_of
 from training.ranks.world import World
 
 _GIB = 2**30
@@ -87,11 +86,6 @@ def yardstick(config: TrainConfig, world: World) -> Yardstick:
         flops_per_token=flops_per_token(config.shape, config.lora),
         peak=peak_of(world.accelerator.name(world.device)),
     )
-
-
-def peak_memory_bytes(device: torch.device) -> int:
-    """The most that was in use so far: of a GPU, or of this process."""
-    return accelerator_of(device).peak_memory(device)
 
 
 class Profiler:
