@@ -6,11 +6,11 @@ Added to them: hashes, errors that say what was asked for, and a copy on this ho
 import atexit
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any, Protocol
+from typing import Any
 
 from s3torchconnector import S3ClientConfig, S3ReaderConstructor
 from s3torchconnector._s3client import S3Client
@@ -97,22 +97,18 @@ def _rights(place: Place) -> str:
     )
 
 
-class CodeOf(Protocol):
-    def __call__(self, *, key: str, is_write: bool) -> str:
-        """The code with which S3 refuses such a request now; empty when it does not."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
     place: Place
     region: str
     """The bucket's; the connector follows no redirection."""
     client: S3Client
-    code_of: CodeOf
+    code_of: Callable[..., str]
+    """Of ``key`` and ``is_write``: the code with which S3 refuses such a request now; empty: it does not."""
 
 
 def connected(
-    place: Place, *, region: str, endpoint: str | None, attempts: int, code_of: CodeOf
+    place: Place, *, region: str, endpoint: str | None, attempts: int, code_of: Callable[..., str]
 ) -> Connection:
     config = S3ClientConfig(
         part_size=_PART_BYTES, max_attempts=attempts, force_path_style=endpoint is not None
