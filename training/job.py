@@ -23,7 +23,15 @@ from training.loop import Trainer
 from training.metrics import Event, Validation
 from training.model import Backbone
 from training.models import float8
-from training.models.families import Data, evaluated_by, guard_of, guard_of_base, model_of, open_data
+from training.models.families import (
+    ImageData,
+    TextData,
+    evaluated_by,
+    guard_of,
+    guard_of_base,
+    model_of,
+    open_data,
+)
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
 from training.monitoring.evaluation import Evaluation
@@ -175,7 +183,9 @@ def _ahead(
     return prefetched(batches, depth=config.prefetch_batches, steps=steps, pin=pin)
 
 
-def _evaluation(config: TrainConfig, world: World, model: Backbone, data: Data) -> Evaluation | None:
+def _evaluation(
+    config: TrainConfig, world: World, model: Backbone, data: TextData | ImageData
+) -> Evaluation | None:
     batches = data.validation(world)
     if batches is None:
         return None

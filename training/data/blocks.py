@@ -45,16 +45,11 @@ class Place(Protocol):
 class DirectoryPlace:
     """A local directory, or a channel of a SageMaker job: a copy (File mode) or a window on S3 (FastFile).
 
-    FastFile fetches what is read: whole blocks by `pread` are what it serves well, a memory map would
-    fetch page by page.
+    FastFile fetches what is read: whole blocks are what it serves well; a memory map would fetch pages.
     """
 
     def __init__(self, path: Path, *, told: str) -> None:
-        self._path, self._told = path, told
-
-    @property
-    def told(self) -> str:
-        return self._told
+        self._path, self.told = path, told
 
     def sizes(self) -> Mapping[str, int]:
         try:
@@ -64,29 +59,18 @@ class DirectoryPlace:
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         try:
-            descriptor = os.open(self._path / name, os.O_RDONLY)
-            try:
-                return _read_range(descriptor, offset, size)
-            finally:
-                os.close(descriptor)
+            with (self._path / name).open("rb") as file:
+                file.seek(offset)
+                return file.read(size)
         except OSError as error:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> DataError:
         return DataError(
-            place=self._told,
+            place=self.told,
             problem=f"{error.strerror or error}: {error.filename or self._path}",
             remedy="check that it is there and that the job may read it",
         )
-
-
-def _read_range(descriptor: int, offset: int, size: int) -> bytes:
-    """`pread` may return early."""
-    parts = []
-    while size > 0 and (part := os.pread(descriptor, size, offset)):
-        parts.append(part)
-        offset, size = offset + len(part), size - len(part)
-    return b"".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

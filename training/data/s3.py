@@ -74,12 +74,9 @@ class S3Place:
     def __init__(self, client: "S3Client", *, bucket: str, prefix: str) -> None:
         self._client, self._bucket = client, bucket
         self._folder = f"{prefix}/" if prefix else ""
+        self.told = f"s3://{bucket}/{self._folder}"
         self._signed = SignedReads(client, bucket=bucket)
         self._etags: dict[str, str] = {}
-
-    @property
-    def told(self) -> str:
-        return f"s3://{self._bucket}/{self._folder}"
 
     def sizes(self) -> Mapping[str, int]:
         return self._call("s3:ListBucket", "", self._list)

@@ -108,8 +108,10 @@ class TokenShards:
 
     def __init__(self, place: Place, index: ShardIndex, *, sequence_length: int) -> None:
         self._place, self._index, self._length = place, index, sequence_length
+        self.vocabulary, self.is_masked, self.identity = index.vocabulary, index.is_masked, index.identity
         counts = (max(0, shard.tokens - 1) // sequence_length for shard in index.shards)
         self._ends = list(accumulate(counts))
+        self.sequences = self._ends[-1]
         self._blocks = BlockReader(place, index.shards, block_bytes=index.block_bytes)
         self._begins = self._bits("documents")
         self._trained = self._bits("trained")
@@ -120,22 +122,6 @@ class TokenShards:
         if not any(files):
             return None
         return _Bits(self._place, files, block_bytes=bits_block_bytes(self._index.block_bytes))
-
-    @property
-    def vocabulary(self) -> int:
-        return self._index.vocabulary
-
-    @property
-    def is_masked(self) -> bool:
-        return self._index.is_masked
-
-    @property
-    def sequences(self) -> int:
-        return self._ends[-1]
-
-    @property
-    def identity(self) -> str:
-        return self._index.identity
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         assert length <= self._length + 1

@@ -29,23 +29,6 @@ class Source(BatchSource, Protocol):
         """Of the sequences or images that this rank sees in a step."""
 
 
-class Data(Protocol):
-    """What a job trains on and is judged by."""
-
-    @property
-    def identity(self) -> str:
-        """The same wherever it lies, another for other data."""
-
-    @property
-    def is_masked(self) -> bool:
-        """Not every target is trained, so those of a step are counted over the ranks."""
-
-    def batches(self, world: World) -> Source: ...
-
-    def validation(self, world: World) -> ValidationSource | None:
-        """None: nothing is evaluated."""
-
-
 def model_of(shape: Shape) -> Backbone:
     """On the default device, without first values."""
     return VisionTransformer(shape) if isinstance(shape, VisionShape) else Transformer(shape)
@@ -70,7 +53,7 @@ def _of_images(config: TrainConfig, *, smoothing: float) -> Objective:
     return Unmasking(shape=shape) if shape.masked else Classifying(smoothing=smoothing)
 
 
-def open_data(config: TrainConfig, env: Mapping[str, str]) -> Data:
+def open_data(config: TrainConfig, env: Mapping[str, str]) -> "TextData | ImageData":
     """Open what ``data`` and ``eval_data`` name.
 
     Raises:
@@ -78,8 +61,8 @@ def open_data(config: TrainConfig, env: Mapping[str, str]) -> Data:
         DataError: Something is missing, cut short, out of reach or does not fit the model.
     """
     if config.has_images:
-        return _ImageData(config, open_images(config, env), open_validation_images(config, env))
-    return _TextData(config, open_corpus(config, env=env), open_validation(config, env=env))
+        return ImageData(config, open_images(config, env), open_validation_images(config, env))
+    return TextData(config, open_corpus(config, env=env), open_validation(config, env=env))
 
 
 def fixed_options(config: TrainConfig) -> dict[str, str]:
@@ -97,17 +80,21 @@ def fixed_options(config: TrainConfig) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _TextData:
+class TextData:
+    """What a job trains on and is judged by."""
+
     config: TrainConfig
     corpus: Corpus
     held_out: Corpus | None
 
     @property
     def identity(self) -> str:
+        """The same wherever it lies, another for other data."""
         return self.corpus.identity
 
     @property
     def is_masked(self) -> bool:
+        """Not every target is trained, so those of a step are counted over the ranks."""
         return self.corpus.is_masked or self.config.document_mask
 
     def batches(self, world: World) -> Source:
@@ -122,11 +109,14 @@ class _TextData:
         )
 
     def validation(self, world: World) -> ValidationSource | None:
+        """None: nothing is evaluated."""
         return ValidationBatches.of(self.config, world, self.held_out) if self.held_out else None
 
 
 @dataclass(frozen=True, slots=True)
-class _ImageData:
+class ImageData:
+    """Likewise, of images."""
+
     config: TrainConfig
     images: Images
     held_out: Images | None

@@ -17,8 +17,6 @@ from training.errors import FoundNotFiniteError, listed
 from training.models.optimizers import local_part
 from training.ranks.world import World
 
-_WRAPPER = "_checkpoint_wrapped_module"
-"""What activation checkpointing puts between a block and its name."""
 _SHOWN = 8
 """Samples in a message."""
 
@@ -101,13 +99,11 @@ class Hunt:
         if True in flags:
             place = flags.index(True)
             one = self._seen[place]
-            return (
-                place,
-                f"the {one.what} of {_named(one.module)}{self._samples(one, step)}{self._weights(one)}",
-            )
+            origin = f"the {one.what} of {one.module or 'the model'}"
+            return place, origin + self._samples(one, step) + self._weights(one)
         for name, parameter in self.model.named_parameters():
             if parameter.grad is not None and not local_part(parameter.grad).isfinite().all():
-                return len(flags), f"the gradient of the weight {_named(name)}, while all outputs were finite"
+                return len(flags), f"the gradient of the weight {name}, while all outputs were finite"
         return None
 
     def _samples(self, seen: _Seen, step: int) -> str:
@@ -125,7 +121,3 @@ class Hunt:
         own = module.named_parameters(recurse=False)
         bad = [name for name, one in own if not local_part(one.detach()).isfinite().all()]
         return f"; not finite before: {', '.join(bad)}" if bad else ""
-
-
-def _named(name: str) -> str:
-    return ".".join(one for one in name.split(".") if one != _WRAPPER) or "the model"

@@ -26,7 +26,6 @@ from training.options.choices import (
     Strategy,
 )
 from training.options.reader import shown
-from training.vision.shape import VisionShape
 
 if TYPE_CHECKING:  # config asks this module when its options are read
     from training.config import TrainConfig
@@ -157,8 +156,7 @@ def _of_text(config: TrainConfig) -> list[str]:
 
 def _of_images(config: TrainConfig) -> list[str]:
     """Options that only texts have, and sizes of images that do not come out even."""
-    shape, found = config.shape, []
-    assert isinstance(shape, VisionShape)
+    shape, found = config.image_shape, []
     usual = {
         "sequence_length": 0,
         "document_mask": False,
