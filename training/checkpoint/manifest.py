@@ -129,10 +129,12 @@ def view_of(store: CheckpointStore) -> View:
 
 def findings(views: Mapping[str, View]) -> list[Finding]:
     """What is there, the newest first. ``views`` are by host."""
-    # Names have their steps in as many digits, so they sort as their steps do.
-    names = sorted({name for view in views.values() for name in view}, key=_by_step, reverse=True)
+    # Names have their steps in as many digits, so they sort as their steps do; a longer one is newer.
+    names = {name for view in views.values() for name in view}
+    newest_first = sorted(names, key=lambda name: (len(name), name), reverse=True)
     return [
-        _finding(name, {host: view.get(name, _NOTHING) for host, view in views.items()}) for name in names
+        _finding(name, {host: view.get(name, _NOTHING) for host, view in views.items()})
+        for name in newest_first
     ]
 
 
@@ -144,10 +146,6 @@ def is_work_lost(torn: Sequence[Torn]) -> bool:
     """
     published = [one for one in torn if one.was_published]
     return len(published) > 1 or any(not one.lacks_files for one in published)
-
-
-def _by_step(name: str) -> tuple[int, str]:
-    return len(name), name
 
 
 def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:

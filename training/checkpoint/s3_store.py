@@ -103,11 +103,12 @@ class S3Store:
 
     def read(self, name: str) -> bytes | None:
         try:
-            return self._content(name)
+            content: bytes = self._call(self._client.get_object, key=self._place.key(name))["Body"].read()
         except S3RequestError as error:
             if error.code in _MISSING:
                 return None
             raise
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         self._call(self._client.put_object, key=self._place.key(name), Body=content)
@@ -184,11 +185,6 @@ class S3Store:
             attempts=self._attempts,
             code_of=self._code_of,
         )
-
-    def _content(self, name: str) -> bytes:
-        answer = self._call(self._client.get_object, key=self._place.key(name))
-        content: bytes = answer["Body"].read()
-        return content
 
     def _pages(self, operation: str, name: str, **more: str) -> list[dict[str, Any]]:
         """Of a list of all that begins with the name."""

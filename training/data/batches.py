@@ -202,7 +202,7 @@ def prefetched(
     """The same batches, the next ``depth`` of ``steps`` read ahead; they are asked for in that order.
 
     What goes wrong in the thread is raised by the step that needs the batch. With depth 0 there is no
-    thread. ``pin``: the GPU that the batches go to; they are kept where it can fetch them by itself.
+    thread. ``pin``: the device that the batches go to; they are kept where a GPU can fetch them by itself.
     """
     if depth == 0:
         yield batches
@@ -216,7 +216,8 @@ def prefetched(
 
 class _Ahead:
     def __init__(self, batches: BatchSource, *, depth: int, steps: range, pin: torch.device | None) -> None:
-        self._batches, self._steps, self._pin = batches, steps, pin
+        self._batches, self._steps = batches, steps
+        self._pin = pin if pin is not None and pin.type == "cuda" else None
         self._room = threading.Semaphore(depth)
         self._ready: SimpleQueue[tuple[int, Batch | BaseException]] = SimpleQueue()
         self._closed = False

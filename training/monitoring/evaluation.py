@@ -104,8 +104,8 @@ class Evaluation:
     def batches(self) -> Iterator[None]:
         """Evaluate again; between two batches the caller may give up."""
         self._sums = self._zero()
-        pin = self._world.device if self._world.device.type == "cuda" else None
         numbers = range(self._batches.count)
+        pin = self._world.device
         with prefetched(self._batches, depth=self._depth, steps=numbers, pin=pin) as source:
             for number in numbers:
                 self._add(source.at(number))
