@@ -83,7 +83,7 @@ def own_loop(config: TrainConfig, world: World, batches: BatchSource) -> Round:
         agreement=Agreement(StopRequest()),
         meter=meter,
         reporter=Reporter(config, world=world, meter=meter, checkpointer=None),
-        trace=Trace(at=0, world=world, env={}),
+        trace=Trace(config, world=world, env={}),
     )
 
     def run(steps: int) -> None:

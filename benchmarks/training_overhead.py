@@ -193,7 +193,7 @@ def _trainer(world: World, agreement: Agreement, meter: Meter) -> Trainer:
         batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
         agreement=agreement,
         meter=meter,
-        trace=Trace(at=0, world=world, env={}),
+        trace=Trace(CONFIG, world=world, env={}),
     )
 
 

@@ -28,7 +28,7 @@ from training.options.choices import (
 )
 from training.options.contradictions import contradictions
 from training.options.environment import directory_of
-from training.options.reader import described, option, paired, read, shown, translated
+from training.options.reader import option, paired, read, shown, translated
 from training.vision.shape import VISION_PRESETS, Shape, VisionShape
 
 _PRESETS: Mapping[str, Shape] = {**PRESETS, **VISION_PRESETS}
@@ -265,8 +265,3 @@ def _as_now(texts: Mapping[str, str]) -> dict[str, str]:
     words = {"true": ActivationCheckpointing.FULL.value, "false": ActivationCheckpointing.NONE.value}
     name = "activation_checkpointing"
     return {**texts, name: words.get(texts[name].lower(), texts[name])} if name in texts else dict(texts)
-
-
-def describe_options() -> str:
-    """What `--help` prints: an option a line."""
-    return described(TrainConfig)

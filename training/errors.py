@@ -25,8 +25,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_SHOWN = 5
-"""Differences that a message lists; it has to fit into 1,024 characters."""
+_DIFFERENCES = 5
+"""That a message lists; it has to fit into 1,024 characters."""
 _GIB = 2**30
 _FAILURE_CHARACTERS = 1024
 """SageMaker takes that many of the failure file as FailureReason (DescribeTrainingJob)."""
@@ -80,9 +80,8 @@ class CheckpointMismatchError(TrainingError):
 
     def __init__(self, *, path: str, differences: Mapping[str, tuple[str, str]]) -> None:
         told = [f"{key} was {was}, now {now}" for key, (was, now) in sorted(differences.items())]
-        more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         super().__init__(
-            f"checkpoint {path} is of another training: {', '.join(told[:_SHOWN])}{more}; "
+            f"checkpoint {path} is of another training: {listed(told, most=_DIFFERENCES)}; "
             "use another checkpoint directory"
         )
         self.path, self.differences = path, dict(differences)
@@ -154,6 +153,12 @@ class MeetingError(TrainingError):
         super().__init__(
             f"rank 0 cannot listen at {where} for the others: {reason}; choose another MASTER_PORT"
         )
+
+
+def listed(words: Sequence[object], *, most: int, between: str = ", ") -> str:
+    """`a, b and 3 more`: of hundreds the first few, as a message is short."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return between.join(str(one) for one in words[:most]) + more
 
 
 def report_failure(error: Exception, env: Mapping[str, str]) -> None:

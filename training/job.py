@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch.optim import Optimizer
 from training.agreement import Agreement
 from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.config import TrainConfig
-from training.data.batches import BatchSource, prefetched
+from training.data.batches import prefetched
 from training.errors import ConfigError
 from training.interop.exporting import export_adapters, export_weights
 from training.interop.importing import load_weights
@@ -23,7 +22,15 @@ from training.loop import Trainer
 from training.metrics import Event, Validation
 from training.model import Backbone
 from training.models import float8
-from training.models.families import Data, evaluated_by, guard_of, guard_of_base, model_of, open_data
+from training.models.families import (
+    ImageData,
+    TextData,
+    evaluated_by,
+    guard_of,
+    guard_of_base,
+    model_of,
+    open_data,
+)
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
 from training.monitoring.evaluation import Evaluation
@@ -69,9 +76,9 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     meter = Meter(resumed.carried if resumed else None)
     steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
     source = data.batches(world)
-    trace = Trace(at=config.profile_step, world=world, env=env, config=config)
-    trace.hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
-    with _ahead(config, world, source, steps) as batches:
+    hunt = Hunt.by(config, world=world, model=model, numbers=source.numbers)
+    trace = Trace(config, world=world, env=env, hunt=hunt)
+    with prefetched(source, depth=config.prefetch_batches, steps=steps, pin=world.device) as batches:
         trainer = Trainer(
             config,
             world=world,
@@ -167,15 +174,9 @@ def _checkpointer(
     )
 
 
-def _ahead(
-    config: TrainConfig, world: World, batches: BatchSource, steps: range
-) -> AbstractContextManager[BatchSource]:
-    """Read ahead while it is entered."""
-    pin = world.device if world.device.type == "cuda" else None
-    return prefetched(batches, depth=config.prefetch_batches, steps=steps, pin=pin)
-
-
-def _evaluation(config: TrainConfig, world: World, model: Backbone, data: Data) -> Evaluation | None:
+def _evaluation(
+    config: TrainConfig, world: World, model: Backbone, data: TextData | ImageData
+) -> Evaluation | None:
     batches = data.validation(world)
     if batches is None:
         return None
@@ -254,7 +255,7 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
         return
     options = {name: value for name, value in asdict(config).items() if name not in {"said", "described"}}
     options["shape"] = asdict(config.shape)
-    print("config " + json.dumps(options, default=_as_text), flush=True)
+    print("config " + json.dumps(options, default=str), flush=True)
     for line in config.said:
         print(f"fsdp1: {line}", flush=True)
     if world.device.type == "cpu" and (told := advice(this_processor(), config.precision)):
@@ -269,8 +270,3 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
         device=world.device.type,
         parameters=sum(one.numel() for one in model.parameters()),
     )
-
-
-def _as_text(value: object) -> str:
-    assert isinstance(value, Path)
-    return str(value)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-from training.models.decoder_shape import BlockShape, Lora, ModelShape, Norm, Rope, RopeKind
+from training.models.decoder_shape import Lora, ModelShape, Norm, Rope, RopeKind
 from training.models.loss import Chunks, Head
 from training.vision.shape import Shape, VisionShape
 
@@ -135,14 +135,14 @@ def _flex() -> Callable[..., Any]:
     return torch.compile(flex_attention)
 
 
-def norm_of(shape: BlockShape, width: int) -> nn.Module:
+def norm_of(shape: Shape, width: int) -> nn.Module:
     if shape.norm is Norm.RMS:
         return nn.RMSNorm(width, eps=shape.norm_epsilon)
     return nn.LayerNorm(width, eps=shape.norm_epsilon, bias=shape.norm_bias)
 
 
 class Attention(nn.Module):
-    def __init__(self, shape: BlockShape) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.head_width, self.is_causal = shape.head_width, shape.is_causal
         ours, shared = shape.heads * shape.head_width, shape.kv_heads * shape.head_width
@@ -174,7 +174,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, shape: BlockShape) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.gate = (
             nn.Linear(shape.width, shape.hidden, bias=shape.feed_forward_bias) if shape.is_gated else None
@@ -191,7 +191,7 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """Of any family: what differs is in the shape."""
 
-    def __init__(self, shape: BlockShape) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.attention_norm = norm_of(shape, shape.width)
         self.attention = Attention(shape)

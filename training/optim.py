@@ -28,6 +28,9 @@ _EPSILON = 1e-6
 """As in torch.nn.utils.clip_grad_norm_."""
 _FLOOR = 0.1
 """The learning rate falls to this share of its peak."""
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+_ITERATIONS = 5
+"""Of Newton and Schulz, for Muon."""
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
@@ -109,10 +112,6 @@ def _groups(gradient: Tensor) -> tuple[ProcessGroup, ...]:
         return ()
     mesh = gradient.device_mesh
     return tuple(mesh.get_group(at) for at, one in enumerate(gradient.placements) if not one.is_replicate())
-
-
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-_ITERATIONS = 5
 
 
 class Muon(GuardedOptimizer):

@@ -87,14 +87,9 @@ def _needs_fsdp(config: TrainConfig, world: World) -> bool:
 
 def allocate(model: Backbone, *, world: World, config: TrainConfig) -> None:
     """Memory for a model that was sharded on the meta device; its weights are any numbers."""
-    model.to_empty(device=_weights_device(config, world))
+    model.to_empty(device=torch.device("cpu") if config.cpu_offload else world.device)
     if isinstance(model, Transformer) and not isinstance(model, FSDPModule):
         model.tie()  # FSDP does so itself
-
-
-def _weights_device(config: TrainConfig, world: World) -> torch.device:
-    """Where sharded weights are kept."""
-    return torch.device("cpu") if config.cpu_offload else world.device
 
 
 def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:

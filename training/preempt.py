@@ -60,10 +60,6 @@ class StopRequest:
         """Since the first signal; 0 before it."""
         return 0.0 if self._asked_at is None else self._clock() - self._asked_at
 
-    @property
-    def seconds_left(self) -> float:
-        return self.seconds - self.seconds_since
-
     def _ask(self, _signal: int, _frame: FrameType | None) -> None:
         if self._asked_at is None:
             self._asked_at = self._clock()

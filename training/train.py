@@ -26,15 +26,16 @@ def _name_this_folder_training() -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run one attempt; the exit code."""
     # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
-    from training.config import TrainConfig, describe_options  # noqa: PLC0415
+    from training.config import TrainConfig  # noqa: PLC0415
     from training.errors import report_failure  # noqa: PLC0415
     from training.flight import answer  # noqa: PLC0415
+    from training.options.contradictions import refuse_unsupported_torch  # noqa: PLC0415
     from training.options.environment import debug_variables, device_variables, flight_recorder  # noqa: PLC0415
-    from training.options.torch_version import refuse_unsupported_torch  # noqa: PLC0415
+    from training.options.reader import described  # noqa: PLC0415
     from training.preempt import StopRequest  # noqa: PLC0415
 
     if "--help" in arguments:
-        print(describe_options())
+        print(described(TrainConfig))
         return 0
     try:
         config = TrainConfig.from_arguments(arguments, os.environ)

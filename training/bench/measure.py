@@ -32,7 +32,7 @@ from training.errors import DoesNotFitError, MissingPackageError, UnsupportedDev
 from training.job import make_model
 from training.metrics import peak_of
 from training.model import flops_per_token
-from training.monitoring.report import Trace, peak_memory_bytes
+from training.monitoring.report import Trace
 from training.optim import make_optimizer
 from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
@@ -165,7 +165,7 @@ def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
     trainer = _trainer(config, world)
     trainer.run(range(1, 3))
     trainer.loss()
-    return {"memory_gib": peak_memory_bytes(world.device) / _GIB}
+    return {"memory_gib": world.accelerator.peak_memory(world.device) / _GIB}
 
 
 def checkpoint(config: TrainConfig, world: World) -> dict[str, Any]:
@@ -245,7 +245,8 @@ def trace(config: TrainConfig, world: World) -> dict[str, Any]:
     with ExitStack() as until_the_end:
         folder = until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="training-bench-"))
         trainer = _trainer(config, world)
-        trainer.trace = Trace(at=_TRACED_STEP, world=world, env={"SM_OUTPUT_DATA_DIR": folder})
+        traced = replace(config, profile_step=_TRACED_STEP)
+        trainer.trace = Trace(traced, world=world, env={"SM_OUTPUT_DATA_DIR": folder})
         trainer.run(range(1, _TRACED_STEP + 1))
         (path,) = Path(folder).glob("trace-step-*.json")
         events = json.loads(path.read_bytes())["traceEvents"]

@@ -27,7 +27,7 @@ from training.job import make_model
 from training.loop import Trainer
 from training.metrics import Speed
 from training.monitoring.goodput import Meter
-from training.monitoring.report import Trace, peak_memory_bytes, yardstick
+from training.monitoring.report import Trace, yardstick
 from training.optim import make_optimizer
 from training.options.choices import Compile, Precision
 from training.options.reader import described, option, paired, read
@@ -144,7 +144,7 @@ def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mod
         cpu_laps=[cpu_seconds for _, cpu_seconds in laps],
         speed=yardstick(config, world).speed(seconds),
         losses=(first_loss, trainer.loss()),
-        memory_bytes=peak_memory_bytes(world.device),
+        memory_bytes=world.accelerator.peak_memory(world.device),
     )
     del trainer
     forget(world.device)
@@ -168,7 +168,7 @@ def _trainer(config: TrainConfig, world: World) -> Trainer:
         batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
         agreement=Agreement(StopRequest()),
         meter=Meter(None),
-        trace=Trace(at=0, world=world, env={}),
+        trace=Trace(config, world=world, env={}),
     )
 
 

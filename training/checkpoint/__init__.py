@@ -9,8 +9,8 @@ from pathlib import Path
 
 from training.checkpoint.checkpointer import Checkpointer, Resumed
 from training.checkpoint.local_store import LocalStore
-from training.checkpoint.schedule import Retention, SaveTimer, next_interval
-from training.checkpoint.status import JobState
+from training.checkpoint.saver import JobState
+from training.checkpoint.schedule import Retention, SaveTimer
 from training.checkpoint.store import CheckpointStore
 from training.errors import ConfigError, MissingPackageError
 
@@ -22,10 +22,8 @@ __all__ = [
     "Resumed",
     "Retention",
     "SaveTimer",
-    "next_interval",
     "open_store",
 ]
-
 
 _S3 = "s3://"
 _PACKAGES = {

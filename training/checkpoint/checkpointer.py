@@ -14,9 +14,8 @@ from training.checkpoint import shards
 from training.checkpoint.group import Background, Ranks, found_places
 from training.checkpoint.loader import Loader
 from training.checkpoint.manifest import Manifest
-from training.checkpoint.saver import Saver, judged
+from training.checkpoint.saver import JobState, Saver, Status, StatusFile
 from training.checkpoint.schedule import Retention, seconds_needed
-from training.checkpoint.status import JobState, Status, StatusFile
 from training.checkpoint.store import CheckpointStore
 
 _now = partial(datetime.now, UTC)
@@ -60,8 +59,7 @@ class Checkpointer:
 
     def __post_init__(self) -> None:
         # The thread that saves and the one that trains talk past each other.
-        judge = partial(judged, store=self.store)
-        self._ranks, self._ranks_of_saves = Ranks(judge), Ranks(judge)
+        self._ranks, self._ranks_of_saves = Ranks(self.store), Ranks(self.store)
         if self._ranks.group is None:
             warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         self._places = found_places(self._ranks, self.store)

@@ -1,4 +1,4 @@
-"""The ranks that save and load together, the machines they are on, and the thread that saves."""
+"""The ranks that save and load together, their machines, the thread that saves, and failures in words."""
 
 import os
 import socket
@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import torch.distributed as dist
+from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint.store import CheckpointStore
+from training.errors import listed
 
 T = TypeVar("T")
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_SHOWN = 3
+"""Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,30 @@ class RanksFailedError(Exception):
         self.failures = dict(failures)
 
 
+def failures_of(error: CheckpointException | RanksFailedError, store: CheckpointStore) -> dict[int, Failure]:
+    """By rank, in words."""
+    if isinstance(error, RanksFailedError):
+        return error.failures
+    return {rank: judged(cause, store) for rank, (cause, _) in error.failures.items()}
+
+
+def judged(error: BaseException, store: CheckpointStore) -> Failure:
+    explained = store.explained(error)
+    return Failure(message=explained or f"{type(error).__name__}: {error}", is_of_store=explained is not None)
+
+
+def described(failures: Mapping[int, Failure]) -> str:
+    """Ranks that say the same are named together; of many messages the first few will do."""
+    by_message: dict[str, list[str]] = {}
+    for rank, failure in sorted(failures.items()):
+        by_message.setdefault(failure.message, []).append(str(rank))
+    told = [
+        f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks, most=_SHOWN)}: {one}"
+        for one, ranks in by_message.items()
+    ]
+    return listed(told, most=_SHOWN, between="; ")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer(Generic[T]):
     value: T | None = None
@@ -48,12 +76,12 @@ class Ranks:
     Two threads need two of them: their messages must not mix.
     """
 
-    def __init__(self, judge: Callable[[BaseException], Failure]) -> None:
+    def __init__(self, store: CheckpointStore) -> None:
         together = dist.is_available() and dist.is_initialized()
         self.group = dist.new_group(backend="gloo") if together else None
         self.rank = dist.get_rank() if together else 0
         self.size = dist.get_world_size() if together else 1
-        self._judge = judge
+        self._store = store
 
     def gathered(self, value: T) -> list[T]:
         """Each rank's, on all ranks."""
@@ -72,7 +100,7 @@ class Ranks:
         try:
             answer = _Answer(value=work())
         except Exception as error:  # noqa: BLE001  raised below, with those of the other ranks
-            answer = _Answer(failure=self._judge(error))
+            answer = _Answer(failure=judged(error, self._store))
         answers = self.gathered(answer)
         failures = {rank: one.failure for rank, one in enumerate(answers) if one.failure}
         if failures:

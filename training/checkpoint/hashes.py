@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 import torch
 from torch.distributed.checkpoint.filesystem import (
@@ -184,12 +184,6 @@ class VerifyingReader(FileSystemReader):
                 self._seconds["apply"] = time.perf_counter() - began - sum(self._seconds.values())
 
 
-class _Source(Protocol):
-    """An item in its file."""
-
-    def readinto(self, block: memoryview, /) -> int: ...
-
-
 class _VerifyingTransforms(_StorageReaderTransforms):
     """Reads each item whole, and takes its hash meanwhile: block by block, in a thread beside the reading.
 
@@ -208,7 +202,7 @@ class _VerifyingTransforms(_StorageReaderTransforms):
     ) -> IO[bytes]:
         place, name = self._places[read_item.storage_index], read_item.storage_index.fqn
         content = memoryview(self._memory)[: place.length]
-        blocks = self._read(cast("_Source", raw_stream), content, place, name)
+        blocks = self._read(cast("io.BufferedIOBase", raw_stream), content, place, name)
         wanted: str | None = getattr(place, _FIELD, None)
         if wanted is None:
             deque(blocks, maxlen=0)
@@ -217,7 +211,7 @@ class _VerifyingTransforms(_StorageReaderTransforms):
         return cast("IO[bytes]", _Content(content))
 
     def _read(
-        self, source: _Source, content: memoryview, place: _StorageInfo, name: str
+        self, source: io.BufferedIOBase, content: memoryview, place: _StorageInfo, name: str
     ) -> Iterator[memoryview]:
         """The blocks, as they come."""
         read = 0

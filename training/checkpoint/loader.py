@@ -10,7 +10,7 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError
+from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError, described, failures_of
 from training.checkpoint.hashes import Seconds, has_hashes, timed
 from training.checkpoint.manifest import (
     INDEX_COPY,
@@ -24,7 +24,6 @@ from training.checkpoint.manifest import (
     is_work_lost,
     view_of,
 )
-from training.checkpoint.saver import described, failures_of
 from training.checkpoint.shards import verified_index
 from training.checkpoint.store import CheckpointStore
 from training.errors import CheckpointMismatchError, CheckpointReadError

@@ -24,11 +24,7 @@ class LocalStore:
     original = None
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-
-    @property
-    def location(self) -> str:
-        return str(self._root)
+        self._root, self.location = root, str(root)
 
     def checkpoints(self) -> list[str]:
         if not self._root.exists():

@@ -14,12 +14,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self, TypeAlias
 
 from training.checkpoint.store import CheckpointStore, name_of
+from training.errors import listed
 
 MANIFEST = "manifest.json"
 ALGORITHM = "multilinear64-sha256"
 """Of the hashes: ``hashes.py`` says what it is."""
 INDEX, INDEX_COPY = ".metadata", "metadata"
 """Torch's index of the shards, a pickle, and its copy; the manifest lists the copy."""
+_MISSING = "is missing"
+_SHOWN = 3
+"""Files in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +129,12 @@ def view_of(store: CheckpointStore) -> View:
 
 def findings(views: Mapping[str, View]) -> list[Finding]:
     """What is there, the newest first. ``views`` are by host."""
-    # Names have their steps in as many digits, so they sort as their steps do.
-    names = sorted({name for view in views.values() for name in view}, key=_by_step, reverse=True)
+    # Names have their steps in as many digits, so they sort as their steps do; a longer one is newer.
+    names = {name for view in views.values() for name in view}
+    newest_first = sorted(names, key=lambda name: (len(name), name), reverse=True)
     return [
-        _finding(name, {host: view.get(name, _NOTHING) for host, view in views.items()}) for name in names
+        _finding(name, {host: view.get(name, _NOTHING) for host, view in views.items()})
+        for name in newest_first
     ]
 
 
@@ -140,10 +146,6 @@ def is_work_lost(torn: Sequence[Torn]) -> bool:
     """
     published = [one for one in torn if one.was_published]
     return len(published) > 1 or any(not one.lacks_files for one in published)
-
-
-def _by_step(name: str) -> tuple[int, str]:
-    return len(name), name
 
 
 def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
@@ -170,16 +172,8 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
             )
     lacking = [f"on {host} {file} {what}" for host, found in problems.items() for file, what in found.items()]
     if lacking:
-        return Refused(name=name, reason="; ".join(lacking[:_SHOWN]) + _more(len(lacking) - _SHOWN))
+        return Refused(name=name, reason=listed(lacking, most=_SHOWN, between="; "))
     return Whole(name=name, manifest=manifest)
-
-
-_SHOWN = 3
-_MISSING = "is missing"
-
-
-def _more(count: int) -> str:
-    return f"; and {count} more" if count > 0 else ""
 
 
 def _foreign(name: str, manifest: Manifest) -> str | None:

@@ -6,11 +6,11 @@ Added to them: hashes, errors that say what was asked for, and a copy on this ho
 import atexit
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any, Protocol
+from typing import Any
 
 from s3torchconnector import S3ClientConfig, S3ReaderConstructor
 from s3torchconnector._s3client import S3Client
@@ -33,6 +33,9 @@ _KEYS = frozenset({"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "Signat
 _NO_BUCKET = "NoSuchBucket"
 _SHOWN = 200
 """Characters of S3's own words."""
+_PART_BYTES = 32 * 2**20
+"""An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
+_JOIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +97,18 @@ def _rights(place: Place) -> str:
     )
 
 
-_PART_BYTES = 32 * 2**20
-"""An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
-_JOIN_SECONDS = 2.0
-
-
-class CodeOf(Protocol):
-    def __call__(self, *, key: str, is_write: bool) -> str:
-        """The code with which S3 refuses such a request now; empty when it does not."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
     place: Place
     region: str
     """The bucket's; the connector follows no redirection."""
     client: S3Client
-    code_of: CodeOf
+    code_of: Callable[..., str]
+    """Of ``key`` and ``is_write``: the code with which S3 refuses such a request now; empty: it does not."""
 
 
 def connected(
-    place: Place, *, region: str, endpoint: str | None, attempts: int, code_of: CodeOf
+    place: Place, *, region: str, endpoint: str | None, attempts: int, code_of: Callable[..., str]
 ) -> Connection:
     config = S3ClientConfig(
         part_size=_PART_BYTES, max_attempts=attempts, force_path_style=endpoint is not None

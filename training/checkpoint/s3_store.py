@@ -4,7 +4,7 @@ S3 shows an object whole or not at all, and to everybody at once (Amazon S3 user
 model), so every host sees what any host wrote, and a manifest that is there is whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -70,6 +70,7 @@ class S3Store:
                 that the scheduler, which looks there, knows of these checkpoints.
         """
         self._place, self._endpoint, self._attempts = place, endpoint, attempts
+        self.location = place.uri
         self._copies, self._mirrored = copies, mirrored
         self._may_list_uploads = True
 
@@ -89,28 +90,25 @@ class S3Store:
             return None
         return S3Store(self._place, endpoint=self._endpoint, attempts=self._attempts)
 
-    @property
-    def location(self) -> str:
-        return self._place.uri
-
     def checkpoints(self) -> list[str]:
         start = len(self._place.key(""))
-        pages = self._pages("", delimiter="/")
+        pages = self._pages("list_objects_v2", "", Delimiter="/")
         folders = [found["Prefix"][start:-1] for page in pages for found in page.get("CommonPrefixes", ())]
         return [name for name in folders if is_checkpoint(name)]
 
     def sizes(self, checkpoint: str) -> Mapping[str, int]:
         start = len(self._place.key(f"{checkpoint}/"))
-        pages = self._pages(f"{checkpoint}/")
+        pages = self._pages("list_objects_v2", f"{checkpoint}/")
         return {one["Key"][start:]: one["Size"] for page in pages for one in page.get("Contents", ())}
 
     def read(self, name: str) -> bytes | None:
         try:
-            return self._content(name)
+            content: bytes = self._call(self._client.get_object, key=self._place.key(name))["Body"].read()
         except S3RequestError as error:
             if error.code in _MISSING:
                 return None
             raise
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         self._call(self._client.put_object, key=self._place.key(name), Body=content)
@@ -132,22 +130,18 @@ class S3Store:
             self._delete(keys[first : first + _DELETED_AT_ONCE])
 
     def abort_uploads(self) -> None:
-        prefix = self._place.key(PREFIX)
-        more: dict[str, Any] = {}
-        while self._may_list_uploads:
-            try:
-                page = self._call(self._client.list_multipart_uploads, about=prefix, Prefix=prefix, **more)
-            except S3RequestError as error:
-                if error.code not in DENIED:
-                    raise
-                self._may_list_uploads = False
-                print(f"uploads that were never finished are not removed: {explained(error)}", flush=True)
-                return
-            for one in page.get("Uploads", ()):
-                self._abort(one["Key"], one["UploadId"])
-            if not page["IsTruncated"]:
-                return
-            more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+        if not self._may_list_uploads:
+            return
+        try:
+            pages = self._pages("list_multipart_uploads", PREFIX)
+        except S3RequestError as error:
+            if error.code not in DENIED:
+                raise
+            self._may_list_uploads = False
+            print(f"uploads that were never finished are not removed: {explained(error)}", flush=True)
+            return
+        for one in (one for page in pages for one in page.get("Uploads", ())):
+            self._abort(one["Key"], one["UploadId"])
 
     def _abort(self, key: str, upload: str) -> None:
         try:
@@ -192,20 +186,13 @@ class S3Store:
             code_of=self._code_of,
         )
 
-    def _content(self, name: str) -> bytes:
-        answer = self._call(self._client.get_object, key=self._place.key(name))
-        content: bytes = answer["Body"].read()
-        return content
-
-    def _pages(self, name: str, *, delimiter: str = "") -> Iterator[dict[str, Any]]:
-        more: dict[str, Any] = {"Delimiter": delimiter} if delimiter else {}
-        prefix = self._place.key(name)
-        while True:
-            page = self._call(self._client.list_objects_v2, about=prefix, Prefix=prefix, **more)
-            yield page
-            if not page["IsTruncated"]:
-                return
-            more["ContinuationToken"] = page["NextContinuationToken"]
+    def _pages(self, operation: str, name: str, **more: str) -> list[dict[str, Any]]:
+        """Of a list of all that begins with the name."""
+        prefix, pages = self._place.key(name), self._client.get_paginator(operation)
+        found: list[dict[str, Any]] = self._call(
+            lambda **where: list(pages.paginate(**where)), about=prefix, Prefix=prefix, **more
+        )
+        return found
 
     def _delete(self, keys: list[str]) -> None:
         objects = [{"Key": key} for key in keys]

@@ -1,31 +1,105 @@
-"""Writes one checkpoint, from the first file to what is removed after it. Every rank calls.
+"""Writes one checkpoint, from the first file to what is removed after it, and ``status.json`` beside them.
 
 A crash at any point leaves whole checkpoints and at most one without a manifest, which nobody loads.
+``status.json`` says how far the job is, for whoever asks without asking the job.
 """
 
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
+from threading import Lock
 from typing import Any
 
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint import shards
-from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError
+from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError, described, failures_of
 from training.checkpoint.hashes import digest_of
 from training.checkpoint.manifest import ALGORITHM, INDEX, INDEX_COPY, MANIFEST, Manifest, sizes_of
 from training.checkpoint.schedule import Retention, kept
-from training.checkpoint.status import StatusFile, instant
-from training.checkpoint.store import CheckpointStore, name_of
+from training.checkpoint.store import STATUS, CheckpointStore, name_of
 from training.errors import CheckpointSaveError
 
-_SHOWN = 3
-"""Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
+
+class JobState(StrEnum):
+    RUNNING = "running"
+    COMPLETED = "completed"
+    PREEMPTED = "preempted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    state: JobState = JobState.RUNNING
+    step: int
+    steps: int
+    newest: Manifest | None
+    reason: str = ""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Checkpoints that this attempt passed over when it resumed, by name, and what is wrong with them."""
+
+    @property
+    def lost_steps(self) -> int:
+        """Trained, and not in the newest checkpoint."""
+        return max(0, self.step - (self.newest.step if self.newest else 0))
+
+    def text(self, *, now: datetime) -> bytes:
+        newest = self.newest
+        document = {
+            "state": self.state,
+            "step": self.step,
+            "steps": self.steps,
+            "checkpoint": name_of(newest.step) if newest else None,
+            "checkpoint_at": newest.saved_at if newest else None,
+            "updated_at": instant(now),
+            "lost_steps": self.lost_steps,
+            "reason": self.reason,
+            "carried": dict(newest.carried) if newest else {},
+            "skipped": [{"checkpoint": name, "reason": told} for name, told in self.skipped.items()],
+        }
+        return json.dumps(document, indent=1).encode()
+
+
+class StatusFile:
+    """Written by the first rank alone, from the thread that saves and the one that trains."""
+
+    def __init__(self, store: CheckpointStore, status: Status, *, clock: Callable[[], datetime]) -> None:
+        self._store, self._status, self._clock = store, status, clock
+        self._lock = Lock()
+
+    def resumed(self) -> None:
+        """Not all that was there was used; else the first save is soon enough."""
+        if self._status.skipped:
+            with self._lock:
+                self._write()
+
+    def published(self, newest: Manifest) -> None:
+        """The end of a job stays its end, also when a last save was done after it was reported."""
+        with self._lock:
+            step = max(self._status.step, newest.step)
+            self._status = replace(self._status, newest=newest, step=step)
+            self._write()
+
+    def ended(self, state: JobState, *, step: int, reason: str) -> None:
+        with self._lock:
+            self._status = replace(self._status, state=state, step=step, reason=reason)
+            self._write()
+
+    def _write(self) -> None:
+        self._store.write(STATUS, self._status.text(now=self._clock()))
+
+
+def instant(when: datetime) -> str:
+    return when.isoformat(timespec="milliseconds")
 
 
 @dataclass(slots=True, kw_only=True)
 class Saver:
+    """Every rank calls."""
+
     store: CheckpointStore
     places: Places
     ranks: Ranks
@@ -114,32 +188,3 @@ class Saver:
     def _told(self, name: str, failures: Mapping[int, Failure]) -> str:
         newest = f"; the newest whole one is {name_of(max(self.whole))}" if self.whole else ""
         return f"checkpoint {name} could not be saved: {described(failures)}{newest}"
-
-
-def failures_of(error: CheckpointException | RanksFailedError, store: CheckpointStore) -> dict[int, Failure]:
-    """By rank, in words."""
-    if isinstance(error, RanksFailedError):
-        return error.failures
-    return {rank: judged(cause, store) for rank, (cause, _) in error.failures.items()}
-
-
-def judged(error: BaseException, store: CheckpointStore) -> Failure:
-    explained = store.explained(error)
-    return Failure(message=explained or f"{type(error).__name__}: {error}", is_of_store=explained is not None)
-
-
-def described(failures: Mapping[int, Failure]) -> str:
-    """Ranks that say the same are named together; of many messages the first few will do."""
-    by_message: dict[str, list[str]] = {}
-    for rank, failure in sorted(failures.items()):
-        by_message.setdefault(failure.message, []).append(str(rank))
-    told = [
-        f"rank{'s' if len(ranks) > 1 else ''} {_some(ranks, ', ')}: {one}"
-        for one, ranks in by_message.items()
-    ]
-    return _some(told, "; ")
-
-
-def _some(words: Sequence[str], between: str) -> str:
-    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return between.join(words[:_SHOWN]) + more

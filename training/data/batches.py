@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from queue import SimpleQueue
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 
-from training.data import seed_of
+from training.data import STEP, Number, seed_of, signed, splitmix
 from training.data.corpus import Corpus
 
 Batch: TypeAlias = tuple[Tensor, ...]
@@ -40,9 +40,12 @@ takes ten times as long, and a rank needs a good part of it."""
 _AT_ONCE = 2**14
 """Few enough for torch to stay in this thread."""
 _ROUNDS = 6
-_WORD = 2**64 - 1
-_Number = TypeVar("_Number", int, Tensor)
-"""One, or many at once."""
+_JOIN_SECONDS = 2.0
+"""A read that hangs must not keep the attempt from ending: the thread is a daemon."""
+
+
+class BatchSource(Protocol):
+    def at(self, step: int) -> Batch: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,43 +182,17 @@ def _half(size: int) -> int:
     return ((size - 1).bit_length() + 1) // 2
 
 
-def _network(value: _Number, half: int, key: int) -> _Number:
+def _network(value: Number, half: int, key: int) -> Number:
     mask = (1 << half) - 1
     left, right = value >> half, value & mask
     for turn in _turns(key):
-        left, right = right, left ^ (_hashed(right + turn) & mask)
+        left, right = right, left ^ (splitmix((right + turn) * STEP) & mask)
     return left << half | right
 
 
 @lru_cache(maxsize=64)
 def _turns(key: int) -> tuple[int, ...]:
-    return tuple(_signed(key + (turn << 48)) for turn in range(_ROUNDS))
-
-
-def _signed(word: int) -> int:
-    """The same 64 bits as tensors have them."""
-    return (word + 2**63 & _WORD) - 2**63
-
-
-_FACTORS = _signed(0x9E3779B97F4A7C15), _signed(0xBF58476D1CE4E5B9), _signed(0x94D049BB133111EB)
-
-
-def _hashed(value: _Number) -> _Number:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014). Tensors wrap at 64 bits by themselves."""
-    word = _WORD if isinstance(value, int) else -1
-    first, second, third = _FACTORS
-    value = value * first & word
-    value = (value ^ value >> 30 & 2**34 - 1) * second & word
-    value = (value ^ value >> 27 & 2**37 - 1) * third & word
-    return value ^ value >> 31 & 2**33 - 1
-
-
-_JOIN_SECONDS = 2.0
-"""A read that hangs must not keep the attempt from ending: the thread is a daemon."""
-
-
-class BatchSource(Protocol):
-    def at(self, step: int) -> Batch: ...
+    return tuple(signed(key + (turn << 48)) for turn in range(_ROUNDS))
 
 
 @contextmanager
@@ -225,7 +202,7 @@ def prefetched(
     """The same batches, the next ``depth`` of ``steps`` read ahead; they are asked for in that order.
 
     What goes wrong in the thread is raised by the step that needs the batch. With depth 0 there is no
-    thread. ``pin``: the GPU that the batches go to; they are kept where it can fetch them by itself.
+    thread. ``pin``: the device that the batches go to; they are kept where a GPU can fetch them by itself.
     """
     if depth == 0:
         yield batches
@@ -239,7 +216,8 @@ def prefetched(
 
 class _Ahead:
     def __init__(self, batches: BatchSource, *, depth: int, steps: range, pin: torch.device | None) -> None:
-        self._batches, self._steps, self._pin = batches, steps, pin
+        self._batches, self._steps = batches, steps
+        self._pin = pin if pin is not None and pin.type == "cuda" else None
         self._room = threading.Semaphore(depth)
         self._ready: SimpleQueue[tuple[int, Batch | BaseException]] = SimpleQueue()
         self._closed = False

@@ -14,6 +14,15 @@ from weakref import finalize
 from training.data.index import BlockFile, checksum
 from training.errors import DataError
 
+CACHE_BYTES = 192 * 2**20
+"""Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
+of 1 MiB for uint16 and 192 for uint32."""
+_THREADS = 8
+BlockKey: TypeAlias = tuple[int, int]
+"""Number of the file, number of the block in it."""
+_Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
+_Orders: TypeAlias = "SimpleQueue[_Order | None]"
+
 
 class Place(Protocol):
     """A folder of files that are read in ranges, by several threads at once."""
@@ -36,16 +45,11 @@ class Place(Protocol):
 class DirectoryPlace:
     """A local directory, or a channel of a SageMaker job: a copy (File mode) or a window on S3 (FastFile).
 
-    FastFile fetches what is read: whole blocks by `pread` are what it serves well, a memory map would
-    fetch page by page.
+    FastFile fetches what is read: whole blocks are what it serves well; a memory map would fetch pages.
     """
 
     def __init__(self, path: Path, *, told: str) -> None:
-        self._path, self._told = path, told
-
-    @property
-    def told(self) -> str:
-        return self._told
+        self._path, self.told = path, told
 
     def sizes(self) -> Mapping[str, int]:
         try:
@@ -55,39 +59,18 @@ class DirectoryPlace:
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         try:
-            descriptor = os.open(self._path / name, os.O_RDONLY)
-            try:
-                return _read_range(descriptor, offset, size)
-            finally:
-                os.close(descriptor)
+            with (self._path / name).open("rb") as file:
+                file.seek(offset)
+                return file.read(size)
         except OSError as error:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> DataError:
         return DataError(
-            place=self._told,
+            place=self.told,
             problem=f"{error.strerror or error}: {error.filename or self._path}",
             remedy="check that it is there and that the job may read it",
         )
-
-
-def _read_range(descriptor: int, offset: int, size: int) -> bytes:
-    """`pread` may return early."""
-    parts = []
-    while size > 0 and (part := os.pread(descriptor, size, offset)):
-        parts.append(part)
-        offset, size = offset + len(part), size - len(part)
-    return b"".join(parts)
-
-
-CACHE_BYTES = 192 * 2**20
-"""Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
-of 1 MiB for uint16 and 192 for uint32."""
-_THREADS = 8
-BlockKey: TypeAlias = tuple[int, int]
-"""Number of the file, number of the block in it."""
-_Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
-_Orders: TypeAlias = "SimpleQueue[_Order | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

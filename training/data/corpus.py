@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -97,16 +97,10 @@ class SyntheticLanguage:
 
     vocabulary: int
     seed: int
-    is_masked = False
-
-    @property
-    def sequences(self) -> None:
-        """It has no end."""
-        return
-
-    @property
-    def identity(self) -> str:
-        return "synthetic"
+    sequences: ClassVar = None
+    """It has no end."""
+    identity: ClassVar = "synthetic"
+    is_masked: ClassVar = False
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         return torch.stack([self.sequence(number, length) for number in numbers])

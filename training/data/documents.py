@@ -32,6 +32,8 @@ JSON_LINES = ".jsonl"
 _BATCH = 256
 """Documents that are tokenised at once: a tokenizer works on several cores."""
 _PROMPTED = ("response", "completion")
+_WINDOW = 256
+"""Sequences' worth of documents that are packed together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +209,6 @@ def _unusable(place: str, problem: str) -> DataError:
         remedy='give UTF-8 text, or a .jsonl file whose lines are {"text": ...}, '
         '{"prompt": ..., "response": ...} or {"messages": [...]}, or a .parquet file with such columns',
     )
-
-
-_WINDOW = 256
-"""Sequences' worth of documents that are packed together."""
 
 
 @dataclass(slots=True)

@@ -17,14 +17,16 @@ program that does not know it must not train on prompts.
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from training.errors import DataError
 
+_T = TypeVar("_T")
 INDEX = "index.json"
 PLAIN, MASKED = 1, 2
 """Versions: tokens alone count, or `trained` and `packed` must be understood."""
@@ -124,32 +126,37 @@ def checksum(block: bytes) -> str:
 
 
 def parse_index(text: bytes, *, place: str) -> ShardIndex:
-    """Read an index; ``place`` is where it lies, for the message.
+    """As ``parsed``."""
+    remedy = "write the shards again with python -m training.prepare"
+    return parsed(text, _index, place=place, name=INDEX, remedy=remedy)
+
+
+def parsed(text: bytes, read: Callable[[Any], _T], *, place: str, name: str, remedy: str) -> _T:
+    """What ``read`` makes of an index; ``place`` is where it lies, for the message.
 
     Raises:
         DataError: It is not an index of ours, or contradicts itself.
     """
     try:
-        index = _index(json.loads(text))
-    except KeyError as error:
-        raise _unreadable(place, f"it has no {error}") from error
-    except (TypeError, ValueError) as error:
-        raise _unreadable(place, str(error)) from error
-    if problems := _contradictions(index):
-        raise _unreadable(place, problems[0])
-    return index
+        return read(json.loads(text))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(place=place, problem=f"{name} cannot be read: {problem}", remedy=remedy) from error
 
 
 def _index(document: Any) -> ShardIndex:  # noqa: ANN401  what JSON is
     if document["version"] not in {PLAIN, MASKED}:
         raise ValueError(f"version {document['version']!r}, this program reads {PLAIN} and {MASKED}")
-    return ShardIndex(
+    index = ShardIndex(
         dtype=TokenDtype(document["dtype"]),
         vocabulary=int(document["vocabulary"]),
         block_bytes=int(document["block_bytes"]),
         shards=tuple(_shard(one) for one in document["shards"]),
         packed=int(document["packed"]) if "packed" in document else None,
     )
+    if problems := _contradictions(index):
+        raise ValueError(problems[0])
+    return index
 
 
 def _shard(document: Any) -> Shard:  # noqa: ANN401
@@ -198,11 +205,3 @@ def _contradictions_of(one: BlockFile, block_bytes: int) -> list[str]:
     if len(one.blocks) != -(-one.bytes // block_bytes):
         found.append(f"{one.name} has checksums of {len(one.blocks)} blocks")
     return found
-
-
-def _unreadable(place: str, problem: str) -> DataError:
-    return DataError(
-        place=place,
-        problem=f"{INDEX} cannot be read: {problem}",
-        remedy="write the shards again with python -m training.prepare",
-    )

@@ -6,21 +6,18 @@ line leaves out.
 
 import codecs
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from training.data.index import TokenDtype
 from training.data.writer import Part
-from training.errors import ConfigError, DataError
+from training.errors import ConfigError, DataError, listed
 
 if TYPE_CHECKING:
     from numpy import integer
     from numpy.typing import NDArray
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
     from pyarrow import DataType, Schema
     from pyarrow.parquet import ParquetFile
 
@@ -29,6 +26,17 @@ END_OF_DOCUMENT = 255
 BYTE_VOCABULARY = 256
 _READ_BYTES = 2**20
 _READ_TOKENS = 2**20
+
+PARQUET = ".parquet"
+TEXT, MESSAGES = "text", "messages"
+_TEXTS = (TEXT, "prompt", "response", "completion")
+_MESSAGE = ("role", "content")
+_ROWS = 512
+"""In memory at once, decoded."""
+_BUFFER_BYTES = 2**20
+"""Of each column: without it, the columns of a whole row group are in memory."""
+_SHOWN = 10
+"""Column names in a message."""
 
 
 class TokenSource(Protocol):
@@ -165,19 +173,6 @@ class TokenFiles:
         )
 
 
-PARQUET = ".parquet"
-TEXT, MESSAGES = "text", "messages"
-_TEXTS = (TEXT, "prompt", "response", "completion")
-_MESSAGE = ("role", "content")
-_MESSAGES_TYPE = "a list of structs with the texts role and content"
-_ROWS = 512
-"""In memory at once, decoded."""
-_BUFFER_BYTES = 2**20
-"""Of each column: without it, the columns of a whole row group are in memory."""
-_SHOWN = 10
-"""Column names in a message."""
-
-
 class ParquetRows:
     """Of one file, one row group after the other."""
 
@@ -219,16 +214,15 @@ class ParquetRows:
         wanted = (self._column,) if self._column else (*_TEXTS, MESSAGES)
         names = [name for name in schema.names if name in wanted]
         if not names:
-            raise self._unusable(f"it has the columns {_some(schema.names)}, not {_or(wanted)}")
+            raise self._unusable(f"it has the columns {listed(schema.names, most=_SHOWN)}, not {_or(wanted)}")
         for name in names:
             if names.count(name) > 1:
                 raise self._unusable(f"it has column {name!r} {names.count(name)} times")
             found = schema.field(name).type
             is_messages = name == MESSAGES and not self._column
             if not (_is_messages(found) if is_messages else _is_text(found)):
-                needed = (
-                    "a list of structs with the texts role and content" if is_messages else "text (string)"
-                )
+                messages = "a list of structs with the texts role and content"
+                needed = messages if is_messages else "text (string)"
                 raise self._unusable(f"column {name!r} is {found}, and must be {needed}")
         return names
 
@@ -272,11 +266,6 @@ def _size(row: dict[str, Any]) -> int:
     texts = [value for name, value in row.items() if name != MESSAGES]
     texts += [one.get(name, "") for one in row.get(MESSAGES, ()) if one for name in _MESSAGE]
     return sum(len(text.encode()) for text in texts)
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _or(names: Sequence[str]) -> str:

@@ -74,12 +74,9 @@ class S3Place:
     def __init__(self, client: "S3Client", *, bucket: str, prefix: str) -> None:
         self._client, self._bucket = client, bucket
         self._folder = f"{prefix}/" if prefix else ""
+        self.told = f"s3://{bucket}/{self._folder}"
         self._signed = SignedReads(client, bucket=bucket)
         self._etags: dict[str, str] = {}
-
-    @property
-    def told(self) -> str:
-        return f"s3://{self._bucket}/{self._folder}"
 
     def sizes(self) -> Mapping[str, int]:
         return self._call("s3:ListBucket", "", self._list)
@@ -126,30 +123,26 @@ class S3Place:
 
     def _refused(self, action: str, name: str, error: ClientError) -> DataError:
         code = error.response["Error"]["Code"]
-        if code in _DENIED:
-            return DataError(
-                place=self.told + name,
-                problem=f"{code} on {action}",
-                remedy=f"the job's role needs s3:ListBucket on arn:aws:s3:::{self._bucket} and s3:GetObject "
-                f"on arn:aws:s3:::{self._bucket}/{self._folder}*, and kms:Decrypt where a KMS key of yours "
-                "encrypts it",
-            )
-        if code in _ABSENT:
-            return DataError(
-                place=self.told + name,
-                problem=f"{code}: it is not there",
-                remedy="upload the whole folder that python -m training.prepare wrote, "
-                "and check bucket and prefix",
-            )
-        if code in _REPLACED:
-            return DataError(
-                place=self.told + name,
-                problem=f"{code}: the object was replaced since this attempt began",
-                remedy="write changed data to another prefix; to train on the new data, start the job again",
-            )
         if code in _EXPIRED:
             return self._keyless(name, f"S3 answers {code}")
-        return self._failed(name, f"S3 answers {code}")
+        if code in _DENIED:
+            problem = f"{code} on {action}"
+            remedy = (
+                f"the job's role needs s3:ListBucket on arn:aws:s3:::{self._bucket} and s3:GetObject "
+                f"on arn:aws:s3:::{self._bucket}/{self._folder}*, and kms:Decrypt where a KMS key of yours "
+                "encrypts it"
+            )
+        elif code in _ABSENT:
+            problem = f"{code}: it is not there"
+            remedy = (
+                "upload the whole folder that python -m training.prepare wrote, and check bucket and prefix"
+            )
+        elif code in _REPLACED:
+            problem = f"{code}: the object was replaced since this attempt began"
+            remedy = "write changed data to another prefix; to train on the new data, start the job again"
+        else:
+            return self._failed(name, f"S3 answers {code}")
+        return DataError(place=self.told + name, problem=problem, remedy=remedy)
 
     def _keyless(self, name: str, problem: str) -> DataError:
         return DataError(

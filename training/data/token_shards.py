@@ -10,7 +10,7 @@ from torch import Tensor
 from training.config import TrainConfig
 from training.data.blocks import CACHE_BYTES, BlockReader, DirectoryPlace, Place, Range
 from training.data.index import INDEX, BlockFile, ShardIndex, TokenDtype, bits_block_bytes, parse_index
-from training.errors import DataError
+from training.errors import DataError, listed
 
 _SHOWN = 3
 """Names in a message; a failure file has room for 1,024 characters."""
@@ -42,16 +42,17 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
     if missing := sorted(wanted.keys() - sizes.keys()):
         raise DataError(
             place=place.told,
-            problem=f"{len(missing)} of {len(wanted)} shards are missing: {_some(missing)}",
+            problem=f"{len(missing)} of {len(wanted)} shards are missing: {listed(missing, most=_SHOWN)}",
             remedy=_remedy(place),
         )
     wrong = [
         f"{name} has {sizes[name]} bytes of {size}" for name, size in wanted.items() if sizes[name] != size
     ]
     if wrong:
+        told = listed(wrong, most=_SHOWN)
         raise DataError(
             place=place.told,
-            problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {_some(wrong)}",
+            problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {told}",
             remedy="copy them again from where they were prepared",
         )
 
@@ -98,11 +99,6 @@ def _remedy(place: Place) -> str:
     return "upload the whole folder that python -m training.prepare wrote"
 
 
-def _some(names: list[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-
-
 class TokenShards:
     """Sequence i of a shard begins at its token ``i * sequence_length``.
 
@@ -112,8 +108,10 @@ class TokenShards:
 
     def __init__(self, place: Place, index: ShardIndex, *, sequence_length: int) -> None:
         self._place, self._index, self._length = place, index, sequence_length
+        self.vocabulary, self.is_masked, self.identity = index.vocabulary, index.is_masked, index.identity
         counts = (max(0, shard.tokens - 1) // sequence_length for shard in index.shards)
         self._ends = list(accumulate(counts))
+        self.sequences = self._ends[-1]
         self._blocks = BlockReader(place, index.shards, block_bytes=index.block_bytes)
         self._begins = self._bits("documents")
         self._trained = self._bits("trained")
@@ -124,22 +122,6 @@ class TokenShards:
         if not any(files):
             return None
         return _Bits(self._place, files, block_bytes=bits_block_bytes(self._index.block_bytes))
-
-    @property
-    def vocabulary(self) -> int:
-        return self._index.vocabulary
-
-    @property
-    def is_masked(self) -> bool:
-        return self._index.is_masked
-
-    @property
-    def sequences(self) -> int:
-        return self._ends[-1]
-
-    @property
-    def identity(self) -> str:
-        return self._index.identity
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
         assert length <= self._length + 1

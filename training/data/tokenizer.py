@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,27 +43,19 @@ class FileTokenizer:
         self.template = self._template(template, special)
 
     def encoded(self, texts: Sequence[Text]) -> list[Document]:
-        runs = [list(_runs(one.segments)) for one in texts]
-        # What begins a document gets what the tokenizer puts there, unless a template has written that.
-        encodings = {
-            special: self._encode(
-                [
-                    run
-                    for text, document in zip(texts, runs, strict=True)
-                    for number, run in enumerate(document)
-                    if (number == 0 and not text.is_rendered) == special
-                ],
-                special=special,
-            )
-            for special in (True, False)
-        }
-        return [
-            self._joined(
-                document,
-                [next(encodings[number == 0 and not text.is_rendered]) for number, _ in enumerate(document)],
-            )
-            for text, document in zip(texts, runs, strict=True)
+        documents = [list(_runs(one.segments)) for one in texts]
+        runs = [
+            # What begins a document gets what the tokenizer puts there, unless a template has written that.
+            (run, number == 0 and not text.is_rendered)
+            for text, document in zip(texts, documents, strict=True)
+            for number, run in enumerate(document)
         ]
+        by_kind = {
+            kind: self._encode([run for run, special in runs if special == kind], special=kind)
+            for kind in (True, False)
+        }
+        encodings = (next(by_kind[special]) for _, special in runs)
+        return [self._joined(document, list(islice(encodings, len(document)))) for document in documents]
 
     def _encode(self, runs: Sequence[Sequence[Segment]], *, special: bool) -> "Iterator[Encoding]":
         texts = ["".join(one.text for one in run if one.text is not None) for run in runs]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 
 class Family(StrEnum):
@@ -21,46 +21,6 @@ class Family(StrEnum):
 class Norm(StrEnum):
     RMS = "rms"
     LAYER = "layer"
-
-
-class BlockShape(Protocol):
-    """What a block of any family is made from."""
-
-    @property
-    def width(self) -> int: ...
-    @property
-    def heads(self) -> int: ...
-    @property
-    def kv_heads(self) -> int: ...
-    @property
-    def head_width(self) -> int: ...
-    @property
-    def hidden(self) -> int: ...
-    @property
-    def norm(self) -> Norm: ...
-    @property
-    def norm_bias(self) -> bool: ...
-    @property
-    def norm_epsilon(self) -> float: ...
-    @property
-    def head_norms(self) -> bool: ...
-    @property
-    def qkv_bias(self) -> bool: ...
-    @property
-    def output_bias(self) -> bool: ...
-    @property
-    def feed_forward_bias(self) -> bool: ...
-    @property
-    def is_gated(self) -> bool:
-        """SwiGLU, of three matrices; else GELU, of two."""
-
-    @property
-    def is_causal(self) -> bool:
-        """A token sees those before it alone."""
-
-    @property
-    def is_parallel(self) -> bool:
-        """Attention and feed-forward layer have the same input, and one norm before both."""
 
 
 class RopeKind(StrEnum):
@@ -145,8 +105,11 @@ class ModelShape:
     norm: ClassVar = Norm.RMS
     norm_bias: ClassVar = False
     is_gated: ClassVar = True
+    """SwiGLU, of three matrices; else GELU, of two."""
     is_causal: ClassVar = True
+    """A token sees those before it alone."""
     is_parallel: ClassVar = False
+    """Attention and feed-forward layer have the same input, and one norm before both."""
 
     def __post_init__(self) -> None:
         if not self.head_width:

@@ -15,10 +15,10 @@ from training.data.corpus import Corpus, open_corpus, open_validation
 from training.interop.importing import hashed_weights, load_weights
 from training.model import Backbone, Transformer
 from training.models.loss import NextToken, Objective, cross_entropy, token_terms
-from training.monitoring.evaluation import ValidationBatches, ValidationSource
-from training.options.choices import OptimizerName, Precision
+from training.monitoring.evaluation import FirstSamples, ValidationBatches, ValidationSource
+from training.options.choices import Augment, OptimizerName, Precision
 from training.ranks.world import World
-from training.vision.image_batches import batches_of, validation_of
+from training.vision.image_batches import ImageBatches, ImageReader, ImageValidation
 from training.vision.images import Images, open_images, open_validation_images
 from training.vision.shape import Shape, VisionShape
 from training.vision.vit import Classifying, Unmasking, VisionTransformer
@@ -27,23 +27,6 @@ from training.vision.vit import Classifying, Unmasking, VisionTransformer
 class Source(BatchSource, Protocol):
     def numbers(self, step: int) -> list[int]:
         """Of the sequences or images that this rank sees in a step."""
-
-
-class Data(Protocol):
-    """What a job trains on and is judged by."""
-
-    @property
-    def identity(self) -> str:
-        """The same wherever it lies, another for other data."""
-
-    @property
-    def is_masked(self) -> bool:
-        """Not every target is trained, so those of a step are counted over the ranks."""
-
-    def batches(self, world: World) -> Source: ...
-
-    def validation(self, world: World) -> ValidationSource | None:
-        """None: nothing is evaluated."""
 
 
 def model_of(shape: Shape) -> Backbone:
@@ -70,7 +53,7 @@ def _of_images(config: TrainConfig, *, smoothing: float) -> Objective:
     return Unmasking(shape=shape) if shape.masked else Classifying(smoothing=smoothing)
 
 
-def open_data(config: TrainConfig, env: Mapping[str, str]) -> Data:
+def open_data(config: TrainConfig, env: Mapping[str, str]) -> "TextData | ImageData":
     """Open what ``data`` and ``eval_data`` name.
 
     Raises:
@@ -78,36 +61,26 @@ def open_data(config: TrainConfig, env: Mapping[str, str]) -> Data:
         DataError: Something is missing, cut short, out of reach or does not fit the model.
     """
     if config.has_images:
-        return _ImageData(config, open_images(config, env), open_validation_images(config, env))
-    return _TextData(config, open_corpus(config, env=env), open_validation(config, env=env))
-
-
-def fixed_options(config: TrainConfig) -> dict[str, str]:
-    """Options of the family that another attempt may not change; those that are as usual are not named."""
-    if not config.has_images:
-        return {"document_mask": "true"} if config.document_mask else {}
-    shape = config.image_shape
-    return {
-        "objective": f"{config.objective} {shape.masked}" if shape.masked else config.objective.value,
-        "image_size": str(shape.image_size),
-        "classes": str(shape.classes),
-        "augment": config.augment.value,
-        "label_smoothing": str(config.label_smoothing),
-    }
+        return ImageData(config, open_images(config, env), open_validation_images(config, env))
+    return TextData(config, open_corpus(config, env=env), open_validation(config, env=env))
 
 
 @dataclass(frozen=True, slots=True)
-class _TextData:
+class TextData:
+    """What a job trains on and is judged by."""
+
     config: TrainConfig
     corpus: Corpus
     held_out: Corpus | None
 
     @property
     def identity(self) -> str:
+        """The same wherever it lies, another for other data."""
         return self.corpus.identity
 
     @property
     def is_masked(self) -> bool:
+        """Not every target is trained, so those of a step are counted over the ranks."""
         return self.corpus.is_masked or self.config.document_mask
 
     def batches(self, world: World) -> Source:
@@ -122,11 +95,21 @@ class _TextData:
         )
 
     def validation(self, world: World) -> ValidationSource | None:
-        return ValidationBatches.of(self.config, world, self.held_out) if self.held_out else None
+        """None: nothing is evaluated."""
+        if self.held_out is None:
+            return None
+        return ValidationBatches(
+            corpus=self.held_out,
+            samples=FirstSamples.of(self.config, world, self.held_out.sequences),
+            sequence_length=self.config.shape.sequence_length,
+            by_document=self.config.document_mask,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _ImageData:
+class ImageData:
+    """Likewise, of images."""
+
     config: TrainConfig
     images: Images
     held_out: Images | None
@@ -137,10 +120,18 @@ class _ImageData:
         return self.images.identity
 
     def batches(self, world: World) -> Source:
-        return batches_of(self.config, world, self.images)
+        reader = ImageReader.of(self.config, self.images, augment=self.config.augment)
+        return ImageBatches(
+            reader=reader, size=self.config.batch_size, rank=world.data_rank, ranks=world.data_ranks
+        )
 
     def validation(self, world: World) -> ValidationSource | None:
-        return validation_of(self.config, world, self.held_out) if self.held_out else None
+        if self.held_out is None:
+            return None
+        return ImageValidation(
+            reader=ImageReader.of(self.config, self.held_out, augment=Augment.NONE),
+            samples=FirstSamples.of(self.config, world, self.held_out.count),
+        )
 
 
 def guard_of(config: TrainConfig, data: str) -> dict[str, str]:
@@ -156,7 +147,21 @@ def guard_of(config: TrainConfig, data: str) -> dict[str, str]:
     # Only where they are not what they always were: a checkpoint of before does not name them.
     if config.optimizer is not OptimizerName.ADAMW:
         found["optimizer"] = config.optimizer
-    return found | fixed_options(config)
+    return found | _fixed_options(config)
+
+
+def _fixed_options(config: TrainConfig) -> dict[str, str]:
+    """Options of the family that another attempt may not change; those that are as usual are not named."""
+    if not config.has_images:
+        return {"document_mask": "true"} if config.document_mask else {}
+    shape = config.image_shape
+    return {
+        "objective": f"{config.objective} {shape.masked}" if shape.masked else config.objective.value,
+        "image_size": str(shape.image_size),
+        "classes": str(shape.classes),
+        "augment": config.augment.value,
+        "label_smoothing": str(config.label_smoothing),
+    }
 
 
 def guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from training.data import seed_of
+from training.data import STEP, seed_of, signed, splitmix
 
 SPREAD = 0.02
 _RESIDUAL_WRITERS = ("attention.output.weight", "feed_forward.output.weight")
@@ -23,8 +23,6 @@ _BLOCK = {"cpu": 2**14}
 _BLOCK_ELSEWHERE = 2**20
 """Numbers made at once, always from a multiple of it on: logarithms of a vector's rest may be rounded
 otherwise, so what a rank needs a part of is made whole. On a CPU it stays in its cache."""
-_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""Of SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014)."""
 _HALF = 2**32
 
 
@@ -74,25 +72,8 @@ def numbers(places: range, *, key: int, device: torch.device) -> Tensor:
 
 
 def _normal(places: Tensor, key: int) -> Tensor:
-    mixed = _mixed(places, key)
+    mixed = splitmix(places * STEP + signed(key))
     # Both halves of the 64 bits as numbers of (0, 1); the first must not be 0, whose logarithm there is not.
     radius = (mixed >> 32).add_(_HALF // 2).float().add_(0.5).div_(_HALF)
     angle = (mixed & (_HALF - 1)).float().mul_(2 * math.pi / _HALF)
     return radius.log_().mul_(-2).sqrt_().mul_(angle.cos_())
-
-
-def _mixed(places: Tensor, key: int) -> Tensor:
-    """64 well-mixed bits for each place; int64 wraps around, as the generator wants."""
-    mixed = places * _signed(_STEP) + _signed(key)
-    mixed = (mixed ^ _shifted(mixed, 30)).mul_(_signed(_FIRST))
-    mixed = (mixed ^ _shifted(mixed, 27)).mul_(_signed(_SECOND))
-    return mixed ^ _shifted(mixed, 31)
-
-
-def _shifted(bits: Tensor, by: int) -> Tensor:
-    """To the right, zeros from the left."""
-    return (bits >> by) & ((1 << (64 - by)) - 1)
-
-
-def _signed(bits: int) -> int:
-    return bits - 2**64 if bits >= 2**63 else bits

@@ -18,6 +18,12 @@ from torch.optim.optimizer import ParamsT
 _CHUNK = 2**26
 """Elements that are added at once; bounds the temporary copy, which would be as large as the model."""
 _STATE = ("exp_avg", "exp_avg_sq", "compensation")
+_BLOCK = 256
+_MATRIX = 2
+"""Dimensions."""
+_LEVELS = {"exp_avg": True, "exp_avg_sq": False}
+"""The moments of a matrix, and whether they have a sign."""
+_DECADES = 7
 
 
 def local_part(tensor: Tensor) -> Tensor:
@@ -219,14 +225,6 @@ class AdamW8bit(GuardedOptimizer):
                 largest = torch.where(self.found_inf.bool(), scales, largest)
             codes.copy_(found)
             scales.copy_(largest)
-
-
-_BLOCK = 256
-_MATRIX = 2
-"""Dimensions."""
-_LEVELS = {"exp_avg": True, "exp_avg_sq": False}
-"""The moments of a matrix, and whether they have a sign."""
-_DECADES = 7
 
 
 @cache

@@ -28,49 +28,65 @@ class ValidationSource(BatchSource, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationBatches:
-    """The first sequences of a corpus, each once, in their order; every rank has equally many batches."""
+class FirstSamples:
+    """Sequences or images, each once, in their order; every rank has equally many batches of them."""
 
-    corpus: Corpus
-    sequences: int
-    sequence_length: int
+    samples: int
+    is_endless: bool
+    """Of data without end the training has the samples from 0 on, so these are -1, -2 and so on."""
     share: int
-    """Sequences of a batch on this rank."""
+    """Of a batch, on this rank."""
     rank: int
     ranks: int
-    by_document: bool
 
     @classmethod
-    def of(cls, config: TrainConfig, world: World, corpus: Corpus) -> Self:
+    def of(cls, config: TrainConfig, world: World, there: int | None) -> Self:
+        """``there``: in the data; None: without end."""
         wanted = config.eval_batches * config.batch_size
-        there = wanted if corpus.sequences is None else corpus.sequences
         return cls(
-            corpus=corpus,
-            sequences=min(wanted, there) if wanted else there,
-            sequence_length=config.shape.sequence_length,
+            samples=wanted if there is None else min(wanted or there, there),
+            is_endless=there is None,
             share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
             rank=world.data_rank,
             ranks=world.data_ranks,
-            by_document=config.document_mask,
         )
 
     @property
     def count(self) -> int:
-        return -(-self.sequences // (self.share * self.ranks))
+        """Batches, the same on every rank."""
+        return -(-self.samples // (self.share * self.ranks))
+
+    def numbers(self, batch: int) -> list[int]:
+        """Behind the last sample it comes again."""
+        places = [min(one, self.samples - 1) for one in self._places(batch)]
+        return [-1 - one for one in places] if self.is_endless else places
+
+    def come_again(self, batch: int) -> Tensor:
+        """Of shape (samples, 1): which of them do, and must not be counted."""
+        return torch.tensor(self._places(batch)).unsqueeze(1) >= self.samples
+
+    def _places(self, batch: int) -> range:
+        first = (batch * self.ranks + self.rank) * self.share
+        return range(first, first + self.share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationBatches:
+    corpus: Corpus
+    samples: FirstSamples
+    sequence_length: int
+    by_document: bool
+
+    @property
+    def count(self) -> int:
+        return self.samples.count
 
     def at(self, number: int) -> Batch:
-        first = (number * self.ranks + self.rank) * self.share
-        numbers = [self._number(min(one, self.sequences - 1)) for one in range(first, first + self.share)]
+        numbers = self.samples.numbers(number)
         inputs, targets, *documents = batch_of(
             self.corpus, numbers, self.sequence_length, by_document=self.by_document
         )
-        # Behind the last sequence it comes again, uncounted.
-        again = torch.arange(first, first + self.share).unsqueeze(1) >= self.sequences
-        return inputs, targets.masked_fill(again, IGNORED), *documents
-
-    def _number(self, place: int) -> int:
-        """Of a corpus without end the training has the sequences from 0 on."""
-        return -1 - place if self.corpus.sequences is None else place
+        return inputs, targets.masked_fill(self.samples.come_again(number), IGNORED), *documents
 
 
 class Evaluation:
@@ -88,8 +104,8 @@ class Evaluation:
     def batches(self) -> Iterator[None]:
         """Evaluate again; between two batches the caller may give up."""
         self._sums = self._zero()
-        pin = self._world.device if self._world.device.type == "cuda" else None
         numbers = range(self._batches.count)
+        pin = self._world.device
         with prefetched(self._batches, depth=self._depth, steps=numbers, pin=pin) as source:
             for number in numbers:
                 self._add(source.at(number))

@@ -4,7 +4,7 @@ Every output and every gradient of every module is looked at, so a step takes lo
 nothing of this exists.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,12 +13,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from training.config import TrainConfig
-from training.errors import FoundNotFiniteError
+from training.errors import FoundNotFiniteError, listed
 from training.models.optimizers import local_part
 from training.ranks.world import World
 
-_WRAPPER = "_checkpoint_wrapped_module"
-"""What activation checkpointing puts between a block and its name."""
+_SHOWN = 8
+"""Samples in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +99,11 @@ class Hunt:
         if True in flags:
             place = flags.index(True)
             one = self._seen[place]
-            return (
-                place,
-                f"the {one.what} of {_named(one.module)}{self._samples(one, step)}{self._weights(one)}",
-            )
+            origin = f"the {one.what} of {one.module or 'the model'}"
+            return place, origin + self._samples(one, step) + self._weights(one)
         for name, parameter in self.model.named_parameters():
             if parameter.grad is not None and not local_part(parameter.grad).isfinite().all():
-                return len(flags), f"the gradient of the weight {_named(name)}, while all outputs were finite"
+                return len(flags), f"the gradient of the weight {name}, while all outputs were finite"
         return None
 
     def _samples(self, seen: _Seen, step: int) -> str:
@@ -113,25 +111,13 @@ class Hunt:
         numbers = list(self.numbers(step))
         share = len(numbers) // self.parts
         if len(seen.bad) != share:
-            return f", in samples {_shown(numbers)}"
-        return f", in samples {_shown([numbers[seen.part * share + row] for row in rows])}"
+            return f", in samples {listed(numbers, most=_SHOWN)}"
+        bad = [numbers[seen.part * share + row] for row in rows]
+        return f", in samples {listed(bad, most=_SHOWN)}"
 
     def _weights(self, seen: _Seen) -> str:
         """Bad weights make bad outputs, of any data."""
         module = self.model.get_submodule(seen.module)
-        bad = [name for name, one in self._own(module) if not local_part(one.detach()).isfinite().all()]
+        own = module.named_parameters(recurse=False)
+        bad = [name for name, one in own if not local_part(one.detach()).isfinite().all()]
         return f"; not finite before: {', '.join(bad)}" if bad else ""
-
-    @staticmethod
-    def _own(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-        return module.named_parameters(recurse=False)
-
-
-def _named(name: str) -> str:
-    return ".".join(one for one in name.split(".") if one != _WRAPPER) or "the model"
-
-
-def _shown(numbers: Sequence[int]) -> str:
-    most = 8
-    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
-    return ", ".join(str(one) for one in numbers[:most]) + more

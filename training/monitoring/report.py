@@ -1,9 +1,12 @@
-"""What an attempt prints, from the first rank alone; and what else is seen of its steps."""
+"""What an attempt prints, from the first rank alone; and what else is seen of its steps, such as traces."""
 
+import signal
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
@@ -13,12 +16,13 @@ from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardst
 from training.model import flops_per_token
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
-from training.monitoring.profiling import Profiler, Wanted
+from training.options.choices import ProfileRanks
 from training.options.environment import output_data_dir
-from training.ranks.devices import accelerator_of
 from training.ranks.world import World
 
 _GIB = 2**30
+_MEMORY_ENTRIES = 100_000
+"""Allocations and frees that are remembered, each with its stack."""
 
 
 def tell(world: World, event: Event, **details: float | str | None) -> None:
@@ -84,39 +88,105 @@ def yardstick(config: TrainConfig, world: World) -> Yardstick:
     )
 
 
-def peak_memory_bytes(device: torch.device) -> int:
-    """The most that was in use so far: of a GPU, or of this process."""
-    return accelerator_of(device).peak_memory(device)
+class Profiler:
+    """Traces of whole steps, for Perfetto: from ``profile_step`` on, or whenever SIGUSR2 asks for one.
+
+    Of one rank. ``begin`` and ``end`` cost a comparison where nothing is traced.
+    """
+
+    def __init__(self, config: TrainConfig, *, world: World, directory: Path) -> None:
+        self._config, self._world, self._directory = config, world, directory
+        self._takes_part = world.is_first or config.profile_ranks is ProfileRanks.ALL
+        self._asked = False
+        self._first = self._last = 0
+        self._profile: profile | None = None
+
+    def listen(self) -> None:
+        """From now on SIGUSR2 asks for a trace of what comes next."""
+        if threading.current_thread() is threading.main_thread():  # no other may set a handler
+            signal.signal(signal.SIGUSR2, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self._asked = True
+
+    def begin(self, step: int) -> None:
+        if self._profile is not None or not (self._asked or step == self._config.profile_step):
+            return
+        self._asked = False
+        if not self._takes_part:
+            return
+        self._first, self._last = step, min(step + self._config.profile_steps - 1, self._config.steps)
+        activities = [ProfilerActivity.CPU]
+        if self._on_gpu:
+            activities.append(ProfilerActivity.CUDA)
+            if self._config.profile_memory:
+                torch.cuda.memory._record_memory_history(max_entries=_MEMORY_ENTRIES)  # noqa: SLF001  no public way
+        self._profile = profile(
+            activities=activities, record_shapes=True, profile_memory=self._config.profile_memory
+        )
+        self._profile.start()
+
+    def end(self, step: int) -> dict[str, str] | None:
+        """What was written where, after the last of the steps that are traced."""
+        if self._profile is None or step < self._last:
+            return None
+        if self._world.accelerator.runs_ahead:
+            # The trace is of this step's kernels, too.
+            self._world.accelerator.synchronize(self._world.device)
+        self._profile.stop()
+        path = self._directory / f"trace-{self._name}.json"
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._profile.export_chrome_trace(str(path))
+            return {"path": str(path)} | self._memory()
+        except (OSError, RuntimeError) as error:  # a full disk must not end the training
+            return {"error": str(error)}
+        finally:
+            self._profile = None
+            if self._on_gpu and self._config.profile_memory:
+                torch.cuda.memory._record_memory_history(enabled=None)  # noqa: SLF001  no longer
+
+    def _memory(self) -> dict[str, str]:
+        if not self._config.profile_memory:
+            return {}
+        if not self._on_gpu:
+            return {"memory": "allocations are in the trace; only CUDA's allocator makes snapshots"}
+        path = self._directory / f"memory-{self._name}.pickle"
+        torch.cuda.memory._dump_snapshot(str(path))  # type: ignore[no-untyped-call]  # noqa: SLF001  no public way
+        return {"memory": str(path)}
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self._world.device.type == "cuda"
+
+    @property
+    def _name(self) -> str:
+        steps = f"step-{self._first:08d}" + (f"-to-{self._last:08d}" if self._last > self._first else "")
+        return steps if self._world.is_first else f"{steps}-rank-{self._world.rank}"
 
 
 class Trace:
-    """What is seen of steps besides their metrics: traces of some, what this rank is doing, bad values.
-
-    ``at``: the step that is traced; 0: none. ``config``: what else is wanted.
-    """
+    """What is seen of steps besides their metrics: traces of some, what this rank is doing, bad values."""
 
     def __init__(
-        self, *, at: int, world: World, env: Mapping[str, str], config: TrainConfig | None = None
+        self, config: TrainConfig, *, world: World, env: Mapping[str, str], hunt: Hunt | None = None
     ) -> None:
-        self._world = world
-        wanted = Wanted.by(config) if config else Wanted(at=at)
-        self._profiler = Profiler(wanted, world=world, directory=output_data_dir(env))
-        self._heart = Heartbeat(env, hang_seconds=config.hang_seconds if config else 0.0)
-        self.hunt: Hunt | None = None
-        """For values that are not finite."""
-        if config:
-            self._profiler.listen()
+        """``hunt``: for values that are not finite."""
+        self._world, self._hunt = world, hunt
+        self._profiler = Profiler(config, world=world, directory=output_data_dir(env))
+        self._profiler.listen()
+        self._heart = Heartbeat(env, hang_seconds=config.hang_seconds)
 
     def begin(self, step: int) -> None:
         self._heart.begins(step)
-        if self.hunt is not None:
-            self.hunt.begin()
+        if self._hunt is not None:
+            self._hunt.begin()
         self._profiler.begin(step)
 
     def before_update(self, step: int) -> None:
         """Raises FoundNotFiniteError."""
-        if self.hunt is not None:
-            self.hunt.check(step)
+        if self._hunt is not None:
+            self._hunt.check(step)
 
     def end(self, step: int) -> None:
         self._world.accelerator.end_step()

@@ -1,9 +1,18 @@
-"""Options that cannot be meant together; what depends on the number of ranks is judged with it."""
+"""Options that cannot be meant together, or not with the PyTorch that is installed.
+
+What depends on the number of ranks is judged with it. No torch here: an old one is refused before it is
+loaded, and before the ranks meet.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from training.errors import UnsupportedTorchError
 from training.interop.decoder_layout import PROJECTIONS
 from training.interop.vision_layout import not_expressible
 from training.options.choices import (
@@ -17,10 +26,41 @@ from training.options.choices import (
     Strategy,
 )
 from training.options.reader import shown
-from training.vision.shape import VisionShape
 
 if TYPE_CHECKING:  # config asks this module when its options are read
     from training.config import TrainConfig
+
+TORCH_FLOOR = (2, 9)
+"""Tried with it: `make test-torch TORCH_VERSION=2.9.1`. Before it FSDP2 lacks what sums gradients on CPUs."""
+
+Version = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limit:
+    """An option does not work from one version up to, not including, another."""
+
+    option: str
+    value: object
+    since: Version
+    until: Version
+    remedy: str
+
+
+_LIMITS: Sequence[_Limit] = (
+    # Its `replicate` takes neither a mesh of one dimension nor several modules at once.
+    _Limit(
+        option="strategy",
+        value=Strategy.NO_SHARD,
+        since=TORCH_FLOOR,
+        until=(2, 11),
+        remedy="strategy shard_grad_op",
+    ),
+    # Its DefaultStager cannot copy DTensors: KeyError: <class 'type'>.
+    _Limit(
+        option="checkpoint_async", value=True, since=(2, 11), until=(2, 13), remedy="checkpoint_async false"
+    ),
+)
 
 
 def contradictions(config: TrainConfig) -> list[str]:
@@ -116,8 +156,7 @@ def _of_text(config: TrainConfig) -> list[str]:
 
 def _of_images(config: TrainConfig) -> list[str]:
     """Options that only texts have, and sizes of images that do not come out even."""
-    shape, found = config.shape, []
-    assert isinstance(shape, VisionShape)
+    shape, found = config.image_shape, []
     usual = {
         "sequence_length": 0,
         "document_mask": False,
@@ -161,3 +200,33 @@ def _of_adapters(config: TrainConfig) -> list[str]:
         told = ", ".join(shown(one) for one in sorted(unknown))
         found.append(f"lora_targets must be all or some of {', '.join(PROJECTIONS)}, not {told}")
     return found
+
+
+def refuse_unsupported_torch(config: TrainConfig) -> None:
+    """Raises UnsupportedTorchError: with all that the installed torch cannot do of this."""
+    try:
+        found = version("torch")
+    except PackageNotFoundError:
+        found = ""
+    if problems := unsupported(config, found):
+        raise UnsupportedTorchError(problems)
+
+
+def unsupported(config: TrainConfig, found: str) -> list[str]:
+    """``found``: as the installed package says it, `2.13.0+cpu`; empty: there is none."""
+    numbers = re.match(r"(\d+)\.(\d+)", found)
+    if numbers is None:
+        return [f"torch is not installed, and the program needs {_said(TORCH_FLOOR)} or newer"]
+    here = (int(numbers[1]), int(numbers[2]))
+    if here < TORCH_FLOOR:
+        return [f"torch {found} is installed, and the program needs {_said(TORCH_FLOOR)} or newer"]
+    return [
+        f"{one.option} {str(one.value).lower()} needs torch {_said(one.until)} or newer, "
+        f"and {found} is installed; or set {one.remedy}"
+        for one in _LIMITS
+        if getattr(config, one.option) == one.value and one.since <= here < one.until
+    ]
+
+
+def _said(which: Version) -> str:
+    return ".".join(map(str, which))

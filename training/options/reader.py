@@ -21,8 +21,6 @@ from training.errors import ConfigError
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that begin so are the SDK's own, for the toolkit that starts scripts."""
-
-
 _SHOWN = 60
 """Characters of a value in a message: one long value must not push the other mistakes out of it."""
 

@@ -12,7 +12,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
 
 import torch
 
@@ -22,39 +21,47 @@ from training.options.choices import DeviceName, Precision
 _PLUGIN = "torch_neuronx"
 """AWS's package. That importing it makes torch know the device type "neuron" is an assumption."""
 _NEURON = "neuron"
+_CPUINFO = Path("/proc/cpuinfo")
+_INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 of Armv8.6"}
+"""By the flag, the fastest first. All else that PyTorch calls bf16 on a CPU is fp32 with casts around it."""
 
 
-class Accelerator(Protocol):
+class Accelerator:
     """One kind of device; ``device`` is always the rank's own."""
 
     backend: str
     """Of the process group; collectives of tensors on the CPU go over gloo in any case."""
-    runs_ahead: bool
+    runs_ahead = True
     """The host is done with a step before the device is."""
 
-    def device(self, local_rank: int, /) -> torch.device:
+    def device(self, local_rank: int) -> torch.device:
         """Of this rank; from now on the one that is used."""
+        raise NotImplementedError
 
-    def seed(self, seed: int, /) -> None:
+    def seed(self, seed: int) -> None:
         """All generators that a step on this device draws from."""
+        torch.manual_seed(seed)
 
-    def synchronize(self, device: torch.device, /) -> None:
+    def synchronize(self, device: torch.device) -> None:
         """Wait until all that was asked for is done."""
 
     def end_step(self) -> None:
         """Nothing of the next step belongs to the graph of this one."""
 
-    def name(self, device: torch.device, /) -> str:
+    def name(self, _device: torch.device) -> str:
         """By which its peak is looked up; empty: it has none that is known."""
+        return ""
 
-    def peak_memory(self, device: torch.device, /) -> int:
-        """Bytes: the most that was in use so far."""
+    def peak_memory(self, _device: torch.device) -> int:
+        """Bytes: the most that was in use so far; of this process where the device does not tell."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
 
-    def total_memory(self, device: torch.device, /) -> int | None:
+    def total_memory(self, _device: torch.device) -> int | None:
         """Bytes of its own; None: it uses the host's."""
+        return None
 
 
-class Cpu:
+class Cpu(Accelerator):
     backend = "gloo"
     runs_ahead = False
 
@@ -65,39 +72,16 @@ class Cpu:
         """Without the devices that torch.manual_seed would note it for, each with a trace of the stack."""
         torch.default_generator.manual_seed(seed)
 
-    def synchronize(self, device: torch.device) -> None:
-        pass
 
-    def end_step(self) -> None:
-        pass
-
-    def name(self, _device: torch.device) -> str:
-        return ""
-
-    def peak_memory(self, _device: torch.device) -> int:
-        """Of this process."""
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
-
-    def total_memory(self, _device: torch.device) -> int | None:
-        return None
-
-
-class Cuda:
+class Cuda(Accelerator):
     backend = "cpu:gloo,cuda:nccl"
-    runs_ahead = True
 
     def device(self, local_rank: int) -> torch.device:
         torch.cuda.set_device(local_rank)
         return torch.device("cuda", local_rank)
 
-    def seed(self, seed: int) -> None:
-        torch.manual_seed(seed)
-
     def synchronize(self, device: torch.device) -> None:
         torch.cuda.synchronize(device)
-
-    def end_step(self) -> None:
-        pass
 
     def name(self, device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
@@ -109,7 +93,7 @@ class Cuda:
         return torch.cuda.get_device_properties(device).total_memory
 
 
-class Neuron:
+class Neuron(Accelerator):
     """Through the interface that PyTorch gives devices of other makers (torch.get_device_module).
 
     Not run on hardware. Certain are the names of that interface, `set_device`, `synchronize`; not certain are
@@ -117,7 +101,6 @@ class Neuron:
     """
 
     backend = "cpu:gloo,neuron:neuron"
-    runs_ahead = True
 
     def __init__(self, module: ModuleType) -> None:
         """``module``: as torch.get_device_module gives it."""
@@ -136,9 +119,6 @@ class Neuron:
         self._module.set_device(local_rank)
         return torch.device(_NEURON, local_rank)
 
-    def seed(self, seed: int) -> None:
-        torch.manual_seed(seed)
-
     def synchronize(self, device: torch.device) -> None:
         self._module.synchronize(device)
 
@@ -147,18 +127,15 @@ class Neuron:
         if (mark := getattr(self._module, "mark_step", None)) is not None:
             mark()
 
-    def name(self, _device: torch.device) -> str:
-        return ""
-
     def peak_memory(self, device: torch.device) -> int:
         if (peak := getattr(self._module, "max_memory_allocated", None)) is not None:
             return int(peak(device))
-        return Cpu().peak_memory(device)
+        return super().peak_memory(device)
 
     def total_memory(self, device: torch.device) -> int | None:
         if (properties := getattr(self._module, "get_device_properties", None)) is not None:
             return int(properties(device).total_memory)
-        return None
+        return super().total_memory(device)
 
 
 def accelerator(name: DeviceName) -> Accelerator:
@@ -172,11 +149,6 @@ def accelerator(name: DeviceName) -> Accelerator:
 def accelerator_of(device: torch.device) -> Accelerator:
     """That a device is one of."""
     return accelerator(DeviceName(device.type))
-
-
-_CPUINFO = Path("/proc/cpuinfo")
-_INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 of Armv8.6"}
-"""By the flag, the fastest first. All else that PyTorch calls bf16 on a CPU is fp32 with casts around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,12 @@ a model that passes may still run out of memory; `python -m training.plan` estim
 
 import math
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 
 from training.config import TrainConfig
 from training.errors import DoesNotFitError
@@ -22,7 +21,6 @@ from training.ranks.world import World
 
 USABLE = 0.92
 """Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
-_UNKNOWN = -1
 _SHARDED_BY_ALL = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
 _STATE = dict.fromkeys(Precision, 16) | {Precision.BF16_PURE: 10}
 """Bytes a parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
@@ -90,11 +88,6 @@ def _share(parameters: Iterable[nn.Parameter]) -> float:
     return sum(size for size, is_trained in sizes if not is_trained) / sum(size for size, _ in sizes)
 
 
-def held_bytes(tensors: Iterable[Tensor]) -> int:
-    """What this rank holds of them."""
-    return sum(local_part(one).nbytes for one in tensors)
-
-
 def refuse_unless_it_fits(model: nn.Module, config: TrainConfig, world: World) -> None:
     """Every rank calls, with the sharded model still on the meta device; all are refused together.
 
@@ -110,22 +103,14 @@ def refuse_unless_it_fits(model: nn.Module, config: TrainConfig, world: World) -
 
 def _worst_off(state: State, memory: Memory, *, ranks: int) -> tuple[State, Memory]:
     """Of all ranks, so that they all come to the same conclusion."""
-    mine = torch.tensor([state.elements, *(_UNKNOWN if one is None else one for one in astuple(memory))])
-    everyone = [torch.empty_like(mine) for _ in range(ranks)]
-    dist.all_gather(everyone, mine)
-    found = [_read(one.tolist(), state) for one in everyone]
-    return max(found, key=lambda one: _missing(*one))
+    everyone: list[tuple[State, Memory]] = [(state, memory)] * ranks
+    dist.all_gather_object(everyone, (state, memory))
+    return max(everyone, key=lambda one: _missing(*one))
 
 
 def _missing(state: State, memory: Memory) -> int:
     room = room_for(state, memory)
     return 0 if room is None else state.bytes - room
-
-
-def _read(numbers: list[int], state: State) -> tuple[State, Memory]:
-    elements, device, host = numbers
-    memory = Memory(device=None if device < 0 else device, host=None if host < 0 else host)
-    return replace(state, elements=elements), memory
 
 
 def room_for(state: State, memory: Memory) -> int | None:

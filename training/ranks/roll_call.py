@@ -10,6 +10,8 @@ from typing import Self
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
+from training.errors import listed
+
 _TELLING_SECONDS = 10.0
 """For a message to reach the ranks that are there."""
 _SHOWN = 8
@@ -42,19 +44,15 @@ class Seat:
 
     def described(self, missing: Collection[int], present: Mapping[int, str]) -> str:
         """`host algo-2 (ranks 8-15)`. ``present``: the host of each rank that is here."""
-        ranks = f"{_counted('rank', missing)} {_shown(_runs(sorted(missing)))}"
+        ranks = f"{_counted('rank', missing)} {listed(_runs(sorted(missing)), most=_SHOWN)}"
         numbers = {rank // self.ranks_per_host for rank in missing}
         partly = {host for rank, host in present.items() if rank // self.ranks_per_host in numbers}
         names = sorted(partly | (set(self.hosts) - set(present.values())), key=lambda one: (len(one), one))
-        return f"{_counted('host', names)} {_shown(names)} ({ranks})" if names else ranks
+        return f"{_counted('host', names)} {listed(names, most=_SHOWN)} ({ranks})" if names else ranks
 
 
 def _counted(word: str, things: Collection[object]) -> str:
     return word if len(things) == 1 else word + "s"
-
-
-def _shown(words: Sequence[str]) -> str:
-    return ", ".join(words[:_SHOWN]) + (f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else "")
 
 
 def _runs(numbers: Sequence[int]) -> list[str]:

@@ -36,7 +36,6 @@ from torch.distributed.tensor.parallel import (
 from torch.nn.utils.stateless import _reparametrize_module
 
 from training.model import Backbone, Transformer
-from training.models.decoder_shape import BlockShape
 from training.vision.shape import Shape, VisionShape
 from training.vision.vit import VisionTransformer
 
@@ -94,7 +93,7 @@ def _image_plan(model: VisionTransformer, between: Placement) -> dict[str, Paral
     return plan
 
 
-def _block_plan(shape: BlockShape, *, ranks: int, between: Placement) -> dict[str, ParallelStyle]:
+def _block_plan(shape: Shape, *, ranks: int, between: Placement) -> dict[str, ParallelStyle]:
     """``between``: how tokens lie on the ranks outside of the matrices."""
     norm = SequenceParallel if between.is_shard() else _Whole
     keys = ColwiseParallel if shape.kv_heads >= ranks else partial(_SharedHeads, heads=shape.kv_heads)

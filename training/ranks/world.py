@@ -104,7 +104,9 @@ def joined_world(
         )
     except BaseException:
         if kind.runs_ahead:
-            _abandon_collectives()
+            # This rank failed, so the others cannot finish what is under way: to leave in order would wait.
+            with suppress(RuntimeError):
+                dist.distributed_c10d._abort_process_group()  # noqa: SLF001  no public way
         raise
     finally:
         _leave()
@@ -188,12 +190,6 @@ def _connect(store: Store, seat: Seat, backend: str, timeout: timedelta) -> None
     if group is not None:
         dist.destroy_process_group(group)
     dist.distributed_c10d._set_pg_timeout(FIRST_STEP)  # noqa: SLF001  torchtitan's way, too
-
-
-def _abandon_collectives() -> None:
-    """This rank failed, so the others cannot finish what is under way; leaving in order would wait for it."""
-    with suppress(RuntimeError):
-        dist.distributed_c10d._abort_process_group()  # noqa: SLF001  no public way
 
 
 def _first_line(error: Exception) -> str:

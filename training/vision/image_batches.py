@@ -10,8 +10,8 @@ from torch import Tensor
 from training.config import TrainConfig
 from training.data import seed_of
 from training.data.batches import IGNORED, Batch, Order
+from training.monitoring.evaluation import FirstSamples
 from training.options.choices import Augment
-from training.ranks.world import World
 from training.vision.images import Images
 from training.vision.pictures import Draw, View
 from training.vision.shape import VisionShape
@@ -104,50 +104,17 @@ class ImageBatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageValidation:
-    """The first images, each once, in their order, none of it random; every rank has equally many batches."""
+    """None of it random."""
 
     reader: ImageReader
-    wanted: int
-    """Images; 0: all."""
-    share: int
-    """Images of a batch on this rank."""
-    rank: int
-    ranks: int
-
-    @property
-    def images(self) -> int:
-        there = self.reader.images.count
-        if there is None:
-            return self.wanted
-        return min(self.wanted, there) if self.wanted else there
+    samples: FirstSamples
 
     @property
     def count(self) -> int:
-        return -(-self.images // (self.share * self.ranks))
+        return self.samples.count
 
     def at(self, number: int) -> Batch:
-        first = (number * self.ranks + self.rank) * self.share
-        places = range(first, first + self.share)
-        images, targets = self.reader.batch([self._sample(min(one, self.images - 1)) for one in places])
-        # Behind the last image it comes again, uncounted.
-        again = torch.tensor(places).unsqueeze(1) >= self.images
-        return images, targets.masked_fill(again, False if targets.dtype is torch.bool else IGNORED)
-
-    def _sample(self, place: int) -> Sample:
-        """Of images without end the training has those from 0 on."""
-        return Sample(number=-1 - place if self.reader.images.count is None else place, epoch=0)
-
-
-def batches_of(config: TrainConfig, world: World, images: Images) -> ImageBatches:
-    reader = ImageReader.of(config, images, augment=config.augment)
-    return ImageBatches(reader=reader, size=config.batch_size, rank=world.data_rank, ranks=world.data_ranks)
-
-
-def validation_of(config: TrainConfig, world: World, images: Images) -> ImageValidation:
-    return ImageValidation(
-        reader=ImageReader.of(config, images, augment=Augment.NONE),
-        wanted=config.eval_batches * config.batch_size,
-        share=config.batch_size // (world.data_ranks * config.gradient_accumulation_steps),
-        rank=world.data_rank,
-        ranks=world.data_ranks,
-    )
+        numbers = self.samples.numbers(number)
+        images, targets = self.reader.batch([Sample(number=one, epoch=0) for one in numbers])
+        ignored = False if targets.dtype is torch.bool else IGNORED
+        return images, targets.masked_fill(self.samples.come_again(number), ignored)

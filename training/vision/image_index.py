@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from training.errors import DataError
+from training.data.index import parsed
 
 INDEX = "images.json"
 SAMPLE = struct.Struct("<QIII")
@@ -50,18 +50,9 @@ class ImageIndex:
 
 
 def parse_index(text: bytes, *, place: str) -> ImageIndex:
-    """Read an index; ``place`` is where it lies, for the message.
-
-    Raises:
-        DataError: It is not an index of ours, or contradicts itself.
-    """
-    try:
-        index = _index(json.loads(text))
-    except KeyError as error:
-        raise _unreadable(place, f"it has no {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise _unreadable(place, str(error)) from error
-    return index
+    """Raises DataError: it is not an index of ours, or contradicts itself."""
+    remedy = "write it again with python -m training.prepare_images --index"
+    return parsed(text, _index, place=place, name=INDEX, remedy=remedy)
 
 
 def _index(document: Any) -> ImageIndex:  # noqa: ANN401  what JSON is
@@ -84,11 +75,3 @@ def _index(document: Any) -> ImageIndex:  # noqa: ANN401  what JSON is
             if PurePosixPath(name).name != name:
                 raise ValueError(f"{name!r} is not in the folder of the index")
     return ImageIndex(classes=tuple(str(one) for one in document["classes"]), shards=shards)
-
-
-def _unreadable(place: str, problem: str) -> DataError:
-    return DataError(
-        place=place,
-        problem=f"{INDEX} cannot be read: {problem}",
-        remedy="write it again with python -m training.prepare_images --index",
-    )

@@ -4,12 +4,12 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -114,40 +114,30 @@ def _stored(place: Place, directory: Path | None) -> "TarImages | FolderImages":
     raise DataError(place=place.told, problem=problem, remedy=remedy)
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs the dictionary
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticImages:
     """Made-up images: a pattern of coarse cells for each class, and noise. Cheap, so fit for benchmarks."""
 
     classes: int
     seed: int
-
-    @property
-    def count(self) -> None:
-        """They have no end."""
-        return
-
-    @property
-    def identity(self) -> str:
-        return "synthetic"
+    count: ClassVar = None
+    """They have no end."""
+    identity: ClassVar = "synthetic"
 
     def image(self, number: int, view: View) -> tuple[Tensor, int]:
         source = torch.Generator().manual_seed(seed_of(self.seed, "image", number))
         label = int(torch.randint(self.classes, (), generator=source))
         noise = torch.rand(3, _NOISE_CELLS, _NOISE_CELLS, generator=source)
-        pattern = self._patterns(label).repeat_interleave(_NOISE_CELLS // _CELLS, 1)
+        pattern = _pattern(self.seed, label).repeat_interleave(_NOISE_CELLS // _CELLS, 1)
         pattern = pattern.repeat_interleave(_NOISE_CELLS // _CELLS, 2)
         cells = _BRIGHTEST * (_PATTERN * pattern + (1 - _PATTERN) * noise)
         return F.interpolate(cells.to(torch.uint8).unsqueeze(0), size=view.side)[0], label
 
-    def _patterns(self, label: int) -> Tensor:
-        if label not in self._made:
-            source = torch.Generator().manual_seed(seed_of(self.seed, "class", label))
-            self._made[label] = torch.rand(3, _CELLS, _CELLS, generator=source)
-        return self._made[label]
 
-    @cached_property
-    def _made(self) -> dict[int, Tensor]:
-        return {}
+@cache
+def _pattern(seed: int, label: int) -> Tensor:
+    source = torch.Generator().manual_seed(seed_of(seed, "class", label))
+    return torch.rand(3, _CELLS, _CELLS, generator=source)
 
 
 class TarImages:
@@ -158,18 +148,8 @@ class TarImages:
         _check_files(place, index, sizes)
         self._samples = [_samples(place, shard.samples, shard.crc32) for shard in index.shards]
         self._ends = list(accumulate(shard.images for shard in index.shards))
-
-    @property
-    def classes(self) -> int:
-        return len(self._index.classes)
-
-    @property
-    def count(self) -> int:
-        return self._ends[-1]
-
-    @property
-    def identity(self) -> str:
-        return sha256(b"".join(self._samples)).hexdigest()[:16]
+        self.classes, self.count = len(index.classes), self._ends[-1]
+        self.identity = sha256(b"".join(self._samples)).hexdigest()[:16]
 
     def image(self, number: int, view: View) -> tuple[Tensor, int]:
         shard = bisect_right(self._ends, number)
@@ -217,8 +197,9 @@ def _samples(place: Place, name: str, crc: str) -> bytes:
 class FolderImages:
     """A folder for each class, in the order of their names, with image files in it; for small sets."""
 
-    def __init__(self, classes: Sequence[str], files: Sequence[tuple[Path, int]], identity: str) -> None:
-        self._classes, self._files, self._identity = classes, files, identity
+    def __init__(self, classes: int, files: Sequence[tuple[Path, int]], identity: str) -> None:
+        self.classes, self.count, self.identity = classes, len(files), identity
+        self._files = files
 
     @classmethod
     def of(cls, directory: Path, *, told: str) -> "FolderImages | None":
@@ -229,19 +210,7 @@ class FolderImages:
         classes = sorted(found)
         files = [(path, classes.index(name)) for name in classes for path in found[name]]
         lines = (f"{path.relative_to(directory)} {path.stat().st_size}\n" for path, _ in files)
-        return cls(classes, files, sha256("".join(lines).encode()).hexdigest()[:16])
-
-    @property
-    def classes(self) -> int:
-        return len(self._classes)
-
-    @property
-    def count(self) -> int:
-        return len(self._files)
-
-    @property
-    def identity(self) -> str:
-        return self._identity
+        return cls(len(classes), files, sha256("".join(lines).encode()).hexdigest()[:16])
 
     def image(self, number: int, view: View) -> tuple[Tensor, int]:
         path, label = self._files[number]

@@ -3,14 +3,14 @@ from training.config import TrainConfig
 from training.models.init import initialise
 from training.model import Transformer
 from training.optim import clip, make_optimizer, step_if_finite
-from training.parallel import begin_part, shard, weights_device
+from training.parallel import allocate, begin_part, shard
 
 
 def train(config: TrainConfig, world, steps):
     with torch.device("meta"):
         model = Transformer(config.shape)
     shard(model, world=world, config=config)
-    model.to_empty(device=weights_device(config, world))
+    allocate(model, world=world, config=config)
     initialise(model, seed=config.seed, layers=config.shape.layers)
     optimizer = make_optimizer(model, config)
     for parts in steps:

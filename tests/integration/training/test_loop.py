@@ -96,7 +96,7 @@ def _trainer(
         meter=Meter(None),
         checkpointer=cast("Checkpointer | None", recorder),
         reporter=cast("Reporter | None", recorder),
-        trace=Trace(at=0, world=world, env={}),
+        trace=Trace(config, world=world, env={}),
     )
     return trainer
 

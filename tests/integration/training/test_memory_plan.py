@@ -4,6 +4,7 @@ Nothing is allocated: a process group that only pretends, and tensors without da
 first of 128 ranks.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
@@ -19,15 +20,20 @@ from training.config import TrainConfig
 from training.model import Backbone
 from training.models.decoder_shape import PRESETS
 from training.models.families import model_of, objective_of
+from training.models.optimizers import local_part
 from training.optim import make_optimizer
 from training.options.choices import ActivationCheckpointing, Objective, OptimizerName, Precision, Strategy
 from training.parallel import shard
 from training.plan import run_of
-from training.ranks.memory import held_bytes
 from training.ranks.world import World
 from training.vision.shape import VISION_PRESETS
 
 pytestmark = pytest.mark.thorough
+
+
+def held_bytes(tensors: Iterable[Tensor]) -> int:
+    """What this rank holds of them."""
+    return sum(local_part(one).nbytes for one in tensors)
 
 
 def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> Backbone:

@@ -40,8 +40,7 @@ def _trainer(world: World, options: dict[str, str]) -> Trainer:
         ranks=world.data_ranks,
         seed=1,
     )
-    trace = Trace(at=0, world=world, env={})
-    trace.hunt = Hunt.by(config, world=world, model=model, numbers=batches.numbers)
+    hunt = Hunt.by(config, world=world, model=model, numbers=batches.numbers)
     return Trainer(
         config,
         world=world,
@@ -50,7 +49,7 @@ def _trainer(world: World, options: dict[str, str]) -> Trainer:
         batches=batches,
         agreement=Agreement(StopRequest()),
         meter=Meter(None),
-        trace=trace,
+        trace=Trace(config, world=world, env={}, hunt=hunt),
     )
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from training.monitoring.profiling import Profiler, Wanted
-from training.monitoring.report import Trace
+from training.config import TrainConfig
+from training.monitoring.report import Profiler, Trace
+from training.options.choices import ProfileRanks
 from training.ranks.world import World
 
 _FIRST = World(rank=0, size=2, local_rank=0, ranks_per_host=2, device=torch.device("cpu"))
@@ -14,7 +15,7 @@ _SECOND = World(rank=1, size=2, local_rank=1, ranks_per_host=2, device=torch.dev
 
 
 def _traced(*steps: int, at: int, world: World, folder: Path) -> None:
-    trace = Trace(at=at, world=world, env={"SM_OUTPUT_DATA_DIR": str(folder)})
+    trace = Trace(TrainConfig(profile_step=at), world=world, env={"SM_OUTPUT_DATA_DIR": str(folder)})
     for step in steps:
         trace.begin(step)
         torch.ones(8, 8) @ torch.ones(8, 8)
@@ -40,8 +41,10 @@ def test_the_first_rank_writes_the_operations_of_that_step_alone(
     assert capsys.readouterr().out == f'event {{"kind":"profile","step":2,"path":"{trace}"}}\n'
 
 
-def _profiled(steps: range, wanted: Wanted, *, world: World, folder: Path, asked_at: int = 0) -> list[str]:
-    profiler = Profiler(wanted, world=world, directory=folder)
+def _profiled(
+    steps: range, config: TrainConfig, *, world: World, folder: Path, asked_at: int = 0
+) -> list[str]:
+    profiler = Profiler(config, world=world, directory=folder)
     profiler.listen()
     told: list[str] = []
     for step in steps:
@@ -59,26 +62,28 @@ def _products(path: str) -> int:
 
 
 def test_a_trace_has_as_many_steps_as_wanted_and_each_rank_a_file_of_its_own(tmp_path: Path) -> None:
-    wanted = Wanted(at=2, steps=3, on_all_ranks=True)
-    (path,) = _profiled(range(1, 8), wanted, world=_SECOND, folder=tmp_path)
+    config = TrainConfig(profile_step=2, profile_steps=3, profile_ranks=ProfileRanks.ALL)
+    (path,) = _profiled(range(1, 8), config, world=_SECOND, folder=tmp_path)
     assert Path(path).name == "trace-step-00000002-to-00000004-rank-1.json"
     assert _products(path) == 3
 
 
 def test_a_trace_ends_with_the_training(tmp_path: Path) -> None:
-    wanted = Wanted(at=3, steps=5, final=4)
-    (path,) = _profiled(range(1, 5), wanted, world=_FIRST, folder=tmp_path)
+    config = TrainConfig(profile_step=3, profile_steps=5, steps=4)
+    (path,) = _profiled(range(1, 5), config, world=_FIRST, folder=tmp_path)
     assert (Path(path).name, _products(path)) == ("trace-step-00000003-to-00000004.json", 2)
 
 
 def test_a_signal_asks_for_the_next_whole_step_and_may_come_again(tmp_path: Path) -> None:
-    (path,) = _profiled(range(1, 5), Wanted(), world=_FIRST, folder=tmp_path, asked_at=2)
+    (path,) = _profiled(range(1, 5), TrainConfig(), world=_FIRST, folder=tmp_path, asked_at=2)
     assert (Path(path).name, _products(path)) == ("trace-step-00000003.json", 1)
-    assert _profiled(range(5, 9), Wanted(), world=_SECOND, folder=tmp_path, asked_at=6) == []
+    assert _profiled(range(5, 9), TrainConfig(), world=_SECOND, folder=tmp_path, asked_at=6) == []
 
 
 def test_on_cpus_it_says_what_there_is_instead_of_a_snapshot_of_the_memory(tmp_path: Path) -> None:
-    path, memory = _profiled(range(1, 2), Wanted(at=1, memory=True), world=_FIRST, folder=tmp_path)
+    path, memory = _profiled(
+        range(1, 2), TrainConfig(profile_step=1, profile_memory=True), world=_FIRST, folder=tmp_path
+    )
     assert memory == "allocations are in the trace; only CUDA's allocator makes snapshots"
     assert "[memory]" in Path(path).read_text()
 
@@ -86,7 +91,9 @@ def test_on_cpus_it_says_what_there_is_instead_of_a_snapshot_of_the_memory(tmp_p
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="snapshots are of CUDA's allocator")
 def test_on_gpus_the_history_of_the_allocator_is_written_beside_the_trace(tmp_path: Path) -> None:
     world = World(rank=0, size=1, local_rank=0, ranks_per_host=1, device=torch.device("cuda", 0))
-    _, memory = _profiled(range(1, 2), Wanted(at=1, memory=True), world=world, folder=tmp_path)
+    _, memory = _profiled(
+        range(1, 2), TrainConfig(profile_step=1, profile_memory=True), world=world, folder=tmp_path
+    )
     assert Path(memory).stat().st_size > 0
 
 

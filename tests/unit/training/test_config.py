@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from training.config import TrainConfig, describe_options
+from training.config import TrainConfig
 from training.errors import ConfigError
 from training.options.choices import DebugLevel, Precision
 from training.options.environment import debug_variables, directory_of
+from training.options.reader import described
 
 
 def test_without_arguments_every_option_has_its_default() -> None:
@@ -98,14 +99,14 @@ def test_a_long_value_does_not_push_the_other_mistakes_out_of_the_message() -> N
 
 
 def test_help_names_every_option_with_its_default() -> None:
-    lines = describe_options().splitlines()
+    lines = described(TrainConfig).splitlines()
     assert "--steps (60): steps of the whole job, over all attempts" in lines
     assert "--checkpoint_async (true): train on while a checkpoint is written" in lines
     assert "said" not in "".join(line.partition(" ")[0] for line in lines)
 
 
 def test_every_default_can_be_written_as_text_and_read_again() -> None:
-    words = [word for line in describe_options().splitlines() for word in _default_of(line)]
+    words = [word for line in described(TrainConfig).splitlines() for word in _default_of(line)]
     assert TrainConfig.from_arguments(words, {}) == TrainConfig()
 
 

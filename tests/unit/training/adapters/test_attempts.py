@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from training.adapters.attempts import Attempt, newest_whole, step_of
-from training.checkpoint.status import Status
+from training.checkpoint.saver import Status
 
 NOW = "2026-11-23T14:00:00.000+00:00"
 

@@ -1,18 +1,67 @@
-from training.checkpoint.group import Failure
-from training.checkpoint.saver import described
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.unit.training.checkpoint.builders import manifest
+from training.checkpoint.saver import JobState, Status, StatusFile
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def test_ranks_that_say_the_same_are_named_together() -> None:
-    full = Failure(message="no space left", is_of_store=True)
-    other = Failure(message="not allowed", is_of_store=True)
-    assert described({3: full, 0: full, 2: other}) == "ranks 0, 3: no space left; rank 2: not allowed"
+class _Store:
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def write(self, name: str, content: bytes) -> None:
+        self.files[name] = content
+
+    def status(self) -> Mapping[str, object]:
+        found: Mapping[str, object] = json.loads(self.files["status.json"])
+        return found
 
 
-def test_of_many_ranks_and_messages_a_few_are_shown() -> None:
-    full = Failure(message="no space left", is_of_store=True)
-    assert described(dict.fromkeys(range(128), full)) == "ranks 0, 1, 2 and 125 more: no space left"
-    denied = {rank: Failure(message=f"__{rank}_0.distcp was denied", is_of_store=True) for rank in range(128)}
-    assert described(denied) == (
-        "rank 0: __0_0.distcp was denied; rank 1: __1_0.distcp was denied; rank 2: __2_0.distcp was denied "
-        "and 125 more"
-    )
+def _file(store: _Store, **values: object) -> StatusFile:
+    status = Status(**{"step": 0, "steps": 60, "newest": None, **values})  # type: ignore[arg-type]
+    return StatusFile(store, status, clock=lambda: NOON)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("saved", "reached", "lost"),
+    [
+        pytest.param(10, 10, 0, id="all is saved"),
+        pytest.param(10, 17, 7, id="what came after the checkpoint is lost"),
+        pytest.param(None, 17, 17, id="without a checkpoint all is lost"),
+        pytest.param(10, 0, 0, id="a job that failed at once loses nothing"),
+    ],
+)
+def test_what_an_end_loses(saved: int | None, reached: int, lost: int) -> None:
+    newest = None if saved is None else manifest(step=saved)
+    assert Status(step=reached, steps=60, newest=newest).lost_steps == lost
+
+
+def test_a_job_without_a_checkpoint_names_none() -> None:
+    store = _Store()
+    _file(store).ended(JobState.FAILED, step=3, reason="no")
+    assert (store.status()["checkpoint"], store.status()["checkpoint_at"]) == (None, None)
+
+
+def test_a_save_that_comes_through_after_the_end_counts_and_the_end_stays() -> None:
+    store = _Store()
+    file = _file(store)
+    file.ended(JobState.PREEMPTED, step=12, reason="no time")
+    assert store.status()["lost_steps"] == 12
+    file.published(manifest(step=10))
+    assert store.status() == {
+        "state": "preempted",
+        "step": 12,
+        "steps": 60,
+        "checkpoint": "step-00000010",
+        "checkpoint_at": "2026-11-21T12:00:00.000+00:00",
+        "updated_at": "2026-11-21T12:00:00.000+00:00",
+        "lost_steps": 2,
+        "reason": "no time",
+        "carried": {},
+        "skipped": [],
+    }

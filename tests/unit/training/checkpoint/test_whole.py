@@ -98,7 +98,7 @@ def test_the_newest_comes_first_whatever_the_number_of_its_digits() -> None:
             Refused(
                 name=_TEN,
                 reason="on b manifest.json is missing; on b __0_0.distcp is missing; "
-                "on b __1_0.distcp is missing; and 1 more",
+                "on b __1_0.distcp is missing and 1 more",
             ),
             id="a host has nothing: refused, the first few named",
         ),

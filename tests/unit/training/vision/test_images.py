@@ -14,6 +14,7 @@ from tests.unit.training.vision.pictures import CLASSES, folders
 from training.config import TrainConfig
 from training.data.batches import IGNORED
 from training.errors import DataError
+from training.monitoring.evaluation import FirstSamples
 from training.options.choices import Augment
 from training.prepare_images import main
 from training.vision.image_batches import ImageBatches, ImageReader, ImageValidation
@@ -223,7 +224,8 @@ def test_validation_has_every_image_once(ranks: int, tmp_path: Path) -> None:
     images = _opened(_prepared(tmp_path))
     parts = [
         ImageValidation(
-            reader=_reader(images, augment=Augment.NONE), wanted=0, share=5, rank=rank, ranks=ranks
+            reader=_reader(images, augment=Augment.NONE),
+            samples=FirstSamples(samples=12, is_endless=False, share=5, rank=rank, ranks=ranks),
         )
         for rank in range(ranks)
     ]

@@ -1,7 +1,7 @@
 import pytest
 
 from training.config import TrainConfig
-from training.options.torch_version import TORCH_FLOOR, unsupported
+from training.options.contradictions import TORCH_FLOOR, unsupported
 
 
 def _config(*arguments: str) -> TrainConfig:
