@@ -123,7 +123,7 @@ def next_batch(tried: Mapping[int, State], *, first: int, most: int) -> int | No
 
     To an eighth: what is closer is not worth a process. Whatever does not end well does not fit.
     """
-    fits = max((size for size, state in tried.items() if state is State.OK), default=0)
+    fits = largest(tried) or 0
     too_large = min((size for size, state in tried.items() if state is not State.OK), default=None)
     if too_large is None:
         return None if fits >= most else min(most, fits * 2 or first)
