@@ -14,6 +14,9 @@ from training.checkpoint.manifest import INDEX, MANIFEST
 from training.proof.kill_schedule import Kill
 
 _PROC = Path("/proc")
+_LOOK_SECONDS = 0.0005
+_LOOKS_A_FAMILY = 200
+"""After so many looks the processes are listed again: workers are started and end."""
 
 
 @contextmanager
@@ -98,11 +101,6 @@ def family_of(leader: int) -> list[int]:
     for one in found:  # grows while it is walked
         found += [child for child in children.get(one, []) if child not in found]
     return found
-
-
-_LOOK_SECONDS = 0.0005
-_LOOKS_A_FAMILY = 200
-"""After so many looks the processes are listed again: workers are started and end."""
 
 
 class Moment(StrEnum):
