@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.scaling.efficiency import Measured, communication_share
+from training.scaling.figures import Measured, communication_share
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
 _LINES = 3
@@ -167,6 +167,5 @@ def _last_words(log: Path) -> str:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as one:
         return int(one.getsockname()[1])
