@@ -13,7 +13,7 @@ from trainmaster_client.report import Report
 
 from training.metrics import Event, event_in
 from training.options.choices import Precision
-from training.proof.figures import TOLERANCE, TOLERANCE_OF_IMAGES, check, draw, print_runs
+from training.proof.evidence import TOLERANCE, TOLERANCE_OF_IMAGES, check, draw, print_runs
 from training.proof.jobs import Attempt, Job
 from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule
 from training.proof.spoil import hashes_of, trials

@@ -12,7 +12,7 @@ from typing import Any
 
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.scaling.figures import caveat, draw, facts
+from training.scaling.efficiency import caveat, draw, facts
 from training.scaling.worlds import Plan, Seats, measured
 
 _BAD_ARGUMENTS = 2

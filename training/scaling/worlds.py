@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.scaling.figures import Measured, communication_share
+from training.scaling.efficiency import Measured, communication_share
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
 _LINES = 3

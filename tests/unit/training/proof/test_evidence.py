@@ -9,7 +9,7 @@ from matplotlib.image import imread
 from trainmaster_client.report import Report
 
 from tests.unit.training.proof.facts import REFERENCE, Facts, facts, interrupted, uninterrupted
-from training.proof.figures import check, draw, print_runs
+from training.proof.evidence import check, draw, print_runs
 
 
 def outcomes(*runs: Facts) -> dict[str, bool | None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from training.scaling.__main__ import main
-from training.scaling.figures import Measured, caveat, communication_share, facts
+from training.scaling.efficiency import Measured, caveat, communication_share, facts
 
 
 def _measured(world: int, *seconds: float, error: str = "") -> Measured:
