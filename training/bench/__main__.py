@@ -35,7 +35,7 @@ from training.bench.cases import (
     unsettled,
 )
 from training.bench.figures import check_suite, line_of, suite_table
-from training.launcher.cpus import cpu_shares, host_cpus
+from training.launch import cpu_shares, host_cpus
 
 _SECONDS = 580.0
 """Of a whole run: twenty less than ten minutes, for what starts and ends it."""
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def play_suite(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
-    threads = len(cpu_shares(host_cpus(), "1")[0])
+    threads = len(cpu_shares(host_cpus(), 1)[0])
     cases = suite_of(asked.suite, host_threads=threads)
     try:
         records = read_records(asked.resume, asked.suite) if asked.resume else {}
