@@ -109,10 +109,7 @@ class Suite:
         deadline = self.clock() + seconds
         for case in unsettled(self.cases, self.records):
             before = self.records.get(case.id)
-            if (late := out_of_time(case, deadline - self.clock(), before)) is not None:
-                self._note(late)
-                continue
-            self._note(begun(case, before), is_shown=False)
+            self._note(out_of_time(case, deadline - self.clock(), before) or begun(case, before))
             if self.records[case.id].state is State.RUNNING:
                 play = self._search if case.kind is Kind.BATCH else self._once
                 play(case, deadline)
@@ -126,7 +123,7 @@ class Suite:
 
     def _once(self, case: Case, deadline: float) -> None:
         ended = self.run(case.task(batch_for(case, self.records)), self._limit(case, deadline))
-        self._note(self._judged(case, ended, deadline), is_shown=False)
+        self._note(self._judged(case, ended, deadline))
 
     def _search(self, case: Case, deadline: float) -> None:
         """The largest batch that fits; each answer is written, so that a resumed search knows it."""
@@ -135,21 +132,18 @@ class Suite:
         tried = {int(size): State(state) for size, state in before.result.get("tried", {}).items()}
         while (batch := next_batch(tried, first=first, most=most)) is not None:
             if deadline - self.clock() < case.limit and tried:
-                self._note(
-                    replace(before, state=State.NO_TIME, reason="continue with --resume", starts=0),
-                    is_shown=False,
-                )
+                self._note(replace(before, state=State.NO_TIME, reason="continue with --resume", starts=0))
                 return
             ended = self._judged(case, self.run(case.task(batch), self._limit(case, deadline)), deadline)
             if ended.state in UNSETTLED | {State.SKIPPED, State.FAILED}:
-                self._note(replace(ended, result=before.result), is_shown=False)
+                self._note(replace(ended, result=before.result))
                 return
             tried[batch] = ended.state
             before = replace(before, result={"tried": dict(tried), "batch": largest(tried)})
-            self._note(before, is_shown=False)
+            self._note(before)
         found = largest(tried)
         state = State.OK if found else State.OUT_OF_MEMORY
-        self._note(replace(before, state=state, seconds=self.clock() - began), is_shown=False)
+        self._note(replace(before, state=state, seconds=self.clock() - began))
 
     def _limit(self, case: Case, deadline: float) -> float:
         return min(case.limit, deadline - self.clock())
@@ -163,13 +157,11 @@ class Suite:
             )
         return ended
 
-    def _note(self, record: Record, *, is_shown: bool = True) -> None:
+    def _note(self, record: Record) -> None:
         self.records[record.id] = record
         draft = self.path.with_name(f".{self.path.name}")
         self._report().write(draft)
         draft.replace(self.path)
-        if is_shown:
-            print(line_of(record), flush=True)
 
     def _report(self) -> Report:
         report = Report(name=f"training.bench.{self.name}")

@@ -1,7 +1,7 @@
 """What a suite consists of, and what comes next in it. Decided from records and seconds alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -79,14 +79,7 @@ class Record:
     starts: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "state": self.state,
-            "seconds": round(self.seconds, 3),
-            "reason": self.reason,
-            "starts": self.starts,
-            "result": dict(self.result),
-        }
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> "Record":

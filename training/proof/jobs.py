@@ -14,7 +14,7 @@ from pathlib import Path
 
 from training.metrics import metrics_in
 from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule, allowed_exits
-from training.proof.processes import Catcher, Started, kill_tree, started
+from training.proof.processes import Catcher, Started, kill_tree
 from training.proof.spoil import spoil_newest
 
 _LAUNCHER = Path(__file__).parents[1] / "launch.py"
@@ -81,7 +81,7 @@ class Job:
         said: list[str] = []
         since = time.monotonic()
         command, env = [sys.executable, str(_LAUNCHER)], self._environment(world)
-        with started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as one:
+        with Started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as one:
             sent_at = self._read(one, kill, said)
             code = one.process.wait()
         allowed = allowed_exits(
@@ -131,7 +131,7 @@ class Job:
         step, sent_at = 0, None
         catcher = None
         if kill is not None and kill.in_save:
-            catcher = Catcher(attempt.pid, self.checkpoints, kill, reached=lambda: step)
+            catcher = Catcher(attempt.process.pid, self.checkpoints, kill, reached=lambda: step)
         for line in attempt.lines():
             metrics = metrics_in(line)
             if metrics is None:
@@ -141,9 +141,9 @@ class Job:
             if kill is not None and catcher is None and sent_at is None and step >= kill.step:
                 sent_at = step
                 if kill.signal is signal.SIGKILL:
-                    kill_tree(attempt.pid)
+                    kill_tree(attempt.process.pid)
                 else:
-                    os.kill(attempt.pid, kill.signal)
+                    os.kill(attempt.process.pid, kill.signal)
         if catcher is not None:
             catcher.end()
             return catcher.caught_at
