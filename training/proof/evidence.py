@@ -236,11 +236,12 @@ def _mark_kill(axes: Axes, attempt: Facts, color: str) -> None:
     if attempt["signal"] is None or attempt["last_step"] is None:
         return
     axes.axvline(attempt["last_step"] + 0.5, color=color, linestyle=":", linewidth=1)
-    axes.text(
-        attempt["last_step"] + 0.5,
-        1.0,
-        " SIG" + attempt["signal"].partition(":")[2],
-        transform=axes.get_xaxis_transform(),
+    axes.annotate(
+        "SIG" + attempt["signal"].partition(":")[2],
+        (attempt["last_step"] + 0.5, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, 0),
+        textcoords="offset points",
         rotation=90,
         verticalalignment="top",
         fontsize=8,
