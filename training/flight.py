@@ -23,6 +23,8 @@ from training.options.choices import DebugLevel
 from training.options.environment import FLIGHT_RECORDER
 
 _STDERR = 2
+_SHOWN = 8
+"""Ranks that a line names."""
 
 
 def answer(level: DebugLevel, recorder: str) -> None:
@@ -53,9 +55,6 @@ def _dump(read: socket.socket, _open: socket.socket, recorder: str) -> None:
             path = Path(f"{recorder}{distributed.get_rank()}")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(sys.modules["torch._C._distributed_c10d"]._dump_fr_trace())  # noqa: SLF001  no public way
-
-
-_SHOWN = 8
 
 
 class FlightError(Exception):
@@ -110,7 +109,7 @@ def read(directory: Path) -> dict[int, dict[str, Any]]:
     return found
 
 
-def groups_of(dumps: Mapping[int, Mapping[str, Any]]) -> dict[str, Newest]:
+def groups_of(dumps: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Newest]:
     """The newest call of each rank in each process group, by the group's name."""
     found: dict[str, dict[int, Call]] = {}
     for rank, dump in sorted(dumps.items()):
@@ -122,7 +121,7 @@ def groups_of(dumps: Mapping[int, Mapping[str, Any]]) -> dict[str, Newest]:
             call = _call(entry)
             if rank not in group or group[rank].number <= call.number:
                 group[rank] = call
-    return {name: dict(calls) for name, calls in found.items()}
+    return found
 
 
 def _call(entry: Mapping[str, Any]) -> Call:

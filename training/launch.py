@@ -2,8 +2,8 @@
 
 SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
 (aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
-It needs no other file, so copy it into any source directory; launcher/cpus.py (which cores a rank gets) and
-launcher/watchdog.py (hangs) are used where they stand beside it. Guide: docs/training/launcher.md.
+It needs no other file, so copy it into any source directory; launcher/watchdog.py (hangs) is used where it
+stands beside it. Guide: docs/training/launcher.md.
 """
 
 import importlib.util
@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import partial
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -68,10 +69,10 @@ def number(env: Mapping[str, str], name: str, default: float) -> float:
     return float(text)
 
 
-def neighbour(name: str) -> Any:  # noqa: ANN401  a module
+def watchdog_beside() -> Any:  # noqa: ANN401  a module
     """None where it is not in launcher/. By its path: a script's own package may be called launcher, too."""
-    path = Path(__file__).with_name("launcher") / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"launcher_{name}", path) if path.is_file() else None
+    path = Path(__file__).with_name("launcher") / "watchdog.py"
+    spec = importlib.util.spec_from_file_location("launcher_watchdog", path) if path.is_file() else None
     if spec is None or spec.loader is None:
         return None
     module = importlib.util.module_from_spec(spec)
@@ -79,16 +80,60 @@ def neighbour(name: str) -> Any:  # noqa: ANN401  a module
     return module
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cpu:
+    """One that this process may run on."""
+
+    number: int
+    core: str  # equal for the hardware threads of one core
+    node: int  # the memory that is near
+
+
+def host_cpus(system: Path = Path("/sys/devices/system")) -> list[Cpu]:
+    """As Linux tells it. Where it does not, each CPU is a core, and all memory is equally near."""
+
+    def text(path: Path, default: str) -> str:
+        return path.read_text().strip() if path.is_file() else default
+
+    near = dict[int, int]()
+    for place in system.glob("node/node[0-9]*"):
+        for span in filter(None, text(place / "cpulist", "").split(",")):
+            first, _, last = span.partition("-")
+            near |= dict.fromkeys(range(int(first), int(last or first) + 1), int(place.name[4:]))
+    cores = {cpu: system / f"cpu/cpu{cpu}/topology/thread_siblings_list" for cpu in os.sched_getaffinity(0)}
+    return [Cpu(number=cpu, core=text(path, str(cpu)), node=near.get(cpu, 0)) for cpu, path in cores.items()]
+
+
+def cpu_shares(cpus: Sequence[Cpu], ranks: int) -> list[list[int]]:
+    """The CPUs of each rank of a host without GPUs, one for each core: matrices gain nothing from the second.
+
+    Neighbours come first, so that no rank has cores of two nodes where that can be avoided.
+    """
+    firsts = {one.core: one for one in sorted(cpus, key=lambda one: -one.number)}
+    ordered = sorted(firsts.values(), key=lambda one: (one.node, one.number))
+    cuts = [len(ordered) * at // ranks for at in range(ranks + 1)]
+    return [[one.number for one in ordered[first:end]] for first, end in pairwise(cuts)]
+
+
+def keep_to_nodes(pids: Sequence[int]) -> None:
+    """Before they have touched any memory: it then is where their cores are."""
+    cpus = host_cpus()
+    for pid, node in zip(pids, sorted({one.node for one in cpus}), strict=True):
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(pid, {one.number for one in cpus if one.node == node})
+
+
 def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
     """Of this host, and of each rank; beside GPUs 1 as torchrun has it: workers must not fight for cores."""
     gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
-    cpus, by_node = neighbour("cpus"), env.get("NPROC_PER_NODE") == "numa" and not gpus
-    if by_node and cpus is None:
-        raise LaunchError("NPROC_PER_NODE=numa needs launcher/cpus.py beside launch.py: copy both")
-    ranks = len(cpus.numa_shares()) if by_node else int(number(env, "NPROC_PER_NODE", gpus or 1))
     if gpus:
-        return ranks, 1
-    return ranks, max(1, cpus.threads_of(ranks) if cpus else len(os.sched_getaffinity(0)) // ranks)
+        return int(number(env, "NPROC_PER_NODE", gpus)), 1
+    cpus = host_cpus()
+    if env.get("NPROC_PER_NODE") == "numa":
+        ranks = len({one.node for one in cpus})
+    else:
+        ranks = int(number(env, "NPROC_PER_NODE", 1))
+    return ranks, max(1, min(len(one) for one in cpu_shares(cpus, ranks)))
 
 
 def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
@@ -275,7 +320,7 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
     first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
     print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
     envs = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
-    if (dog := neighbour("watchdog")) is None:
+    if (dog := watchdog_beside()) is None:
         return watch(started(argv, envs, source), stop, seconds)
     with dog.Watchdog(envs) as watchdog:
         workers = started(argv, watchdog.envs, source)
@@ -286,7 +331,7 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
 def started(argv: Sequence[str], envs: Sequence[Mapping[str, str]], source: Path) -> list[Worker]:
     workers = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs]
     if envs[0].get("NPROC_PER_NODE") == "numa":
-        neighbour("cpus").keep_to_nodes([one.pid for one in workers])
+        keep_to_nodes([one.pid for one in workers])
     return workers
 
 

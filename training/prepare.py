@@ -8,8 +8,9 @@ import argparse
 import importlib
 import os
 import sys
+import tarfile
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -31,17 +32,22 @@ _SHARD_TOKENS = 2**27
 def main(arguments: Sequence[str]) -> int:
     """The exit code."""
     asked = _parser().parse_args(arguments)
+    remedy = "there is no corpus without its index: make room or give rights, and start again"
+    return finished(_prepared(asked), asked.output, remedy=remedy)
+
+
+def finished(lines: Iterable[str], place: object, *, remedy: str) -> int:
+    """Print the lines, whose making is the work; the exit code. A failure is left as that of a job."""
     try:
-        for line in _prepared(asked):
+        for line in lines:
             print(line, flush=True)
     except TrainingError as error:
         report_failure(error, os.environ)
         return 1
-    except OSError as error:
-        place = str(error.filename or asked.output)
-        remedy = "there is no corpus without its index: make room or give rights, and start again"
-        problem = error.strerror or type(error).__name__
-        report_failure(DataError(place=place, problem=problem, remedy=remedy), os.environ)
+    except (OSError, tarfile.TarError) as error:
+        at = str(getattr(error, "filename", None) or place)
+        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        report_failure(DataError(place=at, problem=problem, remedy=remedy), os.environ)
         return 1
     return 0
 
@@ -54,13 +60,15 @@ def _prepared(asked: argparse.Namespace) -> Iterator[str]:
             raise ConfigError(["--tokens needs --vocabulary: how many tokens their tokenizer has"])
         if asked.tokenizer or asked.pack or asked.column:
             raise ConfigError(["--tokens is for token ids; --tokenizer, --pack and --column are for texts"])
-        return _streamed(asked, TokenFiles(files, raw_dtype=asked.tokens, vocabulary=asked.vocabulary))
+        yield from _streamed(asked, TokenFiles(files, raw_dtype=asked.tokens, vocabulary=asked.vocabulary))
+        return
     if asked.column and not any(path.suffix == PARQUET for path in files):
         raise ConfigError([f"--column {asked.column} is of {PARQUET} files, and --input has none"])
     if not (asked.tokenizer or asked.pack or any(path.suffix in {JSON_LINES, PARQUET} for path in files)):
-        return _streamed(asked, Texts(files))
+        yield from _streamed(asked, Texts(files))
+        return
     tokenizer = FileTokenizer(asked.tokenizer, end=asked.end_token) if asked.tokenizer else ByteTokenizer()
-    return _by_document(asked, DocumentFiles(files, tokenizer, column=asked.column))
+    yield from _by_document(asked, DocumentFiles(files, tokenizer, column=asked.column))
 
 
 def _streamed(asked: argparse.Namespace, source: TokenSource) -> Iterator[str]:

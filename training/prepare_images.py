@@ -26,9 +26,9 @@ if not __package__:  # started as a script: train.py beside it names this folder
 from training.data import seed_of
 from training.data.batches import permuted
 from training.data.writer import empty_corpus
-from training.errors import ConfigError, DataError, TrainingError, report_failure
+from training.errors import ConfigError, DataError
 from training.options.environment import directory_of
-from training.prepare import as_count, as_share
+from training.prepare import as_count, as_share, finished
 from training.vision.image_index import CLASS_SUFFIX, INDEX, SAMPLE, SUFFIXES, ImageIndex, ImageShard
 from training.vision.images import files_by_class
 
@@ -41,19 +41,8 @@ _REMEDY = "each picture KEY.jpg needs KEY.cls beside it, with the number of its 
 def main(arguments: Sequence[str]) -> int:
     """The exit code."""
     asked = _parser().parse_args(arguments)
-    try:
-        for line in _prepared(asked):
-            print(line, flush=True)
-    except TrainingError as error:
-        report_failure(error, os.environ)
-        return 1
-    except (OSError, tarfile.TarError) as error:
-        place = str(getattr(error, "filename", None) or asked.output or asked.index)
-        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        remedy = "there is no data set without its index: fix what is wrong, and start again"
-        report_failure(DataError(place=place, problem=problem, remedy=remedy), os.environ)
-        return 1
-    return 0
+    remedy = "there is no data set without its index: fix what is wrong, and start again"
+    return finished(_prepared(asked), asked.output or asked.index, remedy=remedy)
 
 
 def _prepared(asked: argparse.Namespace) -> Iterator[str]:

@@ -9,9 +9,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from training.adapters.attempts import Attempt, newest_whole, step_of
-
-_KEPT = 2  # checkpoints: a mirror uploads file by file, so the newest may be incomplete in S3
+from training.adapters.attempts import KEPT, Attempt, newest_whole, step_of
 
 
 class PreemptibleLoop:
@@ -57,9 +55,8 @@ class PreemptibleLoop:
                 numbers = torch.get_rng_state()
                 rest = iter(self._accelerator.skip_first_batches(loader, skipped))
                 batch = next(rest)
-                torch.set_rng_state(
-                    numbers
-                )  # to begin an epoch draws a number, and this one has begun before
+                # To begin an epoch draws a number, and this one has begun before.
+                torch.set_rng_state(numbers)
                 yield batch
                 yield from rest
             else:
@@ -70,4 +67,4 @@ class PreemptibleLoop:
         if attempt.is_asked_to_stop() or is_due or done == self._steps:
             name = f"step-{done:08}"
             self._accelerator.save_state(str(attempt.begin_save(name)))
-            attempt.saved(name, step=done, keep=_KEPT)
+            attempt.saved(name, step=done, keep=KEPT)

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,9 @@ from training.agreement import Agreement
 from training.preempt import EXIT_PREEMPTED, StopRequest
 
 MARK = "whole.json"
+_STATUS = "status.json"
+KEPT = 2
+"""Checkpoints, where no library removes them: a mirror uploads file by file, so its newest may be torn."""
 _STEP = re.compile(r"(?:checkpoint|step)-(\d+)")
 
 
@@ -119,16 +122,11 @@ def _read_mark(folder: Path) -> Mark | None:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    return dict(sorted(_sized(folder)))
-
-
-def _sized(folder: Path) -> Iterator[tuple[str, int]]:
-    for path in folder.rglob("*"):
-        if path.is_file() and path.name not in {MARK, f".{MARK}"}:
-            yield path.relative_to(folder).as_posix(), path.stat().st_size
-
-
-_STATUS = "status.json"
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    ours = {MARK, f".{MARK}"}
+    return {
+        path.relative_to(folder).as_posix(): path.stat().st_size for path in files if path.name not in ours
+    }
 
 
 def newest_whole(folder: str | os.PathLike[str]) -> str | None:

@@ -9,10 +9,9 @@ import torch.distributed as dist
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import DataLoader
 
-from training.adapters.attempts import Attempt, newest_whole
+from training.adapters.attempts import KEPT, Attempt, newest_whole
 
 _FILE = "model.ckpt"
-_KEPT = 2  # of our checkpoints: a mirror uploads file by file, so the newest may be incomplete in S3
 
 
 class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types are not followed
@@ -46,7 +45,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         if self._attempt.is_asked_to_stop() or is_due:
             name = f"step-{self._step:08}"
             trainer.save_checkpoint(self._attempt.begin_save(name) / _FILE)
-            self._attempt.saved(name, step=self._step, keep=_KEPT)
+            self._attempt.saved(name, step=self._step, keep=KEPT)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._attempt.completed(trainer.global_step)

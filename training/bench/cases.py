@@ -1,7 +1,7 @@
 """What a suite consists of, and what comes next in it. Decided from records and seconds alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -79,14 +79,7 @@ class Record:
     starts: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "state": self.state,
-            "seconds": round(self.seconds, 3),
-            "reason": self.reason,
-            "starts": self.starts,
-            "result": dict(self.result),
-        }
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> "Record":
@@ -123,7 +116,7 @@ def next_batch(tried: Mapping[int, State], *, first: int, most: int) -> int | No
 
     To an eighth: what is closer is not worth a process. Whatever does not end well does not fit.
     """
-    fits = max((size for size, state in tried.items() if state is State.OK), default=0)
+    fits = largest(tried) or 0
     too_large = min((size for size, state in tried.items() if state is not State.OK), default=None)
     if too_large is None:
         return None if fits >= most else min(most, fits * 2 or first)

@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from torch._inductor.exc import InductorError
 
 from training import prepare
 from training.bench.cases import Kind, State
-from training.bench.modes import _read, _trainer, forget, measured
+from training.bench.modes import BenchOptions, device_name, forget, measured, read_options, trainer_of
 from training.checkpoint import Checkpointer, open_store
 from training.config import TrainConfig
 from training.data.batches import Batches, prefetched
@@ -81,16 +80,13 @@ def _first_line(error: BaseException) -> str:
 def _measured(task: Mapping[str, Any]) -> dict[str, Any]:
     if task["memory_gib"]:
         _limit_memory(task["memory_gib"])
-    config, options = _read([f"--{name}={text}" for name, text in task["options"].items()])
+    config, options = read_options([f"--{name}={text}" for name, text in task["options"].items()])
     with joined_world(os.environ, join_seconds=60.0) as world:
         match Kind(task["kind"]):
             case Kind.DEVICE:
                 return device(world)
             case Kind.STEPS:
-                found = measured(config, options, world, options.chosen[0])
-                memory = {"memory_gib": found.memory_bytes / _GIB, "batch": config.batch_size}
-                memory["flops_per_token"] = flops_per_token(config.shape)
-                return {**asdict(found.speed), **memory, **_told(found), **_processor()}
+                return steps(config, options, world)
             case Kind.BATCH:
                 return fitting(config, world)
             case Kind.CHECKPOINT:
@@ -101,21 +97,6 @@ def _measured(task: Mapping[str, Any]) -> dict[str, Any]:
                 return trace(config, world)
 
 
-def _told(found: Any) -> dict[str, Any]:  # noqa: ANN401  modes.Measured
-    return {
-        "step_seconds": list(found.laps),
-        "step_cpu_seconds": list(found.cpu_laps),
-        "warm_up_seconds": found.first_seconds,
-        "losses": list(found.losses),
-        "threads": torch.get_num_threads(),
-    }
-
-
-def _processor() -> dict[str, str]:
-    here = this_processor()
-    return {"processor": here.name, "bf16_instructions": here.bf16}
-
-
 def _limit_memory(gib: float) -> None:
     """A CPU's memory would not end before the machine's does."""
     words = Path("/proc/self/statm").read_text().split()
@@ -123,10 +104,22 @@ def _limit_memory(gib: float) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (used + int(gib * _GIB),) * 2)
 
 
+def steps(config: TrainConfig, options: BenchOptions, world: World) -> dict[str, Any]:
+    here = this_processor()
+    return {
+        **measured(config, options, world, options.chosen[0]),
+        "batch": config.batch_size,
+        "flops_per_token": flops_per_token(config.shape),
+        "threads": torch.get_num_threads(),
+        "processor": here.name,
+        "bf16_instructions": here.bf16,
+    }
+
+
 def device(world: World) -> dict[str, Any]:
     """Name, the stated peak, and what matrices and copies reach here."""
     on_gpu = world.device.type == "cuda"
-    name = torch.cuda.get_device_name(world.device) if on_gpu else this_processor().name
+    name = device_name(world.device)
     peak = peak_of(name) if on_gpu else None
     size = 8192 if on_gpu else 1024
     left = torch.randn(size, size, device=world.device, dtype=torch.bfloat16)
@@ -162,7 +155,7 @@ def _wait(world: World) -> None:
 
 def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
     """Two steps: the second has the optimizer's moments beside all else."""
-    trainer = _trainer(config, world)
+    trainer = trainer_of(config, world)
     trainer.run(range(1, 3))
     trainer.loss()
     return {"memory_gib": world.accelerator.peak_memory(world.device) / _GIB}
@@ -171,7 +164,7 @@ def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
 def checkpoint(config: TrainConfig, world: World) -> dict[str, Any]:
     """How long a save delays the training, how long it takes, and how long it takes to come back."""
     with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
-        trainer = _trainer(config, world)
+        trainer = trainer_of(config, world)
         saver = Checkpointer(open_store(folder, {}), model=trainer.model, optimizer=trainer.optimizer)
         saver.load_newest()
         stalls, whole = [], []
@@ -242,9 +235,8 @@ def data(config: TrainConfig) -> dict[str, Any]:
 
 def trace(config: TrainConfig, world: World) -> dict[str, Any]:
     """A step's trace, and where its time went."""
-    with ExitStack() as until_the_end:
-        folder = until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="training-bench-"))
-        trainer = _trainer(config, world)
+    with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
+        trainer = trainer_of(config, world)
         traced = replace(config, profile_step=_TRACED_STEP)
         trainer.trace = Trace(traced, world=world, env={"SM_OUTPUT_DATA_DIR": folder})
         trainer.run(range(1, _TRACED_STEP + 1))

@@ -5,16 +5,17 @@ what the model computes, so it is refused, unless it is switched off.
 """
 
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from training.errors import ConfigError
 from training.interop.decoder_layout import CLASSES, CONFIG, LONGEST
-from training.interop.fields import Fields, told
-from training.interop.rope_json import read_rope
+from training.interop.fields import MOST_LAYERS, NOT_COMPUTED, Fields, told
 from training.interop.vision_layout import PREPROCESSOR
 from training.interop.vision_layout import shape_of as vision_shape_of
-from training.models.decoder_shape import Family, ModelShape
+from training.models.decoder_shape import Family, ModelShape, Rope, RopeKind
 from training.vision.shape import Shape, VisionShape
 
 _TRAINED_LENGTH = 4096
@@ -24,17 +25,10 @@ _KV_HEADS = {Family.LLAMA: None, Family.MISTRAL: 8, Family.QWEN2: 32, Family.QWE
 _HEAD_WIDTH = {Family.QWEN3: 128}
 _WINDOW, _FIRST_WINDOWED = 4096, 28
 """Defaults of transformers' configurations."""
-_MOST_LAYERS = 10_000
 _LAYER_TYPES = ("full_attention", "sliding_attention")
-_NOT_COMPUTED = frozenset(
+_NOT_COMPUTED = NOT_COMPUTED | frozenset(
     [
-        "_name_or_path",
-        "_commit_hash",
-        "torch_dtype",
-        "dtype",
-        "transformers_version",
         "use_cache",
-        "initializer_range",
         "pretraining_tp",
         "max_sequence_length",
         "max_length",
@@ -43,20 +37,30 @@ _NOT_COMPUTED = frozenset(
         "pad_token_id",
         "unk_token_id",
         "id2label",
-        "label2id",
-        "return_dict",
-        "output_attentions",
-        "output_hidden_states",
         "tokenizer_class",
-        "chunk_size_feed_forward",
-        "_attn_implementation",
-        "attn_implementation",
-        "is_decoder",
         "unsloth_version",
         "unsloth_fixed",
     ]
 )
 """Fields that change nothing of what is computed of tokens."""
+_ORIGINAL = f"original_{LONGEST}"
+_OF_OTHER_ROPES = frozenset(
+    [
+        "type",
+        "factor",
+        _ORIGINAL,
+        "low_freq_factor",
+        "high_freq_factor",
+        "attention_factor",
+        "beta_fast",
+        "beta_slow",
+        "mscale",
+        "mscale_all_dim",
+        "truncate",
+        "finetuned",
+    ]
+)
+"""A kind leaves alone what it does not use."""
 
 
 def read_shape(path: Path, *, option: str) -> Shape:
@@ -94,7 +98,7 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
     fields = Fields(config)
     family = _family(fields)
     width, heads = fields.whole("hidden_size"), fields.whole("num_attention_heads")
-    layers = fields.whole("num_hidden_layers", at_most=_MOST_LAYERS)
+    layers = fields.whole("num_hidden_layers", at_most=MOST_LAYERS)
     positions = fields.whole(LONGEST, _POSITIONS[family])
     head_width = _head_width(fields, family, width, heads)
     has_bias = family in {Family.LLAMA, Family.QWEN3} and fields.truth("attention_bias")
@@ -111,7 +115,7 @@ def shape_of(config: Mapping[str, object]) -> ModelShape:
         head_width=head_width,
         positions=positions,
         norm_epsilon=fields.number("rms_norm_eps", 1e-6),
-        rope=read_rope(fields, positions=positions, head_width=head_width),
+        rope=_rope(fields, positions=positions, head_width=head_width),
         qkv_bias=has_bias or family is Family.QWEN2,
         output_bias=has_bias,
         feed_forward_bias=family is Family.LLAMA and fields.truth("mlp_bias"),
@@ -189,6 +193,86 @@ def _windowed_layers(fields: Fields, layers: int, *, is_used: bool) -> tuple[int
     if windowed and not is_used:
         fields.wrong("layer_types", "has sliding_attention, but use_sliding_window or sliding_window is off")
     return windowed
+
+
+def _rope(fields: Fields, *, positions: int, head_width: int) -> Rope:
+    """In the words of transformers 4 or 5; where both are there, the older ones count, as there."""
+    older, newer = fields.get("rope_scaling", {}), fields.get("rope_parameters", {})
+    name, given = ("rope_scaling", older) if older else ("rope_parameters", newer)
+    outside, original = fields.get("rope_theta", 10_000.0), fields.get(_ORIGINAL)
+    if not isinstance(given, dict):
+        fields.wrong(name, f"must be an object, not {told(given)}")
+        return Rope()
+    around = {} if original is None else {_ORIGINAL: original}
+    inner = Fields(
+        {"rope_theta": outside, **given, **around}, within=f"{name}." * bool(given), problems=fields.problems
+    )
+    kind = _rope_kind(inner, "" if older else RopeKind.DEFAULT)
+    rope = _rope_of_kind(inner, kind, positions, head_width)
+    inner.fixed("partial_rotary_factor", 1)
+    inner.refuse_unknown(_OF_OTHER_ROPES)
+    return rope
+
+
+def _rope_kind(fields: Fields, default: str) -> RopeKind:
+    """The plain one where it is none that is known: the other fields are judged still."""
+    said = fields.get("rope_type", fields.get("type", default))
+    if said in list(RopeKind):
+        return RopeKind(said)
+    problem = f"{told(said)} is not trained here" if said else "is missing"
+    fields.wrong("rope_type", f"{problem}; one of {', '.join(RopeKind)} is")
+    return RopeKind.DEFAULT
+
+
+def _rope_of_kind(fields: Fields, kind: RopeKind, positions: int, head_width: int) -> Rope:
+    rope = Rope(theta=fields.number("rope_theta", above=1), kind=kind)
+    if kind is RopeKind.DEFAULT:
+        return rope
+    if (factor := fields.number("factor")) < 1:
+        fields.wrong("factor", f"must be 1 or more, not {told(factor)}")
+    rope = replace(rope, factor=max(factor, 1.0))
+    match kind:
+        case RopeKind.LINEAR:
+            return rope
+        case RopeKind.DYNAMIC:
+            if head_width == 2:  # noqa: PLR2004  its exponent is divided by head_dim - 2
+                fields.wrong("rope_type", "dynamic needs heads wider than 2")
+            return replace(rope, original_positions=positions)
+        case RopeKind.LLAMA3:
+            low, high = _ordered(fields, ("low_freq_factor", None), ("high_freq_factor", None))
+            original = fields.whole(_ORIGINAL, positions)
+            return replace(rope, original_positions=original, low_frequency=low, high_frequency=high)
+        case RopeKind.YARN:
+            slow, fast = _ordered(fields, ("beta_slow", 1.0), ("beta_fast", 32.0))
+            return replace(
+                rope,
+                original_positions=fields.whole(_ORIGINAL, positions),
+                beta_slow=slow,
+                beta_fast=fast,
+                truncate=fields.truth("truncate", default=True),
+                attention_factor=fields.number("attention_factor", _attention_factor(fields, rope.factor)),
+            )
+
+
+def _ordered(
+    fields: Fields, less: tuple[str, float | None], more: tuple[str, float | None]
+) -> tuple[float, float]:
+    before, after = fields.number(*less), fields.number(*more)
+    if before >= after:
+        fields.wrong(more[0], f"must be more than {less[0]} {told(before)}, not {told(after)}")
+    return before, after
+
+
+def _attention_factor(fields: Fields, factor: float) -> float:
+    """As YaRN recommends (arXiv 2309.00071, 3.4), or by DeepSeek's two factors."""
+
+    def scale(by: float) -> float:
+        return 0.1 * by * math.log(factor) + 1.0
+
+    one, other = fields.get("mscale", 0), fields.get("mscale_all_dim", 0)
+    if not (one and other):
+        return scale(1.0)
+    return scale(fields.number("mscale")) / scale(fields.number("mscale_all_dim"))
 
 
 def _refuse_others(fields: Fields) -> None:

@@ -5,7 +5,6 @@ Source: transformers, models/llama/modeling_llama.py and its like for Mistral, Q
 """
 
 import re
-from dataclasses import asdict, fields
 
 from training.models.decoder_shape import Family, Lora, ModelShape, Rope, RopeKind
 
@@ -17,6 +16,7 @@ CLASSES = {
     Family.QWEN3: "Qwen3ForCausalLM",
 }
 HEAD = "lm_head.weight"
+LONGEST = "max_position_embeddings"
 PROJECTIONS = {
     "q_proj": "attention.query",
     "k_proj": "attention.key",
@@ -40,7 +40,7 @@ _OUTSIDE = {
     "head.weight": HEAD,
 }
 _BLOCK = re.compile(r"blocks\.(\d+)\.(.+)\.(weight|bias)")
-_SAME = {
+SAME = {
     "width": "hidden_size",
     "hidden": "intermediate_size",
     "layers": "num_hidden_layers",
@@ -52,12 +52,10 @@ _SAME = {
     "tied_head": "tie_word_embeddings",
 }
 """Of a shape, what a config.json says in the same way."""
-_OF_NO_WEIGHT = ("family", "positions", "sequence_length")
 ADAPTERS, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _MATRICES = {"lora_a": "lora_A", "lora_b": "lora_B"}
 _COMPUTED = ".rotary_emb.inv_freq"
 """Old checkpoints of Llama have this table beside the weights; it follows from the shape."""
-LONGEST = "max_position_embeddings"
 
 
 def hf_name(name: str) -> str:
@@ -100,7 +98,7 @@ def config_of(shape: ModelShape, *, dtype: str) -> dict[str, object]:
     return {
         "architectures": [CLASSES[shape.family]],
         "model_type": shape.family.value,
-        **{theirs: getattr(shape, ours) for ours, theirs in _SAME.items()},
+        **{theirs: getattr(shape, ours) for ours, theirs in SAME.items()},
         "hidden_act": "silu",
         **_rope_config(shape.rope),
         **_biases(shape),
@@ -108,25 +106,6 @@ def config_of(shape: ModelShape, *, dtype: str) -> dict[str, object]:
         LONGEST: most or max(shape.positions, shape.sequence_length),
         "torch_dtype": dtype,
     }
-
-
-def differences(theirs: ModelShape, ours: ModelShape) -> list[str]:
-    """Of models: of what one computes and the other does not. Their weights may have the same shapes."""
-    compared = [one.name for one in fields(ModelShape) if one.name not in _OF_NO_WEIGHT]
-    pairs = {name: (getattr(theirs, name), getattr(ours, name)) for name in compared}
-    return [
-        f"{_SAME.get(name, name)} is {_in_words(one)}, the model has {_in_words(other)}"
-        for name, (one, other) in pairs.items()
-        if one != other
-    ]
-
-
-def _in_words(value: object) -> str:
-    if not isinstance(value, Rope):
-        return str(value)
-    return ", ".join(
-        f"{name} {one}" for name, one in asdict(value).items() if one != getattr(Rope(), name)
-    ) or ("the default")
 
 
 def _rope_config(rope: Rope) -> dict[str, object]:

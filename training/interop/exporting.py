@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch.distributed as dist
@@ -76,18 +77,14 @@ def export_adapters(model: nn.Module, directory: Path, lora: Lora, *, base: str)
 def _written_by_the_first(
     tensors: Iterator[Tensor], write: Callable[[Iterator[Tensor]], None], directory: Path
 ) -> None:
-    """All ranks gather each tensor together; what goes wrong on the first is raised on all."""
-    failure: WeightsError | None = None
-    if is_first():
+    """All ranks gather each tensor together."""
+    with failing_together(f"write the weights to {directory}"):
         try:
-            write(tensors)
-        except WeightsError as error:
-            failure = error
-        except OSError as error:
-            failure = WeightsError(f"cannot write the weights to {directory}: {error}")
-    for _ in tensors:  # the other ranks take part, or the first one waits for them; and the other way round
-        pass
-    raise_together(failure)
+            if is_first():
+                write(tensors)
+        finally:
+            for _ in tensors:  # the other ranks take part, or the first one waits for them; and they for it
+                pass
 
 
 def files_of(sizes: Mapping[str, int], *, file_bytes: int) -> list[list[str]]:
@@ -187,8 +184,23 @@ def is_first() -> bool:
     return not dist.is_initialized() or dist.get_rank() == 0
 
 
-def raise_together(failure: WeightsError | None) -> None:
-    """Every rank calls, and raises what the first one of those that failed has to say."""
+@contextmanager
+def failing_together(what: str) -> Iterator[None]:
+    """Every rank enters; what goes wrong on one is raised on all, of several what the first of them says.
+
+    Args:
+        what: Cannot be done when the operating system says so; for the message.
+
+    Raises:
+        WeightsError: On every rank.
+    """
+    failure: WeightsError | None = None
+    try:
+        yield
+    except WeightsError as error:
+        failure = error
+    except OSError as error:
+        failure = WeightsError(f"cannot {what}: {error}")
     messages = [str(failure) if failure else None]
     if dist.is_initialized():
         messages = [None] * dist.get_world_size()

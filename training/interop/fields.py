@@ -1,4 +1,4 @@
-"""Reads the fields of a JSON object one by one, and keeps what is wrong with them."""
+"""Reads the fields of a config.json one by one, and keeps what is wrong with them."""
 
 import json
 from collections.abc import Mapping
@@ -10,6 +10,26 @@ _MOST = 10**10
 """Of any number; rope_theta goes up to 10**9."""
 _SHOWN = 60
 """Characters of a value in a message."""
+MOST_LAYERS = 10_000
+NOT_COMPUTED = frozenset(
+    [
+        "_name_or_path",
+        "_commit_hash",
+        "torch_dtype",
+        "dtype",
+        "transformers_version",
+        "initializer_range",
+        "label2id",
+        "return_dict",
+        "output_attentions",
+        "output_hidden_states",
+        "chunk_size_feed_forward",
+        "_attn_implementation",
+        "attn_implementation",
+        "is_decoder",
+    ]
+)
+"""Fields of any model's config.json that change nothing of what it computes."""
 
 
 class Fields:

@@ -17,7 +17,7 @@ from torch.distributed.tensor._utils import compute_local_shape_and_global_offse
 from training.errors import ConfigError, WeightsError
 from training.interop.config_json import read_shape
 from training.interop.decoder_layout import CONFIG, HEAD
-from training.interop.exporting import INDEX, ONE_FILE, is_first, raise_together
+from training.interop.exporting import INDEX, ONE_FILE, failing_together, is_first
 from training.interop.layouts import layout_of
 from training.interop.tensor_file import Entry, read_header, read_part
 from training.model import Backbone
@@ -43,14 +43,8 @@ def load_weights(model: Backbone, source: str, env: Mapping[str, str], *, new_he
         WeightsError: On every rank. Files are missing or broken, or not of this model.
     """
     directory, began = directory_of(source, env, option="init_from"), time.perf_counter()
-    failure: WeightsError | None = None
-    try:
+    with failing_together(f"read the weights in {directory}"):
         _load(model, directory, new_head=new_head)
-    except WeightsError as error:
-        failure = error
-    except OSError as error:
-        failure = WeightsError(f"cannot read the weights in {directory}: {error}")
-    raise_together(failure)
     if is_first():
         print(f"weights loaded from {directory} in {time.perf_counter() - began:.1f} s", flush=True)
 
@@ -66,17 +60,11 @@ def hashed_weights(source: str, env: Mapping[str, str]) -> str:
     """
     directory = directory_of(source, env, option="init_from")
     hashes: dict[str, str] = {}
-    failure: WeightsError | None = None
     rank, ranks = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-    try:
+    with failing_together(f"read the weights in {directory}"):
         for path in sorted(_files(directory))[rank::ranks]:
             with path.open("rb") as file:
                 hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    except WeightsError as error:
-        failure = error
-    except OSError as error:
-        failure = WeightsError(f"cannot read the weights in {directory}: {error}")
-    raise_together(failure)
     everyone = [hashes] * ranks
     if dist.is_initialized():
         dist.all_gather_object(everyone, hashes)

@@ -6,11 +6,9 @@ change what the model computes, so it is refused, unless it is switched off.
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields as fields_of
-from dataclasses import replace
 
 from training.errors import ConfigError
-from training.interop.fields import Fields, told
+from training.interop.fields import MOST_LAYERS, NOT_COMPUTED, Fields, told
 from training.vision.shape import CHANNELS, Pooling, VisionShape
 
 CLASSIFIES, MASKED = "ViTForImageClassification", "ViTForMaskedImageModeling"
@@ -35,7 +33,7 @@ _OUTSIDE = {
     "norm.bias": "vit.layernorm.bias",
 }
 _BLOCK = re.compile(r"blocks\.(\d+)\.(.+)\.(weight|bias)")
-_SAME = {
+SAME = {
     "width": "hidden_size",
     "hidden": "intermediate_size",
     "layers": "num_hidden_layers",
@@ -47,30 +45,7 @@ _SAME = {
 }
 """Of a shape, what a config.json says in the same way."""
 _OF_A_HEAD = ("classifier.", "decoder.", "vit.embeddings.mask_token")
-_OF_THE_TASK = {"classes", "masked"}
-_MOST_LAYERS = 10_000
-_NOT_COMPUTED = frozenset(
-    [
-        "_name_or_path",
-        "_commit_hash",
-        "torch_dtype",
-        "dtype",
-        "transformers_version",
-        "initializer_range",
-        "encoder_stride",
-        "label2id",
-        "pooler_act",
-        "pooler_output_size",
-        "problem_type",
-        "return_dict",
-        "output_attentions",
-        "output_hidden_states",
-        "chunk_size_feed_forward",
-        "_attn_implementation",
-        "attn_implementation",
-        "is_decoder",
-    ]
-)
+_NOT_COMPUTED = NOT_COMPUTED | {"encoder_stride", "pooler_act", "pooler_output_size", "problem_type"}
 """Fields that change nothing of the logits; pooler: of another model, and no weight of ours."""
 
 
@@ -116,7 +91,7 @@ def config_of(shape: VisionShape, *, dtype: str) -> dict[str, object]:
     return {
         "architectures": [MASKED if shape.masked else CLASSIFIES],
         "model_type": shape.family,
-        **{theirs: getattr(shape, ours) for ours, theirs in _SAME.items()},
+        **{theirs: getattr(shape, ours) for ours, theirs in SAME.items()},
         "num_channels": CHANNELS,
         "encoder_stride": shape.patch,
         "hidden_act": "gelu",
@@ -152,7 +127,7 @@ def shape_of(config: Mapping[str, object], preprocessor: Mapping[str, object]) -
     if not isinstance(classes, list) or any(one not in known for one in classes):
         fields.wrong("architectures", f"must be {told([CLASSIFIES])}, not {told(classes)}")
     shape = VisionShape(
-        layers=fields.whole("num_hidden_layers", 12, at_most=_MOST_LAYERS),
+        layers=fields.whole("num_hidden_layers", 12, at_most=MOST_LAYERS),
         width=fields.whole("hidden_size", 768),
         heads=fields.whole("num_attention_heads", 12),
         hidden=fields.whole("intermediate_size", 3072),
@@ -176,19 +151,6 @@ def shape_of(config: Mapping[str, object], preprocessor: Mapping[str, object]) -
     if fields.problems:
         raise ConfigError(fields.problems)
     return shape
-
-
-def differences(theirs: VisionShape, ours: VisionShape, *, new_head: bool) -> list[str]:
-    """Of what one computes and the other does not; with a new head the classes may be others."""
-    if new_head or theirs.masked or ours.masked:
-        theirs = replace(theirs, **{name: getattr(ours, name) for name in _OF_THE_TASK})
-    names = [one.name for one in fields_of(VisionShape)]
-    pairs = {name: (getattr(theirs, name), getattr(ours, name)) for name in names}
-    return [
-        f"{_SAME.get(name, name)} is {one}, the model has {other}"
-        for name, (one, other) in pairs.items()
-        if one != other
-    ]
 
 
 def _classes(fields: Fields) -> int:

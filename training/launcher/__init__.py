@@ -1,1 +1,1 @@
-"""What launch.py has beside it: cores of the ranks, ranks that hang. Python's standard library alone."""
+"""What launch.py has beside it: it notices ranks that hang. Python's standard library alone."""

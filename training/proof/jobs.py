@@ -14,14 +14,12 @@ from pathlib import Path
 
 from training.metrics import metrics_in
 from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule, allowed_exits
-from training.proof.processes import Catcher, Started, kill_tree, started
+from training.proof.processes import Catcher, Started, kill_tree
 from training.proof.spoil import spoil_newest
 
-LAUNCHER = Path(__file__).parents[1] / "launch.py"
-PACE_SECONDS = 0.1
+_LAUNCHER = Path(__file__).parents[1] / "launch.py"
+_PACE_SECONDS = 0.1
 """Shortest step of an attempt that is killed, so that the signal comes close to its step."""
-_SAGEMAKERS = "SM_"
-"""Begins what the job's environment may say about folders; ours are below ``place``."""
 _LINES_KEPT = 40
 _CHARACTERS_KEPT = 1000
 
@@ -45,14 +43,6 @@ class Attempt:
     error: str
     """The failure file, else the end of stderr; empty where the exit code is an expected one."""
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Watched:
-    exit_code: int
-    sent_at: int | None
-    said: list[str]
-    was_silent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +74,28 @@ class Job:
         return made
 
     def _attempt(self, number: int, world: int, kill: Kill | None, done: int) -> Attempt:
+        """Start it, read its lines, and send the signal when it is time."""
         metrics, errors = self.place / f"metrics-{number}.jsonl", self.place / f"errors-{number}.txt"
         self._write_config(metrics, kill)
         spoiled = spoil_newest(self.checkpoints, self.spoils) if self.spoils else None
+        said: list[str] = []
         since = time.monotonic()
-        watched = self._watch(world, kill, errors)
+        command, env = [sys.executable, str(_LAUNCHER)], self._environment(world)
+        with Started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as one:
+            sent_at = self._read(one, kill, said)
+            code = one.process.wait()
         allowed = allowed_exits(
-            str(kill) if kill else None, sent_at=watched.sent_at, done=done, steps=self.schedule.steps
+            str(kill) if kill else None, sent_at=sent_at, done=done, steps=self.schedule.steps
         )
         return Attempt(
             world=world,
             kill=kill,
-            sent_at=watched.sent_at,
+            sent_at=sent_at,
             spoiled=spoiled,
-            exit_code=watched.exit_code,
+            exit_code=code,
             losses=_losses_in(metrics),
-            said=tuple(watched.said[:_LINES_KEPT]),
-            error="" if watched.exit_code in allowed else self._error(errors, watched),
+            said=tuple(said[:_LINES_KEPT]),
+            error="" if code in allowed else self._error(errors, was_silent=one.was_silent),
             seconds=time.monotonic() - since,
         )
 
@@ -111,7 +106,7 @@ class Job:
             "steps": str(self.schedule.steps),
             "log_every": "1",
             "metrics_file": str(metrics),
-            "min_step_seconds": str(PACE_SECONDS if kill else 0),
+            "min_step_seconds": str(_PACE_SECONDS if kill else 0),
         }
         hosts = {"current_host": "algo-1", "hosts": ["algo-1"], "network_interface_name": "lo"}
         config = self.place / "input" / "config"
@@ -120,27 +115,23 @@ class Job:
         (config / "hyperparameters.json").write_text(json.dumps({**self.hyperparameters, **own}))
         (config / "resourceconfig.json").write_text(json.dumps(hosts))
 
-    def _watch(self, world: int, kill: Kill | None, errors: Path) -> _Watched:
-        """Start it, read its lines, and send the signal when it is time."""
-        command = [sys.executable, str(LAUNCHER)]
-        env = {name: text for name, text in os.environ.items() if not name.startswith(_SAGEMAKERS)} | {
+    def _environment(self, world: int) -> dict[str, str]:
+        """Ours, but of folders what is below ``place``."""
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("SM_")}
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        return kept | {
             "SAGEMAKER_BASE_DIR": str(self.place),
             "NPROC_PER_NODE": str(world),
-            "MASTER_PORT": str(_free_port()),
+            "MASTER_PORT": str(port),
         }
-        said: list[str] = []
-        with started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as attempt:
-            sent_at = self._read(attempt, kill, said)
-            return _Watched(
-                exit_code=attempt.process.wait(), sent_at=sent_at, said=said, was_silent=attempt.was_silent
-            )
 
     def _read(self, attempt: Started, kill: Kill | None, said: list[str]) -> int | None:
         """The step at which the signal was sent."""
         step, sent_at = 0, None
         catcher = None
         if kill is not None and kill.in_save:
-            catcher = Catcher(attempt.pid, self.checkpoints, kill, reached=lambda: step)
+            catcher = Catcher(attempt.process.pid, self.checkpoints, kill, reached=lambda: step)
         for line in attempt.lines():
             metrics = metrics_in(line)
             if metrics is None:
@@ -149,32 +140,21 @@ class Job:
             step = int(metrics["step"])
             if kill is not None and catcher is None and sent_at is None and step >= kill.step:
                 sent_at = step
-                _send(attempt.pid, kill.signal)
+                if kill.signal is signal.SIGKILL:
+                    kill_tree(attempt.process.pid)
+                else:
+                    os.kill(attempt.process.pid, kill.signal)
         if catcher is not None:
             catcher.end()
             return catcher.caught_at
         return sent_at
 
-    def _error(self, errors: Path, watched: _Watched) -> str:
-        if watched.was_silent:
+    def _error(self, errors: Path, *, was_silent: bool) -> str:
+        if was_silent:
             return f"it printed nothing for {self.silent_seconds:g} s"
         failure = self.place / "output" / "failure"
         told = failure.read_text() if failure.exists() else errors.read_text(errors="replace")
         return told[-_CHARACTERS_KEPT:].strip() or "it said nothing"
-
-
-def _send(pid: int, sent: signal.Signals) -> None:
-    if sent is signal.SIGKILL:
-        kill_tree(pid)
-    else:
-        os.kill(pid, sent)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _losses_in(metrics: Path) -> tuple[Loss, ...]:

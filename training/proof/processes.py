@@ -5,48 +5,50 @@ import random
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from threading import Event, Thread, Timer
+from typing import Self
 
 from training.checkpoint.manifest import INDEX, MANIFEST
 from training.proof.kill_schedule import Kill
 
 _PROC = Path("/proc")
-
-
-@contextmanager
-def started(
-    command: Sequence[str], *, env: Mapping[str, str], errors: Path, silent_seconds: float
-) -> Iterator["Started"]:
-    """In its own session; nothing is left of it at the end, or once it has been silent for this long."""
-    with errors.open("wb") as file:
-        process = subprocess.Popen(  # noqa: S603  the program under proof
-            command, env=env, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
-        )
-    one = Started(process, silent_seconds)
-    try:
-        yield one
-    finally:
-        one.patience.cancel()
-        kill_tree(process.pid)
-        process.communicate()
+_LOOK_SECONDS = 0.0005
+_LOOKS_A_FAMILY = 200
+"""After so many looks the processes are listed again: workers are started and end."""
 
 
 class Started:
-    """How long it may take is not fixed: it is watched, and given up when it says nothing more."""
+    """A program in its own session; nothing is left of it at the end, or once it has been silent too long.
 
-    def __init__(self, process: "subprocess.Popen[str]", silent_seconds: float) -> None:
-        self.process, self.pid = process, process.pid
+    How long it may take in all is not limited.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str], errors: Path, silent_seconds: float
+    ) -> None:
+        with errors.open("wb") as file:
+            self.process = subprocess.Popen(  # noqa: S603  the program under proof
+                command, env=env, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
+            )
         self._silent_seconds, self.was_silent = silent_seconds, False
-        self.patience = self._begun()
+        self._patience = self._begun()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patience.cancel()
+        kill_tree(self.process.pid)
+        self.process.communicate()
 
     def lines(self) -> Iterator[str]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.patience.cancel()
-            self.patience = self._begun()
+            self._patience.cancel()
+            self._patience = self._begun()
             yield line
 
     def _begun(self) -> Timer:
@@ -57,7 +59,7 @@ class Started:
 
     def _give_up(self) -> None:
         self.was_silent = True
-        kill_tree(self.pid)
+        kill_tree(self.process.pid)
 
 
 def stopped_tree(leader: int, family: Sequence[int]) -> list[int]:
@@ -98,11 +100,6 @@ def family_of(leader: int) -> list[int]:
     for one in found:  # grows while it is walked
         found += [child for child in children.get(one, []) if child not in found]
     return found
-
-
-_LOOK_SECONDS = 0.0005
-_LOOKS_A_FAMILY = 200
-"""After so many looks the processes are listed again: workers are started and end."""
 
 
 class Moment(StrEnum):

@@ -13,12 +13,17 @@ from trainmaster_client.report import Report
 
 from training.metrics import Event, event_in
 from training.options.choices import Precision
-from training.proof.checks import TOLERANCE, TOLERANCE_OF_IMAGES, check
+from training.proof.evidence import TOLERANCE, TOLERANCE_OF_IMAGES, check, draw, print_runs
 from training.proof.jobs import Attempt, Job
 from training.proof.kill_schedule import PROGRAM, SILENT_SECONDS, Kill, Schedule
-from training.proof.plot import draw, print_runs
 from training.proof.spoil import hashes_of, trials
 from training.vision.shape import VISION_PRESETS
+
+_LEARNING_RATE = "1e-3"
+"""Below the program's default, which suits `tiny` but makes ten times more of a difference in rounding."""
+_LEARNING_RATE_OF_IMAGES = "1e-4"
+"""At 1e-3 a batch of a few images is no stable course: another rate by one part in ten million moves the loss
+of `vit-tiny` by 4e-4 after 29 steps, on one rank that nobody stops; at 1e-4 by 2e-7."""
 
 Facts = dict[str, Any]
 
@@ -119,13 +124,6 @@ def _resume_seconds(attempt: Attempt) -> dict[str, float] | None:
     return {name: value for name, value in phases.items() if isinstance(value, float)}
 
 
-_LEARNING_RATE = "1e-3"
-"""Below the program's default, which suits `tiny` but makes ten times more of a difference in rounding."""
-_LEARNING_RATE_OF_IMAGES = "1e-4"
-"""At 1e-3 a batch of a few images is no stable course: another rate by one part in ten million moves the loss
-of `vit-tiny` by 4e-4 after 29 steps, on one rank that nobody stops; at 1e-4 by 2e-7."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     schedule: Schedule
@@ -148,7 +146,7 @@ class Proof:
         if any(run["reference"] for run in report.facts["runs"]):
             picture = path.with_suffix(".png")
             draw(report.facts, picture)
-            _say(f"loss curves in {picture}")
+            print(f"loss curves in {picture}", flush=True)
         return code
 
     def report(self, runs: Sequence[Run]) -> Report:
@@ -198,7 +196,7 @@ class Proof:
         return self.options.get("batch_size", str(self.schedule.batch_size(parts)))
 
     def _run(self, run: Run, spoilings: list[Facts]) -> Facts:
-        _say(f"{run.id}: {run.schedule.steps} steps on {_ranks(run.schedule)}")
+        print(f"{run.id}: {run.schedule.steps} steps on {_ranks(run.schedule)}", flush=True)
         with TemporaryDirectory(prefix="trainmaster-proof-") as place:
             job = Job(
                 place=Path(place),
@@ -213,7 +211,7 @@ class Proof:
             is_whole = last.exists() and not attempts[-1].error
             hashes = hashes_of(last) if is_whole else None
             if is_whole and self.spoilings and not spoilings:
-                _say(f"  its last checkpoint is spoiled {self.spoilings} times")
+                print(f"  its last checkpoint is spoiled {self.spoilings} times", flush=True)
                 spoilings += trials(last, self.spoilings, random.Random(self.seed))  # noqa: S311
             return facts_of(run, attempts, hashes)
 
@@ -230,17 +228,14 @@ def _tell(attempt: Attempt) -> None:
     steps = [step for step, _ in attempt.losses]
     trained = f"steps {steps[0]:>2} to {steps[-1]:>2}" if steps else "no step"
     if attempt.spoiled:
-        _say(f"  spoiled {attempt.spoiled}")
+        print(f"  spoiled {attempt.spoiled}", flush=True)
     end = "left alone"
     if attempt.kill:
         end = "in a save" if attempt.kill.in_save else f"SIG{str(attempt.kill).partition(':')[2]}"
-    _say(
+    print(
         f"  {attempt.world} ranks, {trained}, {end:>10}: "
-        f"exit code {attempt.exit_code:>3} after {attempt.seconds:4.1f} s"
+        f"exit code {attempt.exit_code:>3} after {attempt.seconds:4.1f} s",
+        flush=True,
     )
     if attempt.error:
-        _say(f"  it should not have ended so: {attempt.error}")
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+        print(f"  it should not have ended so: {attempt.error}", flush=True)

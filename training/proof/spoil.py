@@ -8,11 +8,9 @@ import random
 import shutil
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,28 +23,15 @@ from training.checkpoint.hashes import DamagedError, VerifyingReader
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest, Whole, findings, view_of
 from training.checkpoint.shards import verified_index
 
-PARTS = {"params": "model.", "optimizer": "optimizer."}
+_PARTS = {"params": "model.", "optimizer": "optimizer."}
 """What the names of the parts of a checkpoint begin with."""
+_GARBAGE_BYTES = 4096
 
 
 def hashes_of(checkpoint: Path) -> dict[str, str]:
     """Of all weights, and of the whole state of the optimizer."""
     whole = _read(checkpoint)
-    return {part: _sha256(whole, prefix) for part, prefix in PARTS.items()}
-
-
-def damage_in(checkpoint: Path) -> str:
-    """What reading it finds wrong; empty: nothing."""
-    try:
-        _read(checkpoint)
-    except DamagedError as error:
-        return str(error)
-    except CheckpointException as error:
-        causes = [cause for cause, _ in error.failures.values()]
-        if not all(isinstance(cause, DamagedError) for cause in causes):
-            raise
-        return "; ".join(map(str, causes))
-    return ""
+    return {part: _sha256(whole, prefix) for part, prefix in _PARTS.items()}
 
 
 def _read(checkpoint: Path) -> dict[str, object]:
@@ -79,10 +64,6 @@ def _sha256(whole: Mapping[str, object], prefix: str) -> str:
     return digest.hexdigest()
 
 
-GARBAGE_BYTES = 4096
-_SHARDS = "*.distcp"
-
-
 class Spoiling(StrEnum):
     FLIP = "flip"
     """One bit of a shard."""
@@ -94,28 +75,35 @@ class Spoiling(StrEnum):
     """A shard ends early."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    what: str
-    """Was done to a copy of a checkpoint."""
-    found: str
-    """What reading it said; empty: it was read as if nothing had happened."""
+def trials(checkpoint: Path, number: int, source: random.Random) -> list[dict[str, str]]:
+    """Spoil a copy of it this many times, each way in turn, and read each as a resume does.
 
-
-def trials(checkpoint: Path, number: int, source: random.Random) -> list[dict[str, Any]]:
-    """Spoil a copy of it this many times, each way in turn, and read each as a resume does."""
-    found = []
+    Of each ``what`` was done, and what was ``found``; empty: it was read as if nothing had happened.
+    """
+    made = []
     for count in range(number):
         with TemporaryDirectory(prefix="trainmaster-spoiled-") as place:
             copy = Path(shutil.copytree(checkpoint, Path(place) / checkpoint.name))
             what = spoil(copy, list(Spoiling)[count % len(Spoiling)], source)
-            found.append(asdict(Trial(what=what, found=_reading(copy))))
-    return found
+            made.append({"what": what, "found": _reading(copy)})
+    return made
 
 
 def _reading(checkpoint: Path) -> str:
+    """What is found wrong; empty: nothing."""
     (seen,) = findings({"here": view_of(LocalStore(checkpoint.parent))})
-    return damage_in(checkpoint) if isinstance(seen, Whole) else seen.reason
+    if not isinstance(seen, Whole):
+        return seen.reason
+    try:
+        _read(checkpoint)
+    except DamagedError as error:
+        return str(error)
+    except CheckpointException as error:
+        causes = [cause for cause, _ in error.failures.values()]
+        if not all(isinstance(cause, DamagedError) for cause in causes):
+            raise
+        return "; ".join(map(str, causes))
+    return ""
 
 
 def spoil_newest(checkpoints: Path, source: random.Random) -> str | None:
@@ -129,7 +117,7 @@ def spoil_newest(checkpoints: Path, source: random.Random) -> str | None:
 
 def spoil(checkpoint: Path, how: Spoiling, source: random.Random) -> str:
     """Change its shards so; what was done, for a report."""
-    shards = sorted(checkpoint.glob(_SHARDS))
+    shards = sorted(checkpoint.glob("*.distcp"))
     before = [one.read_bytes() for one in shards]
     told = _spoil(shards, how, source)
     while [one.read_bytes() for one in shards] == before:  # e.g. zeros over zeros
@@ -146,8 +134,8 @@ def _spoil(shards: list[Path], how: Spoiling, source: random.Random) -> str:
             content[place] ^= 1 << bit
             told = f"bit {bit} of byte {place} of {shard.name}"
         case Spoiling.GARBAGE:
-            place = source.randrange(max(1, len(content) - GARBAGE_BYTES))
-            part = content[place : place + GARBAGE_BYTES]
+            place = source.randrange(max(1, len(content) - _GARBAGE_BYTES))
+            part = content[place : place + _GARBAGE_BYTES]
             content[place : place + len(part)] = source.randbytes(len(part))
             told = f"{len(part)} bytes from {place} on of {shard.name}"
         case Spoiling.SWAP if len(shards) > 1:
@@ -170,7 +158,7 @@ def _swap_files(one: Path, other: Path) -> str:
 
 def _swap_parts(content: bytearray, source: random.Random) -> str:
     half = len(content) // 2
-    size = min(GARBAGE_BYTES, half)
+    size = min(_GARBAGE_BYTES, half)
     first, second = source.randrange(half - size + 1), half + source.randrange(half - size + 1)
     one, other = content[first : first + size], content[second : second + size]
     content[first : first + size], content[second : second + size] = other, one

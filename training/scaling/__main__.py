@@ -12,7 +12,7 @@ from typing import Any
 
 from training.config import TrainConfig
 from training.errors import ConfigError
-from training.scaling.efficiency import caveat, facts
+from training.scaling.efficiency import caveat, draw, facts
 from training.scaling.worlds import Plan, Seats, measured
 
 _BAD_ARGUMENTS = 2
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measure(plan: Plan, config: TrainConfig, worlds: Sequence[int], path: Path) -> int:
-    seats, found = Seats.of(os.environ, worlds), []
+    seats, found, report = Seats.of(os.environ, worlds), [], dict[str, Any]()
     device, cores = _device() if seats.is_first else "", len(os.sched_getaffinity(0))
     warning = caveat(worlds, device=device, cores=cores)
     told = {
@@ -58,13 +58,18 @@ def _measure(plan: Plan, config: TrainConfig, worlds: Sequence[int], path: Path)
             if one is None:
                 continue
             found.append(one)
-            _write(facts(found, told=told, warning=warning), path)  # each world as it comes
-            print(_line(facts(found, told=told, warning=warning)["worlds"][-1]), flush=True)
+            report = facts(found, told=told, warning=warning)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(report, indent=1) + "\n")  # each world as it comes
+            print(_line(report["worlds"][-1]), flush=True)
     if not seats.is_first:
         return 0
     if warning:
         print(f"note: {warning}")
-    _draw(facts(found, told=told, warning=warning), path.with_suffix(".png"))
+    try:
+        draw(report, path.with_suffix(".png"))
+    except ModuleNotFoundError as error:
+        print(f"no chart: pip install {error.name}, then draw it of the JSON", file=sys.stderr)
     return int(any(one.error for one in found))
 
 
@@ -77,20 +82,6 @@ def _line(one: dict[str, Any]) -> str:
         f"{one['world']} ranks: {one['tokens_per_second']:,.0f} tokens/s, "
         f"efficiency {one['efficiency']:.0%}, {collectives}"
     )
-
-
-def _write(found: dict[str, Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n")
-
-
-def _draw(found: dict[str, Any], path: Path) -> None:
-    try:
-        from training.scaling.chart import draw  # noqa: PLC0415  a cluster's image need not have matplotlib
-    except ModuleNotFoundError as error:
-        print(f"no chart: pip install {error.name}, then draw it of the JSON", file=sys.stderr)
-        return
-    draw(found, path)
 
 
 def _device() -> str:

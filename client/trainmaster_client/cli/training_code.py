@@ -12,7 +12,7 @@ from trainmaster_client.errors import InvalidArgumentError
 _PACKAGE = Path(__file__).parents[1]
 _COPY = _PACKAGE / "_checkout"
 
-_LAUNCHER = (Path("launch.py"), Path("launcher/cpus.py"))
+_LAUNCHER = (Path("launch.py"),)
 
 _ADAPTER_PARTS = frozenset({"__init__", "adapters", "agreement", "preempt"})
 """Rooms and files that scripts of other libraries need beside the launcher."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from training.proof.checks import TOLERANCE, check
+from training.proof.evidence import TOLERANCE, check
 from training.proof.jobs import Attempt, Job
 from training.proof.kill_schedule import Schedule
 from training.proof.proving import Proof, Run, facts_of, runs_of

@@ -13,11 +13,14 @@ import pytest
 
 from training import launch
 from training.launch import (
+    Cpu,
     End,
     LaunchError,
     Outcome,
     command,
+    cpu_shares,
     environment,
+    host_cpus,
     hyperparameters,
     settle,
     status,
@@ -25,8 +28,7 @@ from training.launch import (
     watch,
     write_failure,
 )
-from training.launcher import cpus
-from training.launcher.cpus import Cpu, cpu_shares, host_cpus
+from training.launcher import watchdog
 
 HOSTS = ["algo-1", "algo-10", "algo-2"]
 GROUPS = [
@@ -330,27 +332,26 @@ def _host(nodes: int, cores: int, threads: int = 1) -> list[Cpu]:
 @pytest.mark.parametrize(
     ("cpus", "ranks", "shares"),
     [
-        pytest.param(_host(1, 4), "1", [[0, 1, 2, 3]], id="a rank has all cores"),
-        pytest.param(_host(1, 2, threads=2), "1", [[0, 1]], id="one thread a core"),
-        pytest.param(_host(2, 2, threads=2), "numa", [[0, 1], [2, 3]], id="a rank a node"),
-        pytest.param(_host(1, 4), "numa", [[0, 1, 2, 3]], id="one node"),
-        pytest.param(_host(2, 2), "4", [[0], [1], [2], [3]], id="more ranks than nodes"),
-        pytest.param(_host(1, 3), "2", [[0], [1, 2]], id="what does not divide"),
-        pytest.param(_host(1, 1), "2", [[], [0]], id="more ranks than cores"),
+        pytest.param(_host(1, 4), 1, [[0, 1, 2, 3]], id="a rank has all cores"),
+        pytest.param(_host(1, 2, threads=2), 1, [[0, 1]], id="one thread a core"),
+        pytest.param(_host(2, 2, threads=2), 2, [[0, 1], [2, 3]], id="a rank a node"),
+        pytest.param(_host(2, 2), 4, [[0], [1], [2], [3]], id="more ranks than nodes"),
+        pytest.param(_host(1, 3), 2, [[0], [1, 2]], id="what does not divide"),
+        pytest.param(_host(1, 1), 2, [[], [0]], id="more ranks than cores"),
         pytest.param(
             [
                 Cpu(number=4, core="4", node=1),
                 Cpu(number=5, core="5", node=0),
                 Cpu(number=6, core="6", node=1),
             ],
-            "2",
+            2,
             [[5], [4, 6]],
             id="neighbours stay together",
         ),
     ],
 )
 def test_the_cores_of_a_host_are_shared_among_its_ranks(
-    cpus: list[Cpu], ranks: str, shares: list[list[int]]
+    cpus: list[Cpu], ranks: int, shares: list[list[int]]
 ) -> None:
     assert cpu_shares(cpus, ranks) == shares
 
@@ -376,14 +377,13 @@ def test_a_host_that_says_nothing_has_a_core_for_each_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    assert cpu_shares(host_cpus(tmp_path), "numa") == [[0, 1]]
+    assert cpu_shares(host_cpus(tmp_path), 1) == [[0, 1]]
 
 
 def test_ranks_without_gpus_have_a_thread_for_each_of_their_cores(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpus, "host_cpus", lambda: _host(2, 4, threads=2))
-    monkeypatch.setattr("training.launch.neighbour", lambda _: cpus)
+    monkeypatch.setattr(launch, "host_cpus", lambda: _host(2, 4, threads=2))
     found = {
         ranks: (env["LOCAL_WORLD_SIZE"], env["OMP_NUM_THREADS"])
         for ranks in ("1", "2", "numa", "16")
@@ -398,7 +398,7 @@ def test_what_stands_beside_the_launcher_is_found_by_its_path_alone(tmp_path: Pa
     shutil.copy(launch.__file__, tmp_path)
     (tmp_path / "launcher").mkdir()
     (tmp_path / "launcher/__init__.py").write_text("raise AssertionError('it was imported')")
-    ask = [sys.executable, "-c", "import launch; print(launch.neighbour('cpus') is not None)"]
+    ask = [sys.executable, "-c", "import launch; print(launch.watchdog_beside() is not None)"]
     assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "False\n"
-    shutil.copy(cpus.__file__, tmp_path / "launcher")
+    shutil.copy(watchdog.__file__, tmp_path / "launcher")
     assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "True\n"

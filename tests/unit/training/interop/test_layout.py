@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 import torch
 
-from training.interop.decoder_layout import config_of, differences, hf_name, is_weight
+from training.interop.decoder_layout import config_of, hf_name, is_weight
+from training.interop.layouts import layout_of
 from training.model import Transformer
 from training.models.decoder_shape import PRESETS, Family, ModelShape, Rope, RopeKind
 
@@ -76,7 +77,8 @@ def test_the_config_is_that_of_llama_2() -> None:
 
 def test_models_that_compute_the_same_have_no_differences_whatever_they_are_called() -> None:
     ours = PRESETS["llama2-7b"]
-    assert differences(replace(ours, family=Family.MISTRAL, positions=131_072, sequence_length=8), ours) == []
+    theirs = replace(ours, family=Family.MISTRAL, positions=131_072, sequence_length=8)
+    assert layout_of(ours).differences(theirs, new_head=False) == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,8 @@ def test_models_that_compute_the_same_have_no_differences_whatever_they_are_call
 )
 def test_what_the_shapes_of_weights_do_not_show_is_compared(theirs: dict[str, Any], told: str) -> None:
     ours = PRESETS["llama2-7b"]
-    assert differences(replace(ours, head_width=128, **theirs), ours)[0] == told
+    found = layout_of(ours).differences(replace(ours, head_width=128, **theirs), new_head=False)
+    assert found[0] == told
 
 
 def test_a_table_that_follows_from_the_shape_is_no_weight() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from training.proof.checks import TOLERANCE
+from training.proof.evidence import TOLERANCE
 
 Facts = dict[str, Any]
 

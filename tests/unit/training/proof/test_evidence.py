@@ -1,13 +1,15 @@
-"""Each check holds of what a good run leaves, and fails of the one thing that it is about."""
+"""Each check holds of what a good run leaves, and fails of what it is about; the table and the curves too."""
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 from trainmaster_client.report import Report
 
 from tests.unit.training.proof.facts import REFERENCE, Facts, facts, interrupted, uninterrupted
-from training.proof.checks import check
+from training.proof.evidence import check, draw, print_runs
 
 
 def outcomes(*runs: Facts) -> dict[str, bool | None]:
@@ -144,3 +146,34 @@ def test_every_trial_of_a_spoiled_shard_must_be_found() -> None:
     check(report)
     (found,) = (one for one in report.checks if one.id == "spoiled-shards-found")
     assert (found.ok, found.actual) == (False, "1 of 2; missed swap: a and b")
+
+
+def test_the_table_says_how_far_the_losses_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    other = interrupted(worlds=(2, 4), signal="5:KILL", resumed=3) | {"id": "other", "final_hashes": None}
+    other["losses"][-1] = [8, (4.5 + 2e-7).hex()]
+    print_runs(facts(uninterrupted(), interrupted(), other))
+    assert capsys.readouterr().out.split() == [
+        *("RUN", "RANKS", "EXIT", "CODES", "REPLAYED", "LARGEST", "DIFFERENCE", "WEIGHTS", "OPTIMIZER"),
+        *("fp32-uninterrupted", "2", "0", "0", "-", "aaaaaaaaaaaa", "bbbbbbbbbbbb"),
+        *("fp32-interrupted", "2,2", "143,0", "0", "0", "aaaaaaaaaaaa", "bbbbbbbbbbbb"),
+        *("other", "2,4", "-9,0", "2", "2.0e-07", "-", "-"),
+    ]
+
+
+def test_curves_are_drawn_with_differences_and_without(tmp_path: Path) -> None:
+    shifted = interrupted(worlds=(2, 4), signal="5:KILL", resumed=3)
+    shifted["id"] = "other"
+    shifted["losses"][-1] = [8, (4.5 + 1e-8).hex()]
+    path = tmp_path / "new" / "curves.png"
+    draw(facts(uninterrupted(), interrupted(), shifted), path)
+    height, width, _ = imread(path).shape
+    assert (height, width) == (825, 1210)
+
+
+def test_a_run_that_trained_no_step_is_drawn_as_nothing(tmp_path: Path) -> None:
+    nothing = interrupted() | {"losses": []}
+    nothing["attempts"] = [
+        one | {"first_step": None, "last_step": None, "steps_trained": 0} for one in nothing["attempts"]
+    ]
+    draw(facts(uninterrupted(), nothing), tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").exists()
