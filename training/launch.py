@@ -2,7 +2,7 @@
 
 SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
 (aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
-It needs no other file, so copy it into any source directory; launcher/watchdog.py (hangs) is used where it
+It needs no other file, so copy it into any source directory; monitoring/watchdog.py (hangs) is used where it
 stands beside it. Guide: docs/training/launcher.md.
 """
 
@@ -70,8 +70,8 @@ def number(env: Mapping[str, str], name: str, default: float) -> float:
 
 
 def watchdog_beside() -> Any:  # noqa: ANN401  a module
-    """None where it is not in launcher/. By its path: a script's own package may be called launcher, too."""
-    path = Path(__file__).with_name("launcher") / "watchdog.py"
+    """None where it is not in monitoring/. By its path: a script's own package may be called so, too."""
+    path = Path(__file__).with_name("monitoring") / "watchdog.py"
     spec = importlib.util.spec_from_file_location("launcher_watchdog", path) if path.is_file() else None
     if spec is None or spec.loader is None:
         return None

@@ -224,7 +224,7 @@ def test_the_training_program_comes_with_the_wheel(base):
         sum(is_no_tool(path.relative_to(ROOT)) for path in (ROOT / "training").rglob("*.py"))
     )
     base.done("trainmaster", "training-code", "own", "--launcher-only")
-    assert {path.name for path in (base.empty / "own").iterdir()} == {"launch.py", "launcher"}
+    assert {path.name for path in (base.empty / "own").iterdir()} == {"launch.py"}
     assert (base.empty / "own/launch.py").read_bytes() == (ROOT / "training/launch.py").read_bytes()
 
 

@@ -11,11 +11,11 @@ from torch.profiler import ProfilerActivity, profile
 from training.checkpoint import Checkpointer
 from training.config import TrainConfig
 from training.data.batches import Batch, BatchSource
-from training.launcher.watchdog import Heartbeat
 from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, event_line, peak_of
 from training.model import flops_per_token
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
+from training.monitoring.watchdog import Heartbeat
 from training.options.choices import ProfileRanks
 from training.options.environment import output_data_dir
 from training.ranks.world import World

@@ -28,7 +28,7 @@ from training.launch import (
     watch,
     write_failure,
 )
-from training.launcher import watchdog
+from training.monitoring import watchdog
 
 HOSTS = ["algo-1", "algo-10", "algo-2"]
 GROUPS = [
@@ -394,11 +394,11 @@ def test_ranks_without_gpus_have_a_thread_for_each_of_their_cores(
 
 
 def test_what_stands_beside_the_launcher_is_found_by_its_path_alone(tmp_path: Path) -> None:
-    """A script's own package may be called launcher, too: it is not imported."""
+    """A script's own package may be called monitoring, too: it is not imported."""
     shutil.copy(launch.__file__, tmp_path)
-    (tmp_path / "launcher").mkdir()
-    (tmp_path / "launcher/__init__.py").write_text("raise AssertionError('it was imported')")
+    (tmp_path / "monitoring").mkdir()
+    (tmp_path / "monitoring/__init__.py").write_text("raise AssertionError('it was imported')")
     ask = [sys.executable, "-c", "import launch; print(launch.watchdog_beside() is not None)"]
     assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "False\n"
-    shutil.copy(watchdog.__file__, tmp_path / "launcher")
+    shutil.copy(watchdog.__file__, tmp_path / "monitoring")
     assert subprocess.check_output(ask, cwd=tmp_path, text=True) == "True\n"

@@ -114,7 +114,7 @@ HARDWARE = (
     ),
 )
 
-# The words of our own launcher (training/launcher/watchdog.py), which name functions of any name: so it comes
+# The words of our own launcher (training/monitoring/watchdog.py), which name any function: so it comes
 # first. Every process was alive, but an exception that one of them has logged before may be the cause.
 HANG = (
     signature(

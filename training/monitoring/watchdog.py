@@ -1,4 +1,4 @@
-"""Notices that the ranks of a host hang, and says where. launch.py uses this file from launcher/ beside it.
+"""Notices that the ranks of a host hang, and says where. launch.py uses this file from monitoring/ beside it.
 
 Each rank keeps a file of a few bytes in the memory of the host, replaced in place (``Heartbeat``; some
 microseconds a step): what it is doing, and at which step. Judged is only time in which every rank of the host

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from training.launcher.watchdog import (
+from training.monitoring.watchdog import (
     VARIABLE,
     Beat,
     Heartbeat,
