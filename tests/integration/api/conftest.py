@@ -253,5 +253,7 @@ def cloud() -> Iterator[Any]:
 
 
 @pytest.fixture
-def api(cloud: Any) -> Api:
-    return Api(cloud, DOCUMENT)
+def api(cloud: Any) -> Iterator[Api]:
+    api = Api(cloud, DOCUMENT)
+    yield api
+    cloud.delete_table(TableName=api.table)  # moto copies every table there is for each transaction
