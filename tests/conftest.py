@@ -1,7 +1,14 @@
 """What holds for all tests."""
 
 import gc
+import os
 from contextlib import suppress
+from typing import Any
+
+import pytest
+
+# Two workers share two cores. Threads of torch that wait for each other spin, here and in what tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 with suppress(ModuleNotFoundError):  # the environment of tests/v3 has no Hypothesis and needs none
     from hypothesis import settings
@@ -17,3 +24,17 @@ def pytest_collection_finish() -> None:
     """The modules of all tests stay until the end: the collector need not walk them again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """By module, as ``loadscope`` says, but one worker has all that shares the twin of tests/browser."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  not in every environment
+
+    class Scopes(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/browser" if nodeid.startswith("tests/browser/") else super()._split_scope(nodeid)
+
+    return Scopes(config, log)
