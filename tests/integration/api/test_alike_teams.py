@@ -37,7 +37,7 @@ def job_of(team: str) -> str:
 def api(cloud: Any) -> Iterator[Api]:
     api = Api(cloud, DOCUMENT)
     yield api
-    cloud.delete_table(TableName=api.table)  # moto copies every table there is for each transaction
+    cloud.delete_table(TableName=api.table)
 
 
 def test_G12_each_caller_is_in_its_own_team_alone(api: Api) -> None:
