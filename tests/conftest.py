@@ -2,10 +2,13 @@
 
 import gc
 import os
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
+from botocore.loaders import create_loader
 
 # Two workers share two cores. Threads of torch that wait for each other spin, here and in what tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -18,6 +21,21 @@ with suppress(ModuleNotFoundError):  # the environment of tests/v3 has no Hypoth
     usual = settings.get_profile("default")
     settings.register_profile("no-clock", usual, deadline=None, print_blob=True)
     settings.load_profile("no-clock")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def service_models_are_parsed_once() -> Iterator[None]:
+    """Megabytes of JSON: botocore keeps them for a session, and there are hundreds of sessions here."""
+    kept: defaultdict[str | None, dict[Any, Any]] = defaultdict(dict)
+
+    def sharing_loader(data_path: str | None = None) -> Any:
+        loader: Any = create_loader(data_path)
+        loader._cache = kept[data_path]
+        return loader
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("botocore.session.create_loader", sharing_loader)
+        yield
 
 
 def pytest_collection_finish() -> None:
