@@ -8,6 +8,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARG
 LATER := --no-compile
 PYTEST := $(BIN)/python -m pytest
 AXE := tests/browser/node_modules/.ready
+unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: each would compile all of it again
 export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55

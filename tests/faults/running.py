@@ -96,13 +96,17 @@ def _ids(joined: str) -> tuple[str, ...]:
 def files_with_tests_of(wanted: Iterable[str], under: Path = _TESTS) -> list[Path]:
     """Found by text, so that a broken module elsewhere does not keep these tests from running."""
     ids = frozenset(wanted)
-    return [
-        path
-        for path in sorted(under.rglob("test_*.py"))
-        if any(
-            not ids.isdisjoint(_ids(found)) for found in _DEFINITION.findall(path.read_text(encoding="utf-8"))
+    return [path for path, found in rows_by_file(under).items() if not ids.isdisjoint(found)]
+
+
+def rows_by_file(under: Path = _TESTS) -> dict[Path, frozenset[str]]:
+    """The rows that the tests of each file belong to."""
+    return {
+        path: frozenset(
+            row for found in _DEFINITION.findall(path.read_text(encoding="utf-8")) for row in _ids(found)
         )
-    ]
+        for path in sorted(under.rglob("test_*.py"))
+    }
 
 
 def run_rows(rows: Sequence[Row]) -> tuple[list[RowResult], bool]:

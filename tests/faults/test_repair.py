@@ -11,17 +11,32 @@ from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.faults.spoiling import ON_B, TWO_POOLS, Change, gone, lacks, rows_of, says, set_aside, spoil
 from tests.integration.rows import Item
-from tests.integration.world import World
+from tests.integration.world import Saved, World
 
 NAMES = ("run0", "run1", "wait0", "wait1", "wait2", "wait3", "held0", "beside", "over", "backs-off")
 ROWS_OF_LISTS = ("O#", "OT#", "Q#", "B#", "R#")
 TWO = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 10}
 
 
+@pytest.fixture(scope="module")
+def kept() -> list[Saved]:
+    """The plane, once it was made."""
+    return []
+
+
 @pytest.fixture
-def plane(new_world: NewWorld) -> World:
+def plane(new_world: NewWorld, kept: list[Saved]) -> World:
     """Jobs that run, wait in two lanes, are held, back off and are over; in two pools."""
     world = new_world(TWO_POOLS)
+    if kept:
+        world.restore(kept[0])
+    else:
+        fill(world)
+        kept.append(world.save())
+    return world
+
+
+def fill(world: World) -> None:
     world.submit("over")
     world.wake()
     trains(world, "over")
@@ -41,7 +56,6 @@ def plane(new_world: NewWorld) -> World:
     world.wake("other")
     trains(world, "run0", "run1", "beside")
     world.check(*NAMES)
-    return world
 
 
 def pause(world: World, *, paused: bool = True) -> None:

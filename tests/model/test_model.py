@@ -55,7 +55,11 @@ def explored(world: World) -> Explored:
             id="one job, two processes at once",
         ),
         pytest.param((Budget(refusals=1, lost=1), False), id="the account refuses, an answer is lost"),
-        pytest.param((Budget(crashes=1, retried=1), False), id="a failure is retried, one process dies"),
+        pytest.param(
+            (Budget(crashes=1, retried=1), False),
+            id="a failure is retried, one process dies",
+            marks=pytest.mark.thorough,
+        ),
         pytest.param(
             (Budget(processes=2, retried=1, arrivals=0), False),
             id="one job, a failure is retried, two processes at once",

@@ -57,9 +57,8 @@ def test_each_of_500_pools_is_looked_at_within_a_minute_of_its_ring(slow: int) -
     holds(many_pools(Pools(slow=slow), seed=1))
 
 
-@harsh_or_slow
-def test_J14_reconcile_rings_every_pool_each_minute_and_sees_every_job_in_time(world: World) -> None:
-    holds(live_jobs(100, world, seed=1, minutes=3))
+def test_J14_reconcile_rings_every_pool_each_minute_and_sees_every_job_in_time() -> None:
+    holds(live_jobs(100, SLOW_LOOKS, seed=1, minutes=3))
 
 
 @pytest.mark.thorough

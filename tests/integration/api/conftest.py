@@ -7,9 +7,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 from trainmaster import __version__
 from trainmaster.adapters.dynamodb import (
     DynamoJobStore,
@@ -31,6 +29,7 @@ from trainmaster.services.read_counts import ReadCounts
 
 from tests.bodies import body, tag_list
 from tests.builders import NOON, claimed, waiting
+from tests.integration.cloud import Cloud
 from tests.integration.conftest import make_table
 
 OWN = "111122223333"
@@ -245,13 +244,18 @@ class Racing:
 
 
 @pytest.fixture(scope="module")
-def cloud() -> Iterator[Any]:
-    """One in-process DynamoDB for a module: each test has a table of its own."""
-    with mock_aws():
-        session = boto3.Session("testing", "testing", region_name="us-east-1")
-        yield session.client("dynamodb")
+def cloud() -> Any:
+    """One in-process DynamoDB for a module: each test has a table of its own.
+
+    That of the twin: its transactions copy the items that they name, moto's every table there is.
+    """
+    cloud = Cloud()
+    cloud.empty()
+    return cloud.client("dynamodb")
 
 
 @pytest.fixture
-def api(cloud: Any) -> Api:
-    return Api(cloud, DOCUMENT)
+def api(cloud: Any) -> Iterator[Api]:
+    api = Api(cloud, DOCUMENT)
+    yield api
+    cloud.delete_table(TableName=api.table)

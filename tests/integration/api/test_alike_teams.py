@@ -1,5 +1,6 @@
 """Teams and roles whose names begin alike: team a beside team a-b."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,8 +34,10 @@ def job_of(team: str) -> str:
 
 
 @pytest.fixture
-def api(cloud: Any) -> Api:
-    return Api(cloud, DOCUMENT)
+def api(cloud: Any) -> Iterator[Api]:
+    api = Api(cloud, DOCUMENT)
+    yield api
+    cloud.delete_table(TableName=api.table)
 
 
 def test_G12_each_caller_is_in_its_own_team_alone(api: Api) -> None:

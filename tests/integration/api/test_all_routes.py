@@ -1,11 +1,12 @@
 """Every route that reads, as an admin, a scientist and a stranger: who may, and what nobody gets to see."""
 
 import json
+from typing import Any
 
 import pytest
 from trainmaster.api import router
 
-from tests.integration.api.conftest import ADA, ADMIN, BOB, STRANGER, Api
+from tests.integration.api.conftest import ADA, ADMIN, BOB, DOCUMENT, STRANGER, Api
 from tests.integration.api.test_usage import spend
 
 FOR_ALL = (
@@ -35,9 +36,10 @@ def asked(api: Api, target: str, user: str) -> tuple[int, str]:
     return answer.status, answer.text
 
 
-@pytest.fixture
-def busy(api: Api) -> Api:
+@pytest.fixture(scope="module")  # nothing here changes it
+def busy(cloud: Any) -> Api:
     """One job of each team that has ended, and one of each that waits."""
+    api = Api(cloud, DOCUMENT)
     spend(api, "quiet-vision")
     spend(api, "quiet-speech", user=BOB)
     for name, user in (("loud-vision", ADA), ("loud-speech", BOB)):

@@ -32,19 +32,21 @@ def client() -> Iterator[Any]:
 
 
 @pytest.fixture(params=["dynamodb", "in_memory"])
-def plane(request: pytest.FixtureRequest) -> Plane:
+def plane(request: pytest.FixtureRequest) -> Iterator[Plane]:
+    table = f"table-{next(NUMBERS)}"
     makers: dict[str, Callable[[list[Sample]], tuple[Any, Any, Any]]] = {
-        "dynamodb": lambda counted: _dynamodb(request.getfixturevalue("client"), counted),
+        "dynamodb": lambda counted: _dynamodb(request.getfixturevalue("client"), table, counted),
         "in_memory": _in_memory,
     }
     counted: list[Sample] = []
     store, reader, policies = makers[request.param](counted)
     policy = policies.put(DOCUMENT, pools=["main"], replaces=policies.current())
-    return Plane(store=store, reader=reader, policies=policies, policy=policy, counted=counted)
+    yield Plane(store=store, reader=reader, policies=policies, policy=policy, counted=counted)
+    if request.param == "dynamodb":  # moto copies every table there is for each transaction
+        request.getfixturevalue("client").delete_table(TableName=table)
 
 
-def _dynamodb(client: Any, counted: list[Sample]) -> tuple[Any, Any, Any]:
-    table = f"table-{next(NUMBERS)}"
+def _dynamodb(client: Any, table: str, counted: list[Sample]) -> tuple[Any, Any, Any]:
     make_table(client, table)
     store = DynamoJobStore(client, table=table, retention_days=90, measure=counted.extend)
     return store, DynamoReader(client, table=table), DynamoPolicyStore(client, table=table)

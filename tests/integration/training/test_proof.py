@@ -1,4 +1,4 @@
-"""What the proof proves, and that it finds out what it must not let through: the real program, two ranks."""
+"""What the proof proves, and that it finds out what it must not let through: the real program."""
 
 import json
 import random
@@ -23,20 +23,21 @@ _TIMED = {"tok_s", "tok_s_gpu", "tflops_gpu", "step_ms", "data_ms", "mem_gib", "
 
 
 class Story:
-    """A training in fp32 that is stopped at two random steps, beside the one that is not."""
+    """A training in fp32 that is stopped at random steps, beside the one that is not."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, stops: int, ranks: int) -> None:
         draw = random.SystemRandom()
         # Far enough apart, and from the end, that each attempt trains and none is done before it can stop.
-        first, second = draw.randrange(2, 5), draw.randrange(7, 10)
+        steps = [draw.randrange(2, 5), draw.randrange(7, 10)][:stops]
         self.seed = draw.randrange(1000)
-        kill_at = f"{first}:TERM,{second}:TERM"
-        arguments = f"--steps {_STEPS} --seed {self.seed} --kill-at {kill_at} --worlds 2,2,2"
+        kill_at = ",".join(f"{step}:TERM" for step in steps)
+        worlds = ",".join([str(ranks)] * (stops + 1))
+        arguments = f"--steps {_STEPS} --seed {self.seed} --kill-at {kill_at} --worlds {worlds}"
         print(f"python -m training.proof {arguments}")  # noqa: T201  pytest shows it when a test fails
-        schedule = Schedule.read(steps=_STEPS, kill_at=kill_at, worlds="2,2,2")
+        schedule = Schedule.read(steps=_STEPS, kill_at=kill_at, worlds=worlds)
         self._proof = Proof(schedule=schedule, seed=self.seed, checkpoint_every=5)
         self.plain, self.stopped = runs_of(schedule)[:2]
-        self.one_stop = replace(schedule, kills=schedule.kills[:1], worlds=(2, 2))
+        self.one_stop = replace(schedule, kills=schedule.kills[:1], worlds=schedule.worlds[:2])
         self.root = root
         self.after_first = root / "after-first"
         self.plain_attempts = self._job(self.plain, "plain").attempts(lambda _: None)
@@ -88,11 +89,22 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
-    return Story(tmp_path_factory.mktemp("proof"))
+    return Story(tmp_path_factory.mktemp("proof"), stops=2, ranks=2)
 
 
+def test_T04_stopped_at_a_random_step_a_lone_rank_trains_as_the_run_that_nobody_stopped(
+    tmp_path: Path,
+) -> None:
+    _is_as_if_never_stopped(Story(tmp_path, stops=1, ranks=1), exit_codes=[143, 0])
+
+
+@pytest.mark.thorough
 def test_T04_stopped_at_two_random_steps_its_log_is_that_of_the_run_that_nobody_stopped(story: Story) -> None:
-    assert [one.exit_code for one in story.attempts] == [143, 143, 0], story.attempts
+    _is_as_if_never_stopped(story, exit_codes=[143, 143, 0])
+
+
+def _is_as_if_never_stopped(story: Story, *, exit_codes: list[int]) -> None:
+    assert [one.exit_code for one in story.attempts] == exit_codes, story.attempts
     assert [len(one.losses) for one in story.plain_attempts] == [_STEPS], story.plain_attempts
     assert story.log("stopped") == story.log("plain")
     assert story.hashes("stopped") == story.hashes("plain")

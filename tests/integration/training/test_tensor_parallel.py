@@ -117,6 +117,7 @@ def _first_weights(world: World, options: Options) -> str:
     return sha256([one.contiguous() for one in wholes])
 
 
+@pytest.mark.thorough
 def test_first_weights_do_not_depend_on_the_mesh() -> None:
     plain = in_world(1, _first_weights, {})
     assert {*plain, *in_world(2, _first_weights, _TP), *in_world(4, _first_weights, _TWO)} == set(plain)

@@ -194,19 +194,24 @@ def _trained(ranks: int, place: Path, *options: str) -> list[float]:
     return [json.loads(line)["loss"] for line in written.read_text().splitlines()]
 
 
-def test_any_number_of_ranks_and_any_strategy_has_the_losses_of_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "options"),
+    [
+        (2, ["--strategy=full_shard", "--gradient_accumulation_steps=2", "--activation_checkpointing=full"]),
+        pytest.param(4, ["--strategy=hybrid_shard", "--shard_group_size=2"], marks=pytest.mark.thorough),
+    ],
+)
+def test_any_number_of_ranks_and_any_strategy_has_the_losses_of_one(
+    ranks: int, options: list[str], tmp_path: Path
+) -> None:
     folders(tmp_path / "pictures", each=6)
     data = tmp_path / "data"
     assert prepare(["--input", str(tmp_path / "pictures"), "--output", str(data)]) == 0
     place = f"--data={data}"
     alone = _trained(1, tmp_path, place)
     assert len(alone) == 6
-    for ranks, options in (
-        (2, ["--strategy=full_shard", "--gradient_accumulation_steps=2"]),
-        (4, ["--strategy=hybrid_shard", "--shard_group_size=2", "--activation_checkpointing=full"]),
-    ):
-        found = _trained(ranks, tmp_path, place, *options)
-        assert max(abs(one - other) for one, other in zip(alone, found, strict=True)) < 1e-6
+    found = _trained(ranks, tmp_path, place, *options)
+    assert max(abs(one - other) for one, other in zip(alone, found, strict=True)) < 1e-6
 
 
 def test_hidden_patches_are_learned_alike_on_two_ranks(tmp_path: Path) -> None:
