@@ -8,6 +8,7 @@ is not certain says so.
 import importlib
 import platform
 import resource
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ _INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 
 """By the flag, the fastest first. All else that PyTorch calls bf16 on a CPU is fp32 with casts around it."""
 
 
-class Accelerator:
+class Accelerator(ABC):
     """One kind of device; ``device`` is always the rank's own."""
 
     backend: str
@@ -34,9 +35,9 @@ class Accelerator:
     runs_ahead = True
     """The host is done with a step before the device is."""
 
+    @abstractmethod
     def device(self, local_rank: int) -> torch.device:
         """Of this rank; from now on the one that is used."""
-        raise NotImplementedError
 
     def seed(self, seed: int) -> None:
         """All generators that a step on this device draws from."""
