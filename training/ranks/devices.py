@@ -43,11 +43,13 @@ class Accelerator(ABC):
         """All generators that a step on this device draws from."""
         torch.manual_seed(seed)
 
-    def synchronize(self, device: torch.device) -> None:
+    def synchronize(self, _device: torch.device) -> None:
         """Wait until all that was asked for is done."""
+        return
 
     def end_step(self) -> None:
         """Nothing of the next step belongs to the graph of this one."""
+        return
 
     def name(self, _device: torch.device) -> str:
         """By which its peak is looked up; empty: it has none that is known."""
