@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from training.bench.__main__ import in_a_process
 from training.bench.cases import Case, Kind, State
+from training.bench.suite import in_a_process
 
 pytestmark = pytest.mark.thorough
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from training.bench.__main__ import Suite, main, outcome, read_records
 from training.bench.cases import Case, Kind, Record, State
+from training.bench.suite import Suite, main, outcome, read_records
 
 DEVICE = Case(id="device", kind=Kind.DEVICE, needs=10, limit=60)
 SEARCH = Case(id="batch", kind=Kind.BATCH, needs=10, limit=50, batches=(8, 32))
