@@ -1,6 +1,7 @@
 """Stands in for train.py where only starting, watching and killing is tested: it counts, in no time.
 
-It keeps its step every fifth step, and when it is asked to stop. Each rank leaves its process id in `pids`.
+It keeps its step every fifth step, and when it is asked to stop. Each rank leaves its process id in a file of
+its attempt, `pids-*`, and no rank counts before all of them are there.
 """
 
 import json
@@ -19,10 +20,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: asked.set())
     place = Path(os.environ["SM_CHECKPOINT_DIR"])
     place.mkdir(exist_ok=True)
-    with (place / "pids").open("a") as file:
+    pids = place / f"pids-{os.getppid()}"
+    with pids.open("a") as file:
         file.write(f"{os.getpid()}\n")
     if options["--fails"] == "true":
         sys.exit("no such data")
+    while len(pids.read_text().splitlines()) < int(os.environ["WORLD_SIZE"]):
+        asked.wait(_PACE_SECONDS)
     saved = place / "saved"
     for step in range(int(saved.read_text() if saved.exists() else "0") + 1, int(options["--steps"]) + 1):
         if os.environ["RANK"] == "0":
