@@ -25,7 +25,7 @@ def main() -> int:
         file.write(f"{os.getpid()}\n")
     if options["--fails"] == "true":
         sys.exit("no such data")
-    while len(pids.read_text().splitlines()) < int(os.environ["WORLD_SIZE"]):
+    while not asked.is_set() and len(pids.read_text().splitlines()) < int(os.environ["WORLD_SIZE"]):
         asked.wait(_PACE_SECONDS)
     saved = place / "saved"
     for step in range(int(saved.read_text() if saved.exists() else "0") + 1, int(options["--steps"]) + 1):
