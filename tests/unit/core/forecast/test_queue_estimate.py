@@ -1,13 +1,18 @@
 """Estimates of a whole queue: each job's start out of the same futures."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count, pairwise
 from typing import Any
 
+import pytest
+from trainmaster.core.forecast import queue_estimate
 from trainmaster.core.forecast.queue_estimate import QueueEstimate, WholeQueue, estimate_queue, is_too_much
 from trainmaster.core.forecast.start_estimate import MOST_SHAPES, Question, estimate
+from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.planning.snapshot import WaitingJob
+from trainmaster.core.policy import Order
 
 from tests.builders import NOON, minutes, pool, running, snapshot, waiting
 from tests.unit.core.forecast.test_start_estimate import NO_PREEMPTION, history
@@ -26,6 +31,19 @@ def whole(*jobs: WaitingJob, **fields: Any) -> WholeQueue:
 
 def estimated(queue: WholeQueue, *, in_time: Callable[[], bool] = lambda: True) -> QueueEstimate:
     return estimate_queue(queue, seed="a", in_time=in_time)
+
+
+def alone_of(queue: WholeQueue) -> Question:
+    """The last of them asks."""
+    *ahead, asks = queue.waiting
+    return Question(
+        snapshot=queue.snapshot,
+        job=asks,
+        ahead=tuple(ahead),
+        pool=queue.pool,
+        run_times=queue.run_times,
+        now=NOON,
+    )
 
 
 def after(calls: int) -> Callable[[], bool]:
@@ -48,17 +66,7 @@ def test_jobs_start_one_after_the_other_in_the_order_of_the_queue() -> None:
 def test_the_last_of_a_queue_is_estimated_as_when_it_asks_alone() -> None:
     jobs = tuple(waiting(f"j{number}", score=number) for number in range(5))
     queue = whole(*jobs)
-    alone = estimate(
-        Question(
-            snapshot=queue.snapshot,
-            job=jobs[-1],
-            ahead=jobs[:-1],
-            pool=queue.pool,
-            run_times=queue.run_times,
-            now=NOON,
-        ),
-        seed="a",
-    )
+    alone = estimate(alone_of(queue), seed="a")
     assert alone is not None
     found = estimated(queue).by_job["j4"]
     assert abs(found.p50 - alone.p50) < 0.15 * (alone.p50 - NOON)
@@ -100,6 +108,39 @@ def test_without_any_time_nothing_is_estimated() -> None:
 def test_equal_questions_have_equal_answers() -> None:
     jobs = tuple(waiting(f"j{number}", score=number) for number in range(4))
     assert estimated(whole(*jobs)) == estimated(whole(*jobs))
+
+
+OVERLOADED = replace(pool(1), preemption=NO_PREEMPTION, order=Order(aging=None))
+
+
+def overloaded(*jobs: WaitingJob) -> WholeQueue:
+    """Three hours of work of a higher priority come every hour."""
+    coming: dict[str, Any] = {"by_month": {"2026-11": {5: 150}}, "since": NOON - timedelta(days=2)}
+    return whole(*jobs, pool=OVERLOADED, run_times=history(*[60.0] * 50, **coming))
+
+
+def test_where_more_urgent_jobs_come_than_can_start_the_last_is_estimated_as_when_it_asks_alone() -> None:
+    urgent = tuple(waiting(f"urgent-{number}", priority=5, minutes_ago=60) for number in range(3))
+    queue = overloaded(*urgent, waiting("mine", minutes_ago=5))
+    found, alone = estimated(queue), estimate(alone_of(queue), seed="a")
+    assert alone is not None
+    assert abs(found.by_job["mine"].p50 - alone.p50) < 0.15 * (alone.p50 - NOON)
+    assert not found.is_cut
+
+
+def test_who_starts_in_spite_of_them_is_estimated_with_all_that_come() -> None:
+    """Those that come in the next four hours go before the job in the middle: twelve hours of work."""
+    middle = waiting("middle", score=epoch_ms(NOON + timedelta(hours=4)) - OVERLOADED.boost_ms(5))
+    found = estimated(overloaded(middle, waiting("mine", minutes_ago=5))).by_job
+    assert timedelta(hours=9) < found["middle"].p50 - NOON < timedelta(hours=18)
+    assert found["mine"].p50 > NOON
+
+
+def test_an_overload_that_was_not_looked_through_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_estimate, "MOST_LOOKS", 1000)
+    urgent = waiting("urgent", score=-(10**15))
+    found = estimated(overloaded(urgent, waiting("mine", minutes_ago=5)))
+    assert (list(found.by_job), found.is_cut) == (["urgent"], True)
 
 
 def test_a_queue_of_too_many_shapes_is_too_much() -> None:

@@ -37,14 +37,16 @@ class Arrivals:
     asking: WaitingJob
     now: datetime
 
-    def drawn(self, seed: str) -> Iterator[WaitingJob]:
-        """One future's arrivals as they come."""
+    def drawn(self, seed: str, *, share: float = 1.0) -> Iterator[WaitingJob]:
+        """One future's arrivals as they come, or this part of them."""
         streams = [
             self._stream(stream, Chance(f"{seed}/{stream.name}"))
             for (team, lane), times in sorted(self.run_times.items())
             for stream in self._streams(team, lane, times)
         ]
-        return merge(*streams, key=_coming)
+        coming = merge(*streams, key=_coming)
+        chance = Chance(f"{seed}/share")
+        return coming if share >= 1 else (job for job in coming if chance.draw() < share)
 
     def _streams(self, team: str, lane: str, times: RunTimes) -> "Iterator[_Stream]":
         shape = shape_of(lane)

@@ -1,14 +1,14 @@
 """When all the jobs that wait are likely to start: each future is rolled forward once for everybody."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import mean
 
 from trainmaster.core.forecast.arrivals import Arrivals
 from trainmaster.core.forecast.durations import Durations, LaneKey, lane_of
-from trainmaster.core.forecast.forecast import HORIZON, Future, Outlook
+from trainmaster.core.forecast.forecast import HORIZON, PATIENCE, Future, Outlook
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.forecast.sampling import Chance
 from trainmaster.core.forecast.start_estimate import (
@@ -44,6 +44,20 @@ class QueueEstimate:
     """There was no time for one whole future: jobs towards the end have no estimate for that reason."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """What one future says."""
+
+    starts: Mapping[str, datetime]
+    """By job."""
+    share: float
+    """Of the jobs to come that came in it."""
+    is_whole: bool
+    """Whoever has no start in it never starts there."""
+    is_cut: bool
+    """Time was up, or too much was looked at."""
+
+
 _NOBODY = ""
 """The name of no job: whoever waits for it sees a whole future."""
 
@@ -55,18 +69,34 @@ class WholeFuture(Future):
         super().__init__(outlook, arrivals, chance)
         self.starts: dict[str, datetime] = {}
 
-    def let_all_start(self, names: frozenset[str], *, in_time: Callable[[], bool]) -> bool:
-        """False: time or looks did not suffice for all of them, or for seeing that they never start."""
+    def let_all_start(self, *, in_time: Callable[[], bool]) -> bool:
+        """False: time or looks did not suffice for all of them, or for seeing that they never start.
+
+        True also where it ``grows``.
+        """
         self._in_time = in_time
         self._decide(_NOBODY)
-        while not names <= self.starts.keys():
+        while not self.grows and (last := self._last_waiting()) is not None:
             if self.looks >= MOST_LOOKS or not in_time():
                 return False
             interval_end = self._next_interval()
             if interval_end is None or self._now - self._outlook.now > HORIZON:
                 return True
             self._let_pass(interval_end, _NOBODY)
+            if self._now - self._outlook.now > PATIENCE:
+                self.grows = self._falls_behind(last)
         return True
+
+    def _last_waiting(self) -> int | None:
+        """Its place, from 0; None: all have started."""
+        waiting = self._outlook.waiting
+        places = reversed(range(len(waiting)))
+        return next((place for place in places if waiting[place].name not in self.starts), None)
+
+    def _falls_behind(self, place: int) -> bool:
+        """The job that was at this place has not started, and no fewer go before it now."""
+        name = self._outlook.waiting[place].name
+        return name not in self.starts and self._ahead(name) >= max(place, 1)
 
     def _start(self, action: Start) -> datetime:
         at = super()._start(action)
@@ -90,33 +120,47 @@ def estimate_queue(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool])
     """Equal seeds give equal answers to equal questions, as long as there is time for all futures."""
     if queue.snapshot.blocked:
         return QueueEstimate(by_job={})
-    waits: dict[str, list[timedelta]] = {job.name: [] for job in queue.waiting}
-    is_cut = False
-    for starts, is_whole in _futures(queue, seed=seed, in_time=in_time):
-        is_cut = not is_whole and not any(waits.values())
-        if not is_whole and not is_cut:
+    waits = {job.name: dict[float, list[timedelta]]() for job in queue.waiting}
+    is_cut = True
+    for drawn in _futures(queue, seed=seed, in_time=in_time):
+        if drawn.is_cut and not is_cut:
             break  # what it knows of the first jobs alone would make those behind look early
-        for name in waits.keys() & starts.keys():
-            waits[name].append(starts[name] - queue.now)
-    drawn = {name: band(found, now=queue.now) for name, found in waits.items()}
-    by_job = {name: found for name, found in drawn.items() if found is not None}
-    return QueueEstimate(by_job=by_job, is_cut=is_cut or not any(waits.values()))
+        is_cut = is_cut and not drawn.is_whole
+        for name in waits.keys() & drawn.starts.keys():
+            waits[name].setdefault(drawn.share, []).append(drawn.starts[name] - queue.now)
+    bands = {name: band(_likeliest(found), now=queue.now) for name, found in waits.items()}
+    return QueueEstimate(by_job={name: found for name, found in bands.items() if found}, is_cut=is_cut)
 
 
-def _futures(
-    queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]
-) -> Iterator[tuple[Mapping[str, datetime], bool]]:
-    """Starts by job, and whether the future was seen to its end; the last one may not have been."""
+def _likeliest(waits: Mapping[float, Sequence[timedelta]]) -> Sequence[timedelta]:
+    """Those of the futures into which most jobs come; by the share of jobs that come."""
+    return waits[max(waits)] if waits else ()
+
+
+def _futures(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> Iterator[_Drawn]:
+    """The last one may be cut.
+
+    Where more come that go first than can start, that cannot last: then half of them come, or half of those,
+    until all jobs have started in some future. From then on they all come in every other one, for the sake of
+    the jobs that start in spite of them.
+    """
     if not in_time():
         return
     outlook, arrivals = _outlook(queue), _arrivals(queue)
-    names, looks = frozenset(job.name for job in queue.waiting), 0
+    left, looks = {job.name for job in queue.waiting}, 0
+    share = least = 1.0
     for number in range(MOST_DRAWS):
-        future = WholeFuture(outlook, arrivals.drawn(f"{seed}/{number}"), Chance(f"{seed}/{number}"))
-        is_whole = future.let_all_start(names, in_time=in_time)
-        yield future.starts, is_whole
+        coming = arrivals.drawn(f"{seed}/{number}", share=share)
+        future = WholeFuture(outlook, coming, Chance(f"{seed}/{number}"))
+        is_seen = future.let_all_start(in_time=in_time)
+        is_whole = is_seen and not future.grows
+        yield _Drawn(starts=future.starts, share=share, is_whole=is_whole, is_cut=not is_seen)
+        left -= future.starts.keys()
+        if future.grows and left:
+            least = min(least, share / 2)
+        share = least if share > least else 1.0
         looks += future.looks
-        if not is_whole or looks + future.looks > MOST_LOOKS or not in_time():
+        if not is_seen or looks + future.looks > MOST_LOOKS or not in_time():
             return
 
 

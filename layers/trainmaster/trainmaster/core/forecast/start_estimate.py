@@ -127,7 +127,7 @@ def waits_drawn(question: Question, *, seed: str, in_time: Callable[[], bool] = 
     waits: list[timedelta] = []
     looks, share = 0, 1.0
     for number in range(MOST_DRAWS):
-        coming = _part_of(arrivals.drawn(f"{seed}/{number}"), share, Chance(f"{seed}/{number}/share"))
+        coming = arrivals.drawn(f"{seed}/{number}", share=share)
         future = Future(outlook, coming, Chance(f"{seed}/{number}"))
         wait = future.start_of(question.job.name, most_looks=MOST_LOOKS, in_time=in_time)
         if wait is not None:
@@ -149,10 +149,6 @@ def band(waits: Sequence[timedelta], *, now: datetime) -> StartEstimate | None:
     spread = math.hypot(math.sqrt(pvariance(logs)), _model_error(middle))
     p50, p90 = (timedelta(seconds=math.exp(middle + z * spread)) for z in (0, Z90))
     return StartEstimate(p50=now + p50 if any(waits) else now, p90=now + p90)
-
-
-def _part_of(coming: Iterator[WaitingJob], share: float, chance: Chance) -> Iterator[WaitingJob]:
-    return coming if share >= 1 else (job for job in coming if chance.draw() < share)
 
 
 def _saving(question: Question) -> float:
