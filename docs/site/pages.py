@@ -23,6 +23,7 @@ BOOSTS = {
     "ARCHITECTURE": 0.01,
     "sdk-v3": 0.5,
     "concepts": 4,
+    "policy": 2,
     "training/preemption": 2,
 }
 """Beginnings of pages, and what a hit there counts beside one in a guide or the reference. A hit in a heading

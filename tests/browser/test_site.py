@@ -28,6 +28,8 @@ FIRST_HITS = {
     "faq": "faq.html",
     "glossary": "concepts.html",
     "slurm": "guides/migrate-from-slurm.html",
+    "shortest_first": "policy.html",
+    "aws batch": "guides/migrate-from-aws-batch.html",
 }
 """What a reader types, and the page that is about it."""
 LEAST_COLOURS = 3
