@@ -82,7 +82,8 @@ class Player:
     """Job by training job."""
     _entries: dict[str, str] = field(default_factory=dict)
     """Job by entry id."""
-    _due: list[tuple[float, int, str, str, str]] = field(default_factory=list)
+    _due: list[tuple[float, int, str, str, _Process | None]] = field(default_factory=list)
+    """Second, number, what, job, and the start of its containers in which it holds."""
     _count: int = 0
     _now_s: float = 0.0
     _read: int = 0
@@ -93,12 +94,12 @@ class Player:
         """Until every job is over."""
         self._bucket = self.plane.twin.ready["bucket"]
         for job in self.history.jobs:
-            self._at(job.submit_s, "submit", job.name, "")
+            self._at(job.submit_s, "submit", job.name)
         plans = {job.name: job for job in self.history.jobs}
         while self._now_s < LONGEST_S:
             while self._due and self._due[0][0] <= self._now_s:
-                _, _, what, name, training_job = heappop(self._due)
-                self._do(what, plans[name], training_job)
+                _, _, what, name, process = heappop(self._due)
+                self._do(what, plans[name], process)
             if not self._due and not self._unfinished():
                 return
             next_s = self._due[0][0] - self._now_s if self._due else LONGEST_STEP_S
@@ -109,9 +110,9 @@ class Player:
         answer = self.plane.call("GET", "/jobs")
         return [job["name"] for job in answer.document["jobs"]]
 
-    def _at(self, second: float, what: str, name: str, training_job: str) -> None:
+    def _at(self, second: float, what: str, name: str, process: _Process | None = None) -> None:
         self._count += 1
-        heappush(self._due, (max(second, self._now_s), self._count, what, name, training_job))
+        heappush(self._due, (max(second, self._now_s), self._count, what, name, process))
 
     def _advance(self, seconds: float) -> None:
         clock = self.plane.control("/clock", {"advance_seconds": seconds})["clock"]
@@ -154,7 +155,7 @@ class Player:
             process.hosts.add(host)
         elif record["signal"] == "SIGTERM" and not process.asked_to_stop:
             process.asked_to_stop = True
-            self._at(second + course.plan.stops_in_s, "stopped", course.plan.name, training_job)
+            self._at(second + course.plan.stops_in_s, "stopped", course.plan.name, process)
         elif record["event"] == "exit":
             process.hosts.discard(host)
             if not process.hosts:
@@ -174,11 +175,11 @@ class Player:
         for came_to, what in ahead:
             if came_to > course.done_s or what == "end":
                 second = process.began_s + came_to - course.done_s
-                self._at(second, what, plan.name, process.training_job)
+                self._at(second, what, plan.name, process)
 
     # ---- what happens
 
-    def _do(self, what: str, plan: PlannedJob, training_job: str) -> None:
+    def _do(self, what: str, plan: PlannedJob, process: _Process | None) -> None:
         if what == "submit":
             self._submit(plan)
         elif what == "cancel":
@@ -186,8 +187,7 @@ class Player:
             self._follow()
         else:
             course = self._courses[plan.name]
-            process = course.process
-            if process is None or process.training_job != training_job:
+            if process is None or process is not course.process:
                 return
             if what == "stopped":
                 self._leave(process, 0)
@@ -227,7 +227,7 @@ class Player:
         if answer.status != 201:
             raise PlayError(f"{plan.name} was answered with {answer.status}: {answer.body!r}")
         if plan.cancelled_after_s is not None:
-            self._at(self._now_s + plan.cancelled_after_s, "cancel", plan.name, "")
+            self._at(self._now_s + plan.cancelled_after_s, "cancel", plan.name)
         self._follow()
 
     def _request(self, plan: PlannedJob) -> Document:
