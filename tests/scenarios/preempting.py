@@ -152,6 +152,7 @@ def price_of_preemption(stage: Stage) -> None:
     )
     stage.finish("urgent")
     stage.until_state(long="running")
+    stage.advance(5 * 60)
     stage.submit("urgent-too", priority=40)
     stage.until_state(urgent_too="running")
     stage.check(
