@@ -128,11 +128,20 @@ def test_where_more_urgent_jobs_come_than_can_start_the_last_is_estimated_as_whe
     assert not found.is_cut
 
 
-def test_who_starts_in_spite_of_them_is_estimated_with_all_that_come() -> None:
-    """Those that come in the next four hours go before the job in the middle: twelve hours of work."""
-    middle = waiting("middle", score=epoch_ms(NOON + timedelta(hours=4)) - OVERLOADED.boost_ms(5))
-    found = estimated(overloaded(middle, waiting("mine", minutes_ago=5))).by_job
-    assert timedelta(hours=9) < found["middle"].p50 - NOON < timedelta(hours=18)
+@pytest.mark.parametrize(
+    ("hours", "ahead"), [pytest.param(4, 0, id="within a day"), pytest.param(40, 100, id="in ten days")]
+)
+def test_who_starts_in_spite_of_them_is_estimated_with_all_that_come(
+    hours: int, ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that come in so many hours go before the job in the middle: three times as many hours of work."""
+    monkeypatch.setattr(queue_estimate, "MOST_DRAWS", 9)
+    first = tuple(waiting(f"first-{number}", score=number - 10**15) for number in range(ahead))
+    since = NOON + timedelta(hours=hours)
+    middle = waiting("middle", score=epoch_ms(since) - OVERLOADED.boost_ms(5))
+    found = estimated(overloaded(*first, middle, waiting("mine", minutes_ago=5))).by_job
+    work = timedelta(hours=ahead + 3 * hours)
+    assert 0.75 * work < found["middle"].p50 - NOON < 1.5 * work
     assert found["mine"].p50 > NOON
 
 

@@ -76,7 +76,7 @@ class WholeFuture(Future):
         """
         self._in_time = in_time
         self._decide(_NOBODY)
-        while not self.grows and (last := self._last_waiting()) is not None:
+        while not self.grows and (places := self._places_left()):
             if self.looks >= MOST_LOOKS or not in_time():
                 return False
             interval_end = self._next_interval()
@@ -84,17 +84,16 @@ class WholeFuture(Future):
                 return True
             self._let_pass(interval_end, _NOBODY)
             if self._now - self._outlook.now > PATIENCE:
-                self.grows = self._falls_behind(last)
+                self.grows = self._falls_behind(places[0])
         return True
 
-    def _last_waiting(self) -> int | None:
-        """Its place, from 0; None: all have started."""
-        waiting = self._outlook.waiting
-        places = reversed(range(len(waiting)))
-        return next((place for place in places if waiting[place].name not in self.starts), None)
+    def _places_left(self) -> list[int]:
+        """Of those that have not started, from 0."""
+        in_turn = enumerate(self._outlook.waiting)
+        return [place for place, job in in_turn if job.name not in self.starts]
 
     def _falls_behind(self, place: int) -> bool:
-        """The job that was at this place has not started, and no fewer go before it now."""
+        """No fewer go before the job than at first; nor before those behind it: who passes it passes them."""
         name = self._outlook.waiting[place].name
         return name not in self.starts and self._ahead(name) >= max(place, 1)
 
