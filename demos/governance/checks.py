@@ -7,6 +7,7 @@ from typing import Any
 from trainmaster_client.report import Report
 
 from demos.governance import jobs
+from demos.governance.evidence import kept_warm_seconds
 
 Document = dict[str, Any]
 
@@ -196,8 +197,9 @@ def _seconds_in(training_jobs: Iterable[Document], name: str, status: str) -> fl
 
 def _usd(training_job: Document, prices: dict[str, float]) -> float:
     """What the twin's billable time costs at list price."""
-    hours: float = (training_job["billable_seconds"] or 0) * training_job["instance_count"] / 3600
-    return hours * prices[training_job["instance_type"]]
+    seconds: int = (training_job["billable_seconds"] or 0) + kept_warm_seconds(training_job)
+    instances: int = training_job["instance_count"]
+    return instances * seconds / 3600 * prices[training_job["instance_type"]]
 
 
 def _between(earlier: str | None, later: str | None) -> timedelta | None:

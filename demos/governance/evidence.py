@@ -28,6 +28,7 @@ CHANGING = frozenset(
 """Calls that say or do something; the rest of the journal looks, or writes the table."""
 IDLE_ALARMS = "trainmaster-trainmaster-idle-"
 _IDLE_EVENT = "Job Idle"
+_ENDED_POOLS = ("Reused", "Terminated")
 
 
 def changes(records: Iterable[Document]) -> list[Document]:
@@ -86,15 +87,24 @@ def idle_alarms(cloudwatch: "CloudWatchClient") -> dict[str, str]:
 
 
 def billed(training_jobs: Iterable[Document], views: Iterable[Document]) -> Document:
-    """What the twin counted of the governed jobs: the time that their instances were there."""
+    """What the twin counted of the governed jobs: the time that their instances were there, or kept warm."""
     names = {attempt["training_job_name"] for view in views for attempt in view["attempts"]}
     found = [one for one in training_jobs if one["name"] in names]
     return {
         "training_jobs": found,
         "twin_billed_instance_seconds": sum(
-            one["instance_count"] * one["training_seconds"] for one in found if one["training_seconds"]
+            one["instance_count"] * ((one["training_seconds"] or 0) + kept_warm_seconds(one)) for one in found
         ),
     }
+
+
+def kept_warm_seconds(training_job: Document) -> int:
+    """Of a warm pool that has ended: it is billed then."""
+    pool = training_job["warm_pool"]
+    if pool is None or pool["Status"] not in _ENDED_POOLS:
+        return 0
+    seconds: int = pool["ResourceRetainedBillableTimeInSeconds"]
+    return seconds
 
 
 def ledger(api: ApiClient, views: Iterable[Mapping[str, Any]]) -> Document:
