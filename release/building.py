@@ -51,7 +51,8 @@ def python_packages(into: Path, *, source: Path = ROOT) -> tuple[Path, Path]:
 def wheel_of(sdist: Path, folder: Path) -> Path:
     """The wheel that a source distribution makes, unpacked below this folder."""
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "source", filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
+        archive.extractall(folder / "source")  # noqa: S202  made here, a moment ago
     (source,) = (folder / "source").iterdir()
     wheel, _ = python_packages(folder / "dist", source=source)
     return wheel

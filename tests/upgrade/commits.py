@@ -47,7 +47,8 @@ def is_since(commit: str, first: str) -> bool:
 def unpack(commit: str, folder: Path) -> Path:
     """The tracked files of a commit."""
     with tarfile.open(fileobj=io.BytesIO(_git("archive", commit))) as archive:
-        archive.extractall(folder / commit, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
+        archive.extractall(folder / commit)
     return folder / commit
 
 
