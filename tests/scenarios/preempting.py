@@ -122,19 +122,19 @@ def price_of_preemption(stage: Stage) -> None:
     stage.advance(2 * 3600)
     stage.submit("urgent", priority=40)
     stage.advance(A_MOMENT)
-    waits = stage.look("urgent")
-    told = waits["waiting"]["message"]
-    stage.check("it waits for capacity", expected="capacity", actual=waits["waiting"]["code"])
+    why = stage.look("urgent")["waiting"]
+    stage.check("it waits for capacity", expected="capacity", actual=why["code"])
     stage.check(
         "and hears what its preemption would cost, for how much of its wait",
         expected="stopping long would lose 2.0 h of work for 0.... h of your wait: not worth it until ...",
-        actual=told,
+        actual=why["message"],
         ok=re.search(
-            r"; stopping long would lose 2.0 h of work for 0\.\d h of your wait: not worth it until ", told
+            r"; stopping long would lose 2.0 h of work for 0\.\d h of your wait: not worth it until ",
+            why["message"],
         )
         is not None,
     )
-    worth_at = _minute_in(told)
+    worth_at = _minute_in(why["message"])
     half_way = (worth_at - stage.now).total_seconds() / 2
     stage.advance(half_way)
     stage.check("half-way there nobody was stopped", expected=[], actual=stage.stopped())
