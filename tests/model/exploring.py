@@ -163,6 +163,7 @@ class Explorer:
         if not any(one.act == "pass" for one in state.processes):
             # A lease outlives the function that took it.
             acts += [("look", job.name, 1 + job.starts.refused) for job in live if _is_unrecorded(job)]
+        acts += [("look", job.name, 1) for job in live if _is_missing(job)]
         if self._left(state, "cancels"):
             acts += [("cancel", job.name, 0) for job in self._jobs(state) if not job.is_final]
         for act, subject, late in acts:
@@ -173,7 +174,7 @@ class Explorer:
                 continue
             after = after._replace(processes=_sorted((*state.processes, next_one)))
             after = self._spent(after, "cancels") if act == "cancel" else after
-            yield f"{act} {subject} begins{' after the lease' if late else ''}", after, False
+            yield f"{act} {subject} begins{' later' if late else ''}", after, False
 
     def _steps(self, state: State, place: int, process: Moving) -> Iterator[tuple[str, State, bool]]:
         others = state.processes[:place] + state.processes[place + 1 :]
@@ -224,9 +225,16 @@ class Explorer:
                     self._spent(state._replace(training=others), "deletions"),
                     True,
                 )
-            if one.warm != "Available" and (late := self._past_its_time(state, one.name)) != state:
-                yield f"the time of the warm pool of {one.name} is over", late, False
+        yield from self._times_over(state)
+
+    def _times_over(self, state: State) -> Iterator[tuple[str, State, bool]]:
+        """What a row of the pool waits for. A warm pool that SageMaker still keeps ends there first."""
+        training: list[Training] = [self.plane.tokens.value(token) for token in state.training]
+        kept = {one.name for one in training if one.warm == "Available"}
         rows = self._rows(state)
+        for name in (one.training_job_name for one in rows.warm_pools):
+            if name not in kept and (late := self._past_its_time(state, name)) != state:
+                yield f"the time of the warm pool of {name} is over", late, False
         if any(hold.until is not None and hold.until > NOON for hold in rows.holds):
             ended = tuple(replace(one, until=one.until and PAST) for one in rows.holds)
             yield "a hold is over", self._with_rows(state, replace(rows, holds=ended)), False
@@ -287,3 +295,8 @@ def _sorted(processes: tuple[Moving, ...]) -> tuple[Moving, ...]:
 def _is_unrecorded(job: Job) -> bool:
     """Only of a claim whose create was not recorded the age of the lease matters."""
     return job.live is not None and job.live.training_job_arn is None
+
+
+def _is_missing(job: Job) -> bool:
+    """Only after a while a second look concludes that a training job was deleted."""
+    return job.live is not None and job.live.missing_since is not None

@@ -35,7 +35,7 @@ from tests.model.tokens import Tokens
 from tests.model.training_jobs import Training
 
 AGE = timedelta(minutes=10)
-"""In which a lease is over."""
+"""In which a lease is over, and a training job that is still missing was deleted."""
 LATER = timedelta(hours=1)
 WARM = {"keep_alive": "1h", "retain": "30m", "max_idle": "1h"}
 
@@ -240,7 +240,12 @@ class Plane:
                 policies = MemoryPolicyStore(tables)
                 end_policy = EndPolicy(policies=policies, reader=reader, training=training, logs=MemoryLogs())
                 observer = Observer(
-                    store=store, reader=reader, training=training, end_policy=end_policy, clock=lambda: now
+                    store=store,
+                    reader=reader,
+                    training=training,
+                    end_policy=end_policy,
+                    clock=lambda: now,
+                    listing=training,
                 )
                 job = reader.job(process.subject)
                 if job is not None and job.is_live:
@@ -272,6 +277,7 @@ def _plain_attempt(live: Attempt, claims: int) -> Attempt:
         claimed_at=NOON,
         lease_until=NOON + timedelta(minutes=5) + claims * AGE,
         training_since=None if live.training_since is None else NOON,
+        missing_since=None if live.missing_since is None else NOON,
         last_checkpoint=None,
     )
 

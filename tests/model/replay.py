@@ -16,6 +16,7 @@ READS = frozenset(
         "pool_state",
         "current",
         "describe",
+        "is_listed",
         "tags",
         "ring",
         "tell",

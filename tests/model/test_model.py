@@ -56,6 +56,10 @@ def explored(world: World) -> Explored:
         ),
         pytest.param((Budget(refusals=1, lost=1), False), id="the account refuses, an answer is lost"),
         pytest.param(
+            (Budget(crashes=1, deletions=1, arrivals=0), True),
+            id="one job with a warm pool, its training job is deleted, one process dies",
+        ),
+        pytest.param(
             (Budget(crashes=1, retried=1), False),
             id="a failure is retried, one process dies",
             marks=pytest.mark.thorough,

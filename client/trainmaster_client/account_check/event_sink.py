@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from trainmaster_client.account_check.course_verdicts import FINAL, LONGEST_EVENT_SECONDS
 from trainmaster_client.account_check.service_calls import ServiceCalls
 from trainmaster_client.account_check.trial_requests import PREFIX, TAG
 
@@ -21,6 +22,11 @@ class EventSink:
     run: str
     events: list[dict[str, Any]] = field(default_factory=list)
     _queue_url: str = ""
+
+    @property
+    def told(self) -> set[str]:
+        """Names of the jobs whose end has come as an event."""
+        return {one["job"] for one in self.events if one["status"] in FINAL}
 
     def open(self) -> None:
         name = f"{PREFIX}{self.run}"
@@ -67,6 +73,20 @@ class EventSink:
                 self.calls.get(
                     "sqs", "DeleteMessage", QueueUrl=self._queue_url, ReceiptHandle=one["ReceiptHandle"]
                 )
+
+
+def is_awaited(ended: set[str], told: set[str], *, waited: float, pace: float) -> bool:
+    """Is an end still on its way? The first may take as long as any event, the others as the pace says.
+
+    Args:
+        ended: Names of the jobs that have ended.
+        told: Names of those whose end has come as an event.
+        waited: Seconds, all jobs having ended.
+        pace: Seconds.
+    """
+    if ended <= told:
+        return False
+    return waited < (pace if ended & told else LONGEST_EVENT_SECONDS)
 
 
 def event_record(event: Mapping[str, Any], sent_ms: int) -> dict[str, Any]:

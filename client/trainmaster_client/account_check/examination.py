@@ -10,8 +10,8 @@ from trainmaster_client.account_check.accelerated_looks import GpuLook, starve, 
 from trainmaster_client.account_check.answer_verdicts import ANSWER_VERDICTS, Records
 from trainmaster_client.account_check.assumed_answers import ANSWERS
 from trainmaster_client.account_check.assumed_courses import COURSES
-from trainmaster_client.account_check.course_verdicts import COURSE_VERDICTS, FINAL
-from trainmaster_client.account_check.event_sink import EventSink
+from trainmaster_client.account_check.course_verdicts import COURSE_VERDICTS
+from trainmaster_client.account_check.event_sink import EventSink, is_awaited
 from trainmaster_client.account_check.facts import UNMET, Fact, Look, Need, Verdict, skipped
 from trainmaster_client.account_check.leftovers import Leftovers
 from trainmaster_client.account_check.looks import Looks
@@ -205,13 +205,13 @@ class Examination:
                 looks.rates(looks.trials.jobs[ended]["name"])
 
     def _await_events(self) -> None:
-        until = self.clock() + self.pace.events
-        while (
-            self._sink is not None and self.clock() < until and Look.EVENTS not in self.records["ended_looks"]
-        ):
+        """No verdict that none comes before an event is later than any may be."""
+        began = self.clock()
+        ended = {one["name"] for one in self.records["jobs"].values() if one.get("final")}
+        while self._sink is not None and Look.EVENTS not in self.records["ended_looks"]:
             self._receive()
-            told = {one["job"] for one in self._sink.events if one["status"] in FINAL}
-            if {one["name"] for one in self.records["jobs"].values() if one.get("final")} <= told:
+            waited = self.clock() - began
+            if not is_awaited(ended, self._sink.told, waited=waited, pace=self.pace.events):
                 break
             self.calls.pause(self.pace.look)
 

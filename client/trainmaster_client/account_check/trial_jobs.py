@@ -43,7 +43,7 @@ class Pace:
     jobs: float = 720.0
     """For all trials together."""
     events: float = 60.0
-    """For events that are still on their way when the last trial has ended."""
+    """For events that are still on their way when the last trial has ended, after the first of an end."""
     burst: float = 5.0
 
 
