@@ -40,7 +40,7 @@ def tell(lent: Lent, path: Path) -> int:
     calls = ServiceCalls(session=lent.session, notes=[])
     try:
         try:
-            report.facts["found_of_an_earlier_run"] = _remove_all(stack, calls, lent)
+            report.facts["left_by_an_earlier_run"] = _remove_all(stack, calls, lent)
             stack.deploy()
             _play(report, stack)
         finally:
