@@ -15,12 +15,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.checkpoint import metadata as torch_index
+from torch.distributed.checkpoint._state_dict_stager import StateDictStager
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.filesystem import _StorageInfo
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 from torch.distributed.checkpoint.planner import LoadPlan, ReadItem
-from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
@@ -135,19 +135,15 @@ class Staging:
     """
 
     def __init__(self) -> None:
-        gpus = torch.cuda.is_available()
-        self._stager = DefaultStager(
-            StagingOptions(
-                use_pinned_memory=gpus,
-                use_shared_memory=False,
-                use_async_staging=False,
-                use_non_blocking_copy=gpus,
-            )
-        )
+        self._gpus = torch.cuda.is_available()
+        # torch 2.11's DefaultStager closes this one after a copy, and fails at the next
+        self._stager = StateDictStager(pin_memory=self._gpus, share_memory=False)
 
     def copied(self, state: State) -> State:
         """Overwrites the copy before."""
-        staged = self._stager.stage(state)
+        staged = self._stager.stage(state, non_blocking=self._gpus)
+        if self._gpus:
+            torch.cuda.synchronize()
         assert isinstance(staged, dict)
         return staged
 
