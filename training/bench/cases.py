@@ -182,7 +182,7 @@ def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
             _gpu("eager", Kind.STEPS, 40, 90, **_EAGER),
             _gpu("compiled-float8", Kind.STEPS, 70, 180, **_COMPILED, **_FLOAT8),
             _gpu("compiled-chunked-loss", Kind.STEPS, 70, 180, **_COMPILED, **_CHUNK),
-            _gpu("checkpoint", Kind.CHECKPOINT, 60, 120),
+            _gpu("checkpoint", Kind.CHECKPOINT, 60, 240),
             _gpu("data", Kind.DATA, 25, 60),
             _gpu("trace", Kind.TRACE, 40, 90, **_EAGER),
         )
