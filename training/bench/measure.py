@@ -47,7 +47,7 @@ _SHOWN_KERNELS = 8
 
 def main(arguments: list[str]) -> int:
     task, answer = json.loads(arguments[0]), Path(arguments[1])
-    said = answered(partial(_measured, task))
+    said = answered(partial(_measured, task, answer.parent))
     draft = answer.with_suffix(".draft")
     draft.write_text(json.dumps(said))
     draft.rename(answer)
@@ -77,7 +77,8 @@ def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0]}"
 
 
-def _measured(task: Mapping[str, Any]) -> dict[str, Any]:
+def _measured(task: Mapping[str, Any], place: Path) -> dict[str, Any]:
+    """``place``: of its files; it goes with the case, however that ends."""
     if task["memory_gib"]:
         _limit_memory(task["memory_gib"])
     config, options = read_options([f"--{name}={text}" for name, text in task["options"].items()])
@@ -90,11 +91,11 @@ def _measured(task: Mapping[str, Any]) -> dict[str, Any]:
             case Kind.BATCH:
                 return fitting(config, world)
             case Kind.CHECKPOINT:
-                return checkpoint(config, world)
+                return checkpoint(config, world, place)
             case Kind.DATA:
-                return data(config)
+                return data(config, place)
             case Kind.TRACE:
-                return trace(config, world)
+                return trace(config, world, place)
 
 
 def _limit_memory(gib: float) -> None:
@@ -161,9 +162,9 @@ def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
     return {"memory_gib": world.accelerator.peak_memory(world.device) / _GIB}
 
 
-def checkpoint(config: TrainConfig, world: World) -> dict[str, Any]:
+def checkpoint(config: TrainConfig, world: World, place: Path) -> dict[str, Any]:
     """How long a save delays the training, how long it takes, and how long it takes to come back."""
-    with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         trainer = trainer_of(config, world)
         saver = Checkpointer(open_store(folder, {}), model=trainer.model, optimizer=trainer.optimizer)
         saver.load_newest()
@@ -201,9 +202,9 @@ def _resumed(config: TrainConfig, world: World, folder: str) -> dict[str, Any]:
     }
 
 
-def data(config: TrainConfig) -> dict[str, Any]:
+def data(config: TrainConfig, place: Path) -> dict[str, Any]:
     """Token shards on this machine's disk, read as a job reads them."""
-    with tempfile.TemporaryDirectory(prefix="training-bench-") as name:
+    with tempfile.TemporaryDirectory(dir=place) as name:
         text, shards = Path(name) / "text", Path(name) / "shards"
         text.mkdir()
         (text / "all.txt").write_bytes(bytes(range(32, 96)) * (_TEXT_BYTES // 64))
@@ -233,9 +234,9 @@ def data(config: TrainConfig) -> dict[str, Any]:
     }
 
 
-def trace(config: TrainConfig, world: World) -> dict[str, Any]:
+def trace(config: TrainConfig, world: World, place: Path) -> dict[str, Any]:
     """A step's trace, and where its time went."""
-    with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         trainer = trainer_of(config, world)
         traced = replace(config, profile_step=_TRACED_STEP)
         trainer.trace = Trace(traced, world=world, env={"SM_OUTPUT_DATA_DIR": folder})
