@@ -205,6 +205,7 @@ def draw(facts: Facts, path: Path) -> None:
         for column, run in enumerate(interrupted):
             _draw_losses(axes[0][column], run, runs[run["reference"]])
             _draw_differences(axes[1][column], apart[run["id"]])
+            _name_curves(of=axes[0][column], below=axes[1][column])
         farthest = max((value for rows in apart.values() for _, value in rows), default=0.0)
         _mark_limit(axes[1], facts["tolerance"], farthest=farthest)
         axes[0][0].set_ylabel("loss, nats per token")
@@ -229,7 +230,12 @@ def _draw_losses(axes: Axes, run: Facts, reference: Facts) -> None:
     if again:
         axes.plot(*_curve(again), "o", color="#b03060", markersize=9, fillstyle="none", label="trained again")
     axes.grid(axis="y", alpha=0.25)
-    axes.legend(fontsize=8, loc="lower left", framealpha=1, edgecolor="white")
+
+
+def _name_curves(*, of: Axes, below: Axes) -> None:
+    """Outside of both: a schedule leaves no corner free for sure."""
+    names = of.get_legend_handles_labels()
+    below.legend(*names, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False)
 
 
 def _mark_kill(axes: Axes, attempt: Facts, color: str) -> None:
@@ -237,7 +243,7 @@ def _mark_kill(axes: Axes, attempt: Facts, color: str) -> None:
         return
     axes.axvline(attempt["last_step"] + 0.5, color=color, linestyle=":", linewidth=1)
     axes.annotate(
-        "SIG" + attempt["signal"].partition(":")[2],
+        attempt["signal"].partition(":")[2],  # as --kill-at names it
         (attempt["last_step"] + 0.5, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(3, 0),

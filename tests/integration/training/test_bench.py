@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from training.bench import measure
 from training.bench.cases import Case, Kind, State
+from training.bench.modes import read_options
 from training.bench.suite import in_a_process
+from training.checkpoint import CheckpointStore, open_store
+from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
 
@@ -67,3 +71,20 @@ def test_cases_that_fail_in_a_process_of_their_own_say_how() -> None:
     }
     assert states["learns"].result["tok_s"] > 0
     assert states["wrong"].reason.startswith("ConfigError: hyperparameters: preset must be one of")
+
+
+def test_what_a_case_writes_lies_where_it_goes_with_it(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case that is killed removes nothing itself."""
+    folders: list[str] = []
+
+    def opened(place: str, environment: dict[str, str]) -> CheckpointStore:
+        folders.append(place)
+        return open_store(place, environment)
+
+    monkeypatch.setattr(measure, "open_store", opened)
+    config, _ = read_options(["--preset=tiny", "--sequence_length=32", "--batch_size=2"])
+    result = measure.checkpoint(config, world, tmp_path)
+    assert [Path(one).parent for one in folders] == [tmp_path] * 2
+    assert len(result["stall_seconds"]) == 3
