@@ -46,6 +46,7 @@ class PreemptibleLoop:
             raise ValueError("evaluate and evaluate_every go together: give both or neither")
         self._accelerator, self._folder, self._steps, self._every = accelerator, folder, steps, save_every
         self._evaluate, self._evaluate_every = evaluate, evaluate_every
+        self._digest: int | None = None
         self._epoch, self._seen = 0, 0
         """Where the newest batch is: its epoch, and batches of that epoch up to it."""
 
@@ -114,8 +115,7 @@ class PreemptibleLoop:
         if carried is not None:
             put_back(carried["numbers"])
             self._epoch, self._seen = carried["epoch"], carried["seen"]
-            if self._data and self._data.batches and self._is_same_width and carried["digest"] is not None:
-                self._data.batches.expect(self._seen, carried["digest"])
+            self._digest = carried["digest"] if self._is_same_width else None
         elif done:  # its checkpoint is of the time before places were carried
             a_step = self._accelerator.gradient_accumulation_steps
             steps_an_epoch = ceil(len(loader) / a_step)  # the last one may have fewer batches
@@ -143,7 +143,8 @@ class PreemptibleLoop:
             loader.set_epoch(self._epoch)
         skips_unread = self._data is not None and self._data.can_skip_unread
         if self._data is not None:
-            self._data.begin(self._epoch, seen=skipped if skips_unread else 0)
+            seen = skipped if skips_unread else 0
+            self._data.begin(self._epoch, seen=seen, digest=self._digest if seen else None)
         if skips_unread:
             yield from loader
         else:
@@ -188,7 +189,6 @@ class PreemptibleLoop:
         name = f"step-{done:08}"
         folder = self._attempt.begin_save(name)
         self._accelerator.save_state(str(folder))
-        batches = self._data.batches if self._data is not None else None
         content = {
             "epoch": self._epoch,
             "seen": self._seen,
@@ -196,7 +196,7 @@ class PreemptibleLoop:
             "ranks_at_start": self._ranks_at_start,
             "workers": self._workers,
             "data": None if self._data is None else self._data_seeds,
-            "digest": batches.digest_after(self._seen) if batches is not None else None,
+            "digest": None if self._data is None else self._data.digest_after(self._seen),
             "evaluation_due": evaluation_due,
         }
         write_carried(folder, content, numbers=numbers)

@@ -38,7 +38,7 @@ class PlacedData:
         self._generators = _generators_in([*self._parts, loader])
         own = tuple(generator.initial_seed() for generator in self._generators)
         self.generator_seeds = generator_seeds or own
-        self.batches: _PlacedBatches | None = None
+        self._batches: _PlacedBatches | None = None
         self._stream: _PlacedStream | None = None
         for part in self._parts:
             if isinstance(getattr(part, "initial_seed", None), int):  # Accelerate's SeedableRandomSampler
@@ -51,17 +51,22 @@ class PlacedData:
         elif loader.batch_sampler is not None:
             self._place_items(rank)
 
+    def digest_after(self, seen: int) -> int | None:
+        """A number that tells orders of the epoch's first batches apart; None if it is not known."""
+        return None if self._batches is None else self._batches.digest_after(seen)
+
     @property
     def can_skip_unread(self) -> bool:
         """Whether ``begin`` with ``seen`` skips; a stream must be read to skip."""
-        return self.batches is not None
+        return self._batches is not None
 
-    def begin(self, epoch: int, *, seen: int = 0) -> None:
+    def begin(self, epoch: int, *, seen: int = 0, digest: int | None = None) -> None:
         """Call before the loader is iterated.
 
         Args:
             epoch: From 0.
             seen: Batches at the beginning of the epoch that are left out, where ``can_skip_unread``.
+            digest: By ``digest_after(seen)`` of the attempt before; None: their order is not compared.
         """
         for part in self._parts:
             if callable(set_epoch := getattr(part, "set_epoch", None)):
@@ -72,17 +77,18 @@ class PlacedData:
             generator.manual_seed(mixed("generator", self._seed, seed, number, epoch))
         if self._own is not None:
             self._own.manual_seed(mixed("loader", self._seed, epoch))
-        if self.batches is not None:
-            self.batches.begin(epoch, seen=seen, numbers=Aside(mixed("order", self._seed, epoch)))
+        if self._batches is not None:
+            expected = None if digest is None else (seen, digest)
+            self._batches.begin(epoch, seen, Aside(mixed("order", self._seed, epoch)), expected=expected)
         if self._stream is not None:
             self._stream.numbers = Aside(mixed("stream", self._seed, epoch))
 
     def _place_items(self, rank: int) -> None:
-        self.batches = _PlacedBatches(self._loader.batch_sampler)
+        self._batches = _PlacedBatches(self._loader.batch_sampler)
         items = _PlacedItems(
             self._loader.dataset, self._loader.collate_fn, seed=mixed("items", self._seed, rank)
         )
-        _replace(self._loader, batch_sampler=self.batches, dataset=items, collate_fn=_as_it_is)
+        _replace(self._loader, batch_sampler=self._batches, dataset=items, collate_fn=_as_it_is)
 
     def _place_stream(self, rank: int) -> None:
         self._stream = _PlacedStream(self._loader.dataset, Aside(mixed(self._seed, rank)))
@@ -117,20 +123,11 @@ class _PlacedBatches:
         self._digests: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         self._expected: tuple[int, int] | None = None
 
-    def begin(self, epoch: int, *, seen: int, numbers: Aside) -> None:
-        self._epoch, self._seen, self._numbers = epoch, seen, numbers
+    def begin(self, epoch: int, seen: int, numbers: Aside, *, expected: tuple[int, int] | None) -> None:
+        self._epoch, self._seen, self._numbers, self._expected = epoch, seen, numbers, expected
         self._digests.clear()
 
-    def expect(self, seen: int, digest: int) -> None:
-        """Compare the order of this epoch's first batches with the attempt before.
-
-        Raises:
-            ValueError: In the iteration, when they were others.
-        """
-        self._expected = (seen, digest)
-
     def digest_after(self, seen: int) -> int | None:
-        """A number that tells orders of the first ``seen`` batches apart; None if it is not known."""
         return dict(self._digests).get(seen)
 
     def __iter__(self) -> Iterator[_Placed]:
@@ -162,7 +159,6 @@ class _PlacedBatches:
                 f"going on would show samples twice: {sampler} must give one order for one epoch in every "
                 "attempt; seed it by its set_epoch(epoch), not by numbers of its own"
             )
-        self._expected = None
 
     def __len__(self) -> int:
         return len(self._batches)
