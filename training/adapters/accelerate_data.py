@@ -40,12 +40,6 @@ def width_of(accelerator: Accelerator, loader: Any) -> DataWidth:
     return DataWidth(ranks=ranks, batch=size if is_split else size * ranks)
 
 
-def workers_of(loader: Any) -> int | None:
-    """Read how many workers make batches of a stream; None where they cannot change its order."""
-    base = base_of(loader)
-    return base.num_workers if isinstance(getattr(base, "dataset", None), IterableDataset) else None
-
-
 def on_this_width(accelerator: Accelerator, loader: Any, before: DataWidth) -> Any:
     """Give the loader whose global batches are those that the job began with.
 

@@ -9,10 +9,10 @@ from typing import Any
 from accelerate import Accelerator
 from torch.utils.data import DataLoader
 
-from training.adapters.accelerate_data import base_of, keep_rates, on_this_width, width_of, workers_of
+from training.adapters.accelerate_data import base_of, keep_rates, on_this_width, width_of
 from training.adapters.attempts import KEPT, Attempt, newest_whole, step_of
 from training.adapters.carried import agreed, rank, read_carried, write_carried
-from training.adapters.placed_data import PlacedData, own_seed
+from training.adapters.placed_data import PlacedData, own_seed, workers_of
 from training.adapters.random_numbers import put_back, random_numbers
 from training.adapters.widths import DataWidth, check_workers
 
@@ -92,7 +92,7 @@ class PreemptibleLoop:
                 "use_stateful_dataloader=True would skip a second time what this loop skips: leave it out of "
                 "DataLoaderConfiguration"
             )
-        self._width, self._workers = width_of(self._accelerator, loader), workers_of(loader)
+        self._width, self._workers = width_of(self._accelerator, loader), workers_of(base_of(loader))
         self._ranks_at_start, self._is_same_width = self._accelerator.num_processes, True
         if carried is not None:
             before = DataWidth(**carried["width"])
@@ -144,7 +144,7 @@ class PreemptibleLoop:
         skips_unread = self._data is not None and self._data.can_skip_unread
         if self._data is not None:
             seen = skipped if skips_unread else 0
-            self._data.begin(self._epoch, seen=seen, digest=self._digest if seen else None)
+            self._data.begin(self._epoch, seen=seen, expected=(seen, self._digest))
         if skips_unread:
             yield from loader
         else:

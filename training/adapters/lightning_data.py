@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.distributed import DistributedSampler
 
 from training.adapters.carried import agreed, rank
-from training.adapters.placed_data import PlacedData, own_seed
+from training.adapters.placed_data import PlacedData, own_seed, workers_of
 from training.adapters.resumable_loader import OneOrder
 from training.adapters.widths import DataWidth, check_workers, only_on, share_of
 
@@ -41,7 +41,7 @@ class TrainingData:
             return
         if before is not None:
             _fit_width(loader, DataWidth(**before["width"]), now=self._ranks)
-            check_workers(_workers(loader), before=before["workers"])
+            check_workers(workers_of(loader), before=before["workers"])
         if isinstance(order := loader.sampler, OneOrder):
             order.replicas = (self._ranks, self._rank)
             order.global_batch = order.batch
@@ -88,7 +88,7 @@ class TrainingData:
         batch = loader.sampler.batch if isinstance(loader.sampler, OneOrder) else 0
         return {
             "width": {"ranks": self._ranks, "batch": batch},
-            "workers": _workers(loader),
+            "workers": workers_of(loader),
             "data": self._seeds[number],
             "digest": placed.digest_after(seen),
         }
@@ -101,7 +101,7 @@ class TrainingData:
         is_same = before is not None and before["width"]["ranks"] == self._ranks
         digest = before["digest"] if before is not None and is_same else None
         seen = carried["seen"] if self._skips_unread else 0
-        placed.begin(carried["epoch"], seen=seen, digest=digest if seen else None)
+        placed.begin(carried["epoch"], seen=seen, expected=(seen, digest))
 
     def _carried_of(self, number: int) -> dict[str, Any] | None:
         if self._carried is None or number >= len(self._carried["loaders"]):
@@ -125,10 +125,6 @@ class TrainingData:
     def _rank(self) -> int:
         kwargs = self._trainer.distributed_sampler_kwargs or {}
         return int(kwargs.get("rank", self._trainer.global_rank))
-
-
-def _workers(loader: DataLoader[Any]) -> int | None:
-    return loader.num_workers if isinstance(loader.dataset, IterableDataset) else None
 
 
 def _fit_width(loader: DataLoader[Any], before: DataWidth, *, now: int) -> None:

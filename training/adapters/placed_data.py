@@ -60,13 +60,16 @@ class PlacedData:
         """Whether ``begin`` with ``seen`` skips; a stream must be read to skip."""
         return self._batches is not None
 
-    def begin(self, epoch: int, *, seen: int = 0, digest: int | None = None) -> None:
+    def begin(
+        self, epoch: int, *, seen: int = 0, expected: tuple[int, int | None] | None = None
+    ) -> None:
         """Call before the loader is iterated.
 
         Args:
             epoch: From 0.
             seen: Batches at the beginning of the epoch that are left out, where ``can_skip_unread``.
-            digest: By ``digest_after(seen)`` of the attempt before; None: their order is not compared.
+            expected: (batches, their ``digest_after``) of the attempt before, with whose order this one's is
+                compared; ValueError comes in the iteration where they differ.
         """
         for part in self._parts:
             if callable(set_epoch := getattr(part, "set_epoch", None)):
@@ -78,8 +81,8 @@ class PlacedData:
         if self._own is not None:
             self._own.manual_seed(mixed("loader", self._seed, epoch))
         if self._batches is not None:
-            expected = None if digest is None else (seen, digest)
-            self._batches.begin(epoch, seen, Aside(mixed("order", self._seed, epoch)), expected=expected)
+            numbers = Aside(mixed("order", self._seed, epoch))
+            self._batches.begin(epoch, seen, numbers, expected=expected)
         if self._stream is not None:
             self._stream.numbers = Aside(mixed("stream", self._seed, epoch))
 
@@ -105,6 +108,11 @@ def own_seed(loader: Any) -> int:
     return next((seed for seed in seeds if isinstance(seed, int)), torch.initial_seed())
 
 
+def workers_of(loader: Any) -> int | None:
+    """Read how many workers make batches of a stream; None where they cannot change its order."""
+    return loader.num_workers if isinstance(getattr(loader, "dataset", None), IterableDataset) else None
+
+
 class _Placed(list[Any]):
     """Indices of one batch, and where it is in which epoch; workers get it with them."""
 
@@ -121,9 +129,11 @@ class _PlacedBatches:
         self._batches = batches
         self._epoch, self._seen, self._numbers = 0, 0, Aside(0)
         self._digests: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
-        self._expected: tuple[int, int] | None = None
+        self._expected: tuple[int, int | None] | None = None
 
-    def begin(self, epoch: int, seen: int, numbers: Aside, *, expected: tuple[int, int] | None) -> None:
+    def begin(
+        self, epoch: int, seen: int, numbers: Aside, *, expected: tuple[int, int | None] | None
+    ) -> None:
         self._epoch, self._seen, self._numbers, self._expected = epoch, seen, numbers, expected
         self._digests.clear()
 
@@ -150,9 +160,7 @@ class _PlacedBatches:
                 yield batch
 
     def _check(self, at: int, digest: int) -> None:
-        if self._expected is None or at != self._expected[0]:
-            return
-        if digest != self._expected[1]:
+        if self._expected is not None and at == self._expected[0] and digest != (self._expected[1] or digest):
             sampler = type(getattr(self._batches, "sampler", self._batches)).__name__
             raise ValueError(
                 f"the first {at} batches of this epoch are not those that the attempt before has seen, so "
