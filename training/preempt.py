@@ -35,7 +35,7 @@ class StopRequest:
         return self
 
     def listen(self) -> None:
-        """Take the signal again, from whatever has taken it since; the handler before stays the first one's."""
+        """Take the signal again, from a handler that was put in place since."""
         signal.signal(signal.SIGTERM, self._ask)
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""What Accelerate made of a loader: how its batches are split, and the same batches on another number of ranks."""
+"""What Accelerate made of a loader, and the same global batches on another number of ranks."""
 
 from typing import Any
 
@@ -55,8 +55,8 @@ def on_this_width(accelerator: Accelerator, loader: Any, before: DataWidth) -> A
     now = width_of(accelerator, loader)
     if now.ranks == before.ranks and now.batch != before.batch:
         raise ValueError(
-            f"this job began with a global batch of {before.batch} samples, and this attempt's is {now.batch}: "
-            "set batch_size back, or begin in another folder"
+            f"this job began with a global batch of {before.batch} samples, and now it has {now.batch}: "
+            "set batch_size back, or use another folder"
         )
     if now.batch == before.batch > 0 or now.ranks == before.ranks:
         return loader  # the script or split_batches=True divides the batch itself

@@ -7,24 +7,28 @@ stream) is carried beside it.
 """
 
 import copy
-import json
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import torch
-from transformers import Trainer
-from transformers.trainer_callback import ExportableState
 
 from training.adapters.attempts import Attempt
 from training.adapters.carried import agreed, rank, read_carried, write_carried
+from training.adapters.hf_state import plain_state, set_callbacks, taken_callbacks, training_call
 from training.adapters.hf_width import StepWidth, check_width
 from training.adapters.placed_data import PlacedData, own_seed, workers_of
 from training.adapters.random_numbers import put_back, random_numbers
 from training.adapters.widths import check_workers
+from training.adapters.wrapped import around, unwrap
 
-_OURS = ("_save_checkpoint", "_evaluate", "_maybe_log_save_evaluate", "_run_epoch", "_load_rng_state", "_finalize_training")
+_OURS = (
+    "_save_checkpoint",
+    "_evaluate",
+    "_maybe_log_save_evaluate",
+    "_run_epoch",
+    "_load_rng_state",
+    "_finalize_training",
+)
 
 
 class StoppableLoop:
@@ -36,7 +40,7 @@ class StoppableLoop:
         Raises:
             ValueError: Its global batch is not the one that the job began with.
         """
-        call = _training_call()
+        call = training_call()
         self._attempt, self._trainer = attempt, call["self"]
         self._trial, self._ignored = call["trial"], call["ignore_keys_for_eval"]
         self._started_at, self._folder = call["start_time"], call["resume_from_checkpoint"]
@@ -51,15 +55,14 @@ class StoppableLoop:
         if self._carried is not None:
             self._restore(self._carried)
         self._is_caught_up = self._carried is None
-        self._own = {name: _around(self._trainer, name, getattr(self, name.lstrip("_"))) for name in _OURS}
+        self._own = {name: around(self._trainer, name, getattr(self, name.lstrip("_"))) for name in _OURS}
         handler = self._trainer.callback_handler
-        self._own["on_epoch_begin"] = _around(handler, "on_epoch_begin", self.on_epoch_begin)
+        self._own["on_epoch_begin"] = around(handler, "on_epoch_begin", self.on_epoch_begin)
 
     def leave_to_trainer(self, step: int) -> None:
         """Give Trainer its own functions back, at the end of the training."""
-        for name in _OURS:
-            vars(self._trainer).pop(name, None)
-        vars(self._trainer.callback_handler).pop("on_epoch_begin", None)
+        unwrap(self._trainer, _OURS)
+        unwrap(self._trainer.callback_handler, ("on_epoch_begin",))
         self._attempt.completed(step)
 
     def count_batch(self) -> None:
@@ -77,7 +80,7 @@ class StoppableLoop:
         if self._is_making_up or step == 0:
             self._attempt.leave(step)  # the checkpoint of this step says already that it is due
         vars(self._trainer.state).update(before["state"])
-        self._set_callbacks(before["callbacks"])
+        set_callbacks(self._trainer, before["callbacks"])
         if callable(train := getattr(self._trainer.optimizer, "train", None)):
             train()  # schedule-free optimizers have other weights in an evaluation
         self._save(evaluation_due=True, save_due=before["save_due"], numbers=before["numbers"])
@@ -100,8 +103,8 @@ class StoppableLoop:
             return {}  # eval_on_start: the first attempt has done it
         self._before_evaluation = {
             "numbers": random_numbers(),
-            "state": copy.deepcopy(_plain_state(self._trainer.state)),
-            "callbacks": self._callbacks(),
+            "state": copy.deepcopy(plain_state(self._trainer.state)),
+            "callbacks": taken_callbacks(self._trainer),
             "save_due": self._trainer.control.should_save,
         }
         metrics = self._own["_evaluate"](*arguments, **named)
@@ -180,7 +183,9 @@ class StoppableLoop:
 
     # The save
 
-    def _save(self, *, evaluation_due: bool, save_due: bool = False, numbers: dict[str, Any] | None = None) -> None:
+    def _save(
+        self, *, evaluation_due: bool, save_due: bool = False, numbers: dict[str, Any] | None = None
+    ) -> None:
         """Save, and leave if that was asked for."""
         trainer = self._trainer
         self._write(
@@ -214,7 +219,7 @@ class StoppableLoop:
             "save_due": save_due,
             "losses": (trainer._tr_loss.item(), trainer._total_loss_scalar, trainer._globalstep_last_logged),
             "logged": tuple(_number(value) for value in self._logged),
-            "callbacks": self._callbacks(),
+            "callbacks": taken_callbacks(self._trainer),
             "width": self._width.as_dict(),
             "workers": self._workers,
             "data": self._data_seeds,
@@ -233,7 +238,7 @@ class StoppableLoop:
         check_width(self._width, before=StepWidth(**carried["width"]))
         loss, trainer._total_loss_scalar, trainer._globalstep_last_logged = carried["losses"]
         trainer._tr_loss = torch.tensor(loss, device=trainer.args.device)
-        self._set_callbacks(carried["callbacks"])
+        set_callbacks(self._trainer, carried["callbacks"])
         self._numbers = carried["numbers"]
         self._epoch, self._seen = carried["epoch"], carried["samples"] // self._width.batch
         if trainer.args.ignore_data_skip:
@@ -277,53 +282,7 @@ class StoppableLoop:
             learning_rate=rate,
         )
 
-    def _callbacks(self) -> str:
-        """The states that callbacks and the control give out, as Trainer writes them."""
-        states = [[type(part).__name__, part.state()] for part in self._stateful()]
-        control = self._trainer.control
-        flags = {name: getattr(control, name) for name in ("should_training_stop", "should_epoch_stop")}
-        return json.dumps([*states, ["", {"attributes": flags}]])
-
-    def _set_callbacks(self, saved: str) -> None:
-        """Set what Trainer forgets unless it is told otherwise: EarlyStopping's patience would begin again."""
-        *states, (_, control) = json.loads(saved)
-        vars(self._trainer.control).update(control["attributes"])
-        for part in self._stateful():
-            mine = next((state for state in states if state[0] == type(part).__name__), None)
-            if mine is not None:
-                states.remove(mine)
-                vars(part).update(mine[1]["attributes"])
-
-    def _stateful(self) -> list[Any]:
-        return [part for part in self._trainer.callback_handler.callbacks if isinstance(part, ExportableState)]
-
-
-def _training_call() -> dict[str, Any]:
-    """The values of Trainer's call of ``train`` that this runs in; a callback is not given its Trainer.
-
-    Raises:
-        RuntimeError: No such call is under way.
-    """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        values = frame.f_locals
-        if isinstance(values.get("self"), Trainer) and "num_update_steps_per_epoch" in values:
-            return dict(values)
-        frame = frame.f_back
-    raise RuntimeError("PreemptionCallback must be called by Trainer.train()")
-
-
-def _plain_state(state: Any) -> dict[str, Any]:
-    return {name: value for name, value in vars(state).items() if name != "stateful_callbacks"}
-
 
 def _number(value: Any) -> float | None:
+    """A gradient norm may be a tensor on the device."""
     return value.item() if isinstance(value, torch.Tensor) else value
-
-
-def _around(owner: Any, name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Have this object call our function for its own; returns its own."""
-    vars(owner).pop(name, None)
-    own: Callable[..., Any] = getattr(owner, name)
-    setattr(owner, name, ours)
-    return own

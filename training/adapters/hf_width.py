@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from training.adapters.widths import ranks_in_words
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWidth:
@@ -43,14 +45,14 @@ def check_width(now: StepWidth, *, before: StepWidth) -> None:
     """
     if now.step != before.step:
         raise ValueError(
-            f"this job began with {before.step} samples a step, and {now.ranks} rank(s) with batches of "
-            f"{now.share} and gradient_accumulation_steps={now.step // now.batch} make {now.step}, so an epoch "
-            f"would not go on where it was: {_advice(now, before)}"
+            f"this job began with {before.step} samples a step, and {ranks_in_words(now.ranks)} with "
+            f"batches of {now.share} and gradient_accumulation_steps={now.step // now.batch} make "
+            f"{now.step}: {_advice(now, before)}"
         )
     if now.ranks != before.ranks and now.steps != before.steps:
         raise ValueError(
-            f"an epoch has {now.steps} steps on {now.ranks} rank(s) and had {before.steps} on {before.ranks}: "
-            "set dataloader_drop_last=False, or give each optimizer step one batch a rank"
+            f"an epoch has {now.steps} steps on {ranks_in_words(now.ranks)} and had {before.steps}: set "
+            f"dataloader_drop_last=False, or run it on {ranks_in_words(before.ranks)} again"
         )
 
 

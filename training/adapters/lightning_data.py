@@ -4,7 +4,6 @@ from typing import Any
 
 from lightning.pytorch import Trainer
 from torch.utils.data import DataLoader, IterableDataset
-from torch.utils.data.distributed import DistributedSampler
 
 from training.adapters.carried import agreed, rank
 from training.adapters.placed_data import PlacedData, own_seed, workers_of
@@ -137,6 +136,5 @@ def _fit_width(loader: DataLoader[Any], before: DataWidth, *, now: int) -> None:
         return
     if isinstance(loader.dataset, IterableDataset):
         raise only_on(before.ranks, now=now, why="each rank reads a part of its own of the stream")
-    why = "DataLoader splits an epoch for one number of ranks, ResumableLoader with batch_size for each that divides"
-    kind = "a DistributedSampler" if isinstance(order, DistributedSampler) else "a sampler"
-    raise only_on(before.ranks, now=now, why=f"{why} (this one has {kind})")
+    why = "its order is that of one number of ranks (ResumableLoader's, with a batch_size, is not)"
+    raise only_on(before.ranks, now=now, why=why)

@@ -84,7 +84,10 @@ def _restored(saved: dict[str, Any], trainer: Trainer, metrics: dict[str, Metric
     meta = _Metadata(**saved["meta"], reduce_fx=getattr(torch, saved["reduce_fx"]))
     sync = saved["sync"]
     meta.sync = _Sync(
-        fn=trainer.strategy.reduce, _should=sync["should"], _op=sync["op"], rank_zero_only=sync["rank_zero_only"]
+        fn=trainer.strategy.reduce,
+        _should=sync["should"],
+        _op=sync["op"],
+        rank_zero_only=sync["rank_zero_only"],
     )
     metric = _ResultMetric(meta, saved["is_tensor"])
     if saved["is_tensor"]:

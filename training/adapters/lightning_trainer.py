@@ -14,6 +14,7 @@ from training.adapters.lightning_data import TrainingData
 from training.adapters.lightning_metrics import put_back_metrics, taken_metrics
 from training.adapters.random_numbers import put_back, random_numbers
 from training.adapters.resumable_loader import ResumableLoader
+from training.adapters.wrapped import around, unwrap
 
 __all__ = ["PreemptionCallback", "ResumableLoader"]
 
@@ -47,15 +48,16 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
             return
         self._trainer, self._module = trainer, pl_module
         self._attempt: Attempt | None = None
-        self._carried, self._step, self._saved_at = None, 0, None
+        self._carried, self._step = None, 0
+        self._saved_at: tuple[int, int] | None = None
         self._data = TrainingData(trainer)
         fit = trainer.fit_loop
-        self._run = _around(fit, "run", self._run_fit)
-        self._setup_data = _around(fit, "setup_data", self._set_up_data)
-        self._process = _around(trainer.strategy, "process_dataloader", self._placed)
-        self._begin_epoch = _around(fit.epoch_loop, "on_run_start", self._begin_data)
-        self._after_batch = _around(fit.epoch_loop, "on_advance_end", self._end_batch)
-        self._validate = _around(fit.epoch_loop.val_loop, "run", self._validated)
+        self._run = around(fit, "run", self._run_fit)
+        self._setup_data = around(fit, "setup_data", self._set_up_data)
+        self._process = around(trainer.strategy, "process_dataloader", self._placed)
+        self._begin_epoch = around(fit.epoch_loop, "on_run_start", self._begin_data)
+        self._after_batch = around(fit.epoch_loop, "on_advance_end", self._end_batch)
+        self._validate = around(fit.epoch_loop.val_loop, "run", self._validated)
 
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
@@ -83,15 +85,10 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         """Leave Lightning's loops as they were; another fit gets a set-up of its own."""
         if stage == TrainerFn.FITTING:
             fit = trainer.fit_loop
-            for owner, name in (
-                (fit, "run"),
-                (fit, "setup_data"),
-                (trainer.strategy, "process_dataloader"),
-                (fit.epoch_loop, "on_run_start"),
-                (fit.epoch_loop, "on_advance_end"),
-                (fit.epoch_loop.val_loop, "run"),
-            ):
-                vars(owner).pop(name, None)
+            unwrap(fit, ("run", "setup_data"))
+            unwrap(fit.epoch_loop, ("on_run_start", "on_advance_end"))
+            unwrap(fit.epoch_loop.val_loop, ("run",))
+            unwrap(trainer.strategy, ("process_dataloader",))
 
     def _begin_attempt(self) -> Attempt:
         if self._attempt is None:
@@ -243,11 +240,3 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
                 break
             finally:
                 loop.on_iteration_done()
-
-
-def _around(owner: Any, name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Have this object call our function for its own; returns its own."""
-    vars(owner).pop(name, None)
-    own: Callable[..., Any] = getattr(owner, name)
-    setattr(owner, name, ours)
-    return own

@@ -44,15 +44,15 @@ class PlacedData:
             if isinstance(getattr(part, "initial_seed", None), int):  # Accelerate's SeedableRandomSampler
                 part.initial_seed = seed
         self._own: torch.Generator | None = None
-        if loader.generator is None:
-            self._own = loader.generator = torch.Generator()  # else its workers' seeds come from the training's
+        if loader.generator is None:  # its workers' seeds would come from the training's numbers
+            self._own = loader.generator = torch.Generator()
         if isinstance(loader.dataset, IterableDataset):
             self._place_stream(rank)
         elif loader.batch_sampler is not None:
             self._place_items(rank)
 
     def digest_after(self, seen: int) -> int | None:
-        """A number that tells orders of the epoch's first batches apart; None if it is not known."""
+        """Return a number that tells orders of the epoch's first batches apart; None if it is not known."""
         return None if self._batches is None else self._batches.digest_after(seen)
 
     @property
@@ -60,9 +60,7 @@ class PlacedData:
         """Whether ``begin`` with ``seen`` skips; a stream must be read to skip."""
         return self._batches is not None
 
-    def begin(
-        self, epoch: int, *, seen: int = 0, expected: tuple[int, int | None] | None = None
-    ) -> None:
+    def begin(self, epoch: int, *, seen: int = 0, expected: tuple[int, int | None] | None = None) -> None:
         """Call before the loader is iterated.
 
         Args:
@@ -74,9 +72,7 @@ class PlacedData:
         for part in self._parts:
             if callable(set_epoch := getattr(part, "set_epoch", None)):
                 set_epoch(epoch)
-        for number, (generator, seed) in enumerate(
-            zip(self._generators, self.generator_seeds, strict=False)
-        ):
+        for number, (generator, seed) in enumerate(zip(self._generators, self.generator_seeds, strict=False)):
             generator.manual_seed(mixed("generator", self._seed, seed, number, epoch))
         if self._own is not None:
             self._own.manual_seed(mixed("loader", self._seed, epoch))
@@ -259,22 +255,21 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def _replace(loader: DataLoader[Any], **attributes: Any) -> None:
-    """DataLoader refuses new values for some of these once it is made; before its first iteration they count."""
+    """DataLoader refuses some of these once it is made; they count from its next iteration on."""
     for name, value in attributes.items():
         object.__setattr__(loader, name, value)
 
 
 def _parts_of(loader: Any) -> list[Any]:
-    """The loader's sampler, batch sampler and data, and what is inside each, without those that occur twice."""
+    """List the loader's sampler, batch sampler and data, and the samplers inside them, each once."""
     parts: list[Any] = []
-    waiting = [loader.sampler, loader.batch_sampler, loader.dataset, loader]
+    waiting = [loader.sampler, loader.batch_sampler, loader.dataset]
     while waiting:
         part = waiting.pop(0)
-        if part is None or any(part is known for known in parts):
-            continue
-        if part is not loader:
+        if part is not None and not any(part is known for known in parts):
             parts.append(part)
-            waiting += [vars(part).get(name) for name in ("batch_sampler", "sampler") if hasattr(part, "__dict__")]
+            inside = getattr(part, "__dict__", {})
+            waiting += [inside.get("batch_sampler"), inside.get("sampler")]
     return parts
 
 

@@ -11,12 +11,12 @@ import torch
 
 
 def random_numbers() -> dict[str, Any]:
-    """Take the states of Python's, NumPy's and torch's generators; plain values, so that they can be saved."""
+    """Take the states of Python's, NumPy's and torch's generators, as plain values that can be saved."""
     states = {"python": random.getstate(), "torch": torch.get_rng_state()}
     if (numpy := sys.modules.get("numpy")) is not None:
         name, keys, *rest = numpy.random.get_state()
         states["numpy"] = (name, keys.tolist(), *rest)
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         states["cuda"] = torch.cuda.get_rng_state()
     return states
 
@@ -47,7 +47,10 @@ def seed_all(seed: int) -> None:
 
 
 class Aside:
-    """Numbers for one purpose: they continue where they were, and everything else draws as if they never were."""
+    """Random numbers for one purpose alone, which continue where they were each time they are taken.
+
+    All other code draws as if these had never been drawn.
+    """
 
     def __init__(self, seed: int) -> None:
         self._seed: int | None = seed

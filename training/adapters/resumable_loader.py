@@ -27,7 +27,8 @@ class OneOrder(DistributedSampler[int]):
 
     def __init__(self, dataset: Any, batch_size: int, *, shuffle: bool, drop_last: bool) -> None:
         # Not super().__init__: it asks for the process group, which is not there yet.
-        self.dataset, self.shuffle, self.drop_last = dataset, shuffle, drop_last
+        self.shuffle, self.drop_last = shuffle, drop_last
+        self._samples = len(dataset)
         self.initial_seed, self.epoch = torch.initial_seed(), 0
         self._batch_size = batch_size
         self.global_batch: int | None = None
@@ -45,7 +46,7 @@ class OneOrder(DistributedSampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         ranks, rank = self._replicas
-        samples = len(self.dataset)
+        samples = self._samples
         order = list(range(samples))
         if self.shuffle:
             numbers = torch.Generator().manual_seed(mixed(self.initial_seed, self.epoch))
@@ -62,7 +63,7 @@ class OneOrder(DistributedSampler[int]):
     def __len__(self) -> int:
         """Samples of this rank in an epoch."""
         ranks = self.ranks
-        whole, rest = divmod(len(self.dataset), self.batch)
+        whole, rest = divmod(self._samples, self.batch)
         last = 0 if self.drop_last else -(-rest // ranks)
         return whole * (self.batch // ranks) + last
 
@@ -80,7 +81,7 @@ class ResumableLoader(DataLoader[Any]):
     resume on the number of ranks that they had.
     """
 
-    def __init__(  # noqa: PLR0913  # DataLoader's own
+    def __init__(  # the arguments are DataLoader's own
         self,
         dataset: Any,
         batch_size: int | None = 1,

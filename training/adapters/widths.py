@@ -28,15 +28,15 @@ def share_of(batch: int, ranks: int, *, tried_with: int) -> int:
         return batch // ranks
     raise ValueError(
         f"{ranks} ranks cannot share the global batch of {batch} samples that this job began with "
-        f"(the attempt before had {_ranks(tried_with)}): run it on {_listed(batch)} ranks"
+        f"(the attempt before had {ranks_in_words(tried_with)}): run it on {_listed(batch)} ranks"
     )
 
 
 def only_on(ranks: int, *, now: int, why: str) -> ValueError:
     """Make the refusal of a job whose data can only go on on the number of ranks that it had."""
     return ValueError(
-        f"this attempt has {_ranks(now)}, the one before had {_ranks(ranks)}, and {why}: "
-        f"run it on {_ranks(ranks)} again"
+        f"this attempt has {ranks_in_words(now)}, the one before had {ranks_in_words(ranks)}, and {why}: "
+        f"run it on {ranks_in_words(ranks)} again"
     )
 
 
@@ -52,8 +52,8 @@ def check_workers(now: int | None, *, before: int | None) -> None:
     """
     if now != before:
         raise ValueError(
-            f"this attempt has num_workers={now}, the one before had {before}, and the order of a stream without "
-            f"a length follows from it: set it to {before} again"
+            f"this attempt has num_workers={now}, the one before had {before}, and the order of a stream "
+            f"follows from it: set it to {before} again"
         )
 
 
@@ -62,5 +62,5 @@ def _listed(batch: int) -> str:
     return divisors[0] if len(divisors) == 1 else f"{', '.join(divisors[:-1])} or {divisors[-1]}"
 
 
-def _ranks(ranks: int) -> str:
+def ranks_in_words(ranks: int) -> str:
     return "1 rank" if ranks == 1 else f"{ranks} ranks"
