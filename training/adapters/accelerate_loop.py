@@ -167,8 +167,11 @@ class PreemptibleLoop:
             self._save(done)
 
     def _evaluated(self, done: int) -> None:
+        """Evaluate with random numbers aside: workers that persist draw in their first evaluation alone."""
         assert self._evaluate is not None
+        before = random_numbers()
         self._evaluate(done)
+        put_back(before)
         self._attempt.is_asked_to_stop()
 
     def _make_up_evaluation(self, done: int) -> None:
