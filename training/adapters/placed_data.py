@@ -64,6 +64,8 @@ class PlacedData:
     def undo(self) -> None:
         """Make the loader what it was."""
         _replace(self._loader, **self._before)
+        for generator, seed in zip(self._generators, self.generator_seeds, strict=False):
+            generator.manual_seed(seed)
 
     @property
     def can_skip_unread(self) -> bool:

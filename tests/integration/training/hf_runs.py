@@ -43,21 +43,21 @@ class Says(TrainerCallback):
     def __init__(self, said: Said) -> None:
         self.said = said
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_begin(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
         self.said.step(state.global_step + 1)
 
-    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_prediction_step(self, *_arguments: Any, **_: Any) -> None:
         torch.rand(1)  # an evaluation may draw, too
         self.said.batch_of_evaluation()
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
         self.said.lines.append(("epoch", state.global_step))
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
+    def on_log(self, _args: Any, state: Any, _control: Any, logs: dict[str, float], **_: Any) -> None:
         words = {name: value for name, value in logs.items() if name.endswith(("loss", "rate", "norm"))}
         self.said.lines.append((*sorted(words)[:1], state.global_step, words))
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
         self.said.lines.append(("end", state.global_step, state.epoch, state.best_metric))
 
 

@@ -113,7 +113,7 @@ def test_S5_a_stop_in_the_second_of_two_evaluations_does_not_count_the_first_twi
         greater_is_better=False,
         patience=2,
     )
-    code, undisturbed = attempt(training, tmp_path / "undisturbed")
+    undisturbed = attempt(training, tmp_path / "undisturbed")[1]
     stopped = lines_of_two_attempts(training, tmp_path / "stopped", *_in_evaluation(4))
     assert [line for at, line in enumerate(stopped) if line not in stopped[:at]] == undisturbed.lines
 
