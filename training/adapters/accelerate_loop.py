@@ -63,7 +63,7 @@ class PreemptibleLoop:
         loader = self._placed(loader, carried)
         if checkpoint is not None:
             self._accelerator.load_state(checkpoint)
-        done = step_of(checkpoint)
+        self._done = done = step_of(checkpoint)
         self._resume_at(loader, done, carried)
         self._attempt = Attempt(self._folder, step=done, steps=self._steps)
         if self._attempt.is_asked_to_stop():
@@ -151,6 +151,8 @@ class PreemptibleLoop:
             for at, batch in enumerate(loader, start=1):
                 if at > skipped:
                     yield batch
+                elif self._attempt.is_heard:  # to read up to the place may take long, and nothing is at stake
+                    self._attempt.leave(self._done)
 
     def _after(self, done: int) -> None:
         is_stop = self._attempt.is_asked_to_stop()

@@ -191,7 +191,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         fit = self._trainer.fit_loop
         fit.setup_data()
         attempt.expect(self._steps())
-        self._data.enter(fit._data_fetcher)
+        self._data.enter(fit._data_fetcher, go_on=self._leave_if_heard)
         for loop in (fit, fit.epoch_loop, fit.epoch_loop.val_loop):
             # What Lightning does when it restarts is for places that it saves at itself.
             loop._restarting = loop._loaded_from_state_dict = loop._resuming_from_checkpoint = False
@@ -209,6 +209,11 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
                 fit.on_iteration_done()
             run_epoch, is_over = self._whole_epoch, is_over or fit.done
         fit.on_run_end()
+
+    def _leave_if_heard(self) -> None:
+        """Leave at once: what is there was loaded, so no rank needs to wait for the others."""
+        if self._attempt is not None and self._attempt.is_heard:
+            self._attempt.leave(self._trainer.global_step)
 
     def _put_back(self, carried: dict[str, Any]) -> None:
         trainer, module = self._trainer, self._module

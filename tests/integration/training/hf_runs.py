@@ -39,7 +39,7 @@ class Model(torch.nn.Module):
         return {"loss": (outputs - labels).square().mean(), "logits": outputs}
 
 
-class Says(TrainerCallback):
+class Says(TrainerCallback):  # type: ignore[misc]  # the library's types are not followed
     def __init__(self, said: Said) -> None:
         self.said = said
 

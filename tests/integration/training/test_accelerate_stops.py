@@ -24,7 +24,7 @@ def _shuffled(_data: Dataset[Any]) -> dict[str, Any]:
 
 
 def _weighted(_data: Dataset[Any]) -> dict[str, Any]:
-    return {"sampler": WeightedRandomSampler(torch.arange(1.0, 27.0), 26)}
+    return {"sampler": WeightedRandomSampler([1.0 + index for index in range(26)], 26)}
 
 
 def _with_workers(_data: Dataset[Any]) -> dict[str, Any]:
@@ -129,4 +129,4 @@ def test_a_loader_without_a_batch_is_refused(tmp_path: Path) -> None:
 
 def test_evaluation_is_given_whole(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="evaluate and evaluate_every go together"):
-        PreemptibleLoop(None, tmp_path, steps=1, evaluate_every=2)  # type: ignore[arg-type]
+        PreemptibleLoop(None, tmp_path, steps=1, evaluate_every=2)

@@ -51,8 +51,9 @@ ours = PreemptionCallback(folder, every_n_steps=1)
 kind = torch.utils.data.DataLoader if "plain" in sys.argv else ResumableLoader
 loader = kind(torch.utils.data.TensorDataset(torch.arange(24.0).unsqueeze(1)), batch_size=batch, shuffle=True)
 trainer = lightning.Trainer(
-    accelerator="cpu", devices=ranks, strategy="ddp" if ranks > 1 else "auto", callbacks=[ours], max_steps=steps,
-    logger=False, enable_progress_bar=False, enable_model_summary=False, enable_checkpointing=False,
+    accelerator="cpu", devices=ranks, strategy="ddp" if ranks > 1 else "auto", callbacks=[ours],
+    max_steps=steps, logger=False, enable_progress_bar=False, enable_model_summary=False,
+    enable_checkpointing=False,
 )
 trainer.fit(Model(), loader, ckpt_path=ours.newest)
 """
@@ -73,8 +74,8 @@ class Data(torch.utils.data.Dataset):
     def __len__(self): return 24
     def __getitem__(self, index): return {"values": torch.tensor([float(index)])}
 args = TrainingArguments(
-    output_dir=folder, per_device_train_batch_size=batch, gradient_accumulation_steps=accumulated, save_steps=2,
-    use_cpu=True, report_to="none", disable_tqdm=True, num_train_epochs=1,
+    output_dir=folder, per_device_train_batch_size=batch, gradient_accumulation_steps=accumulated,
+    save_steps=2, use_cpu=True, report_to="none", disable_tqdm=True, num_train_epochs=1,
 )
 class Ends(TrainerCallback):
     def on_save(self, args, state, control, **_):

@@ -137,7 +137,7 @@ def test_S6_another_global_batch_is_refused_in_words(options: dict[str, Any], tm
 
 
 def test_S6_the_same_global_batch_in_other_parts_goes_on_by_samples(tmp_path: Path) -> None:
-    halves = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    halves: dict[str, Any] = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
     first = attempt(hf_training(Sums(24)), tmp_path, *_in_step(4))[1]
     code, second = attempt(hf_training(Sums(24), **halves), tmp_path)
     epochs = [line[1] for line in first.lines + second.lines if line[0] == "epoch"]

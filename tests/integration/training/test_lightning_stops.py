@@ -135,7 +135,7 @@ def test_S5_a_validation_between_the_batches_of_one_step_keeps_its_gradients(tmp
 
 
 def test_S5_a_stop_in_the_sanity_check_leaves_at_once(tmp_path: Path) -> None:
-    class Sent(EarlyStopping):
+    class Sent(EarlyStopping):  # type: ignore[misc]  # the library's types are not followed
         def on_validation_batch_start(self, trainer: Any, *_: Any) -> None:
             if trainer.sanity_checking:
                 os.kill(os.getpid(), signal.SIGTERM)

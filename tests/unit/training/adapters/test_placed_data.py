@@ -50,7 +50,7 @@ ORDERS: dict[str, Callable[[], dict[str, Any]]] = {
     "shuffled": lambda: {"shuffle": True},
     "shuffled by a generator": lambda: {"shuffle": True, "generator": torch.Generator()},
     "a subset": lambda: {"sampler": SubsetRandomSampler(range(SAMPLES))},
-    "weighted": lambda: {"sampler": WeightedRandomSampler(torch.ones(SAMPLES), SAMPLES)},
+    "weighted": lambda: {"sampler": WeightedRandomSampler([1.0] * SAMPLES, SAMPLES)},
 }
 
 
@@ -114,6 +114,17 @@ def test_it_can_be_placed_again() -> None:
     PlacedData(loader, seed=7).begin(0)
     assert [batch.tolist() for batch in loader] == undisturbed[0]
     assert (len(loader.dataset), len(loader)) == (SAMPLES, 5)  # type: ignore[arg-type]
+
+
+def test_an_order_of_single_samples_is_placed_too() -> None:
+    read = []
+    for _ in range(2):
+        loader = DataLoader(Masked(), batch_size=None, shuffle=True)
+        placed = PlacedData(loader, seed=7)
+        placed.begin(1)
+        read.append([int(sample[0]) for sample in loader])
+    assert read[0] == read[1]
+    assert sorted(read[0]) == list(range(SAMPLES))
 
 
 def test_without_a_seed_of_its_own_a_loader_follows_torchs() -> None:
