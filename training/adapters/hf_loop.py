@@ -48,11 +48,10 @@ class StoppableLoop:
         self._carried = read_carried(self._folder)
         self._data: PlacedData | None = None
         self._data_seeds: tuple[int, tuple[int, ...]] | None = None
-        self._epoch, self._seen, self._has_epoch_ended = 0, 0, False
+        self._epoch, self._seen, self._is_step_over, self._has_epoch_ended = 0, 0, True, False
         self._logged: tuple[Any, Any] = (None, None)
         self._before_evaluation: dict[str, Any] | None = None
-        self._is_step_over = True
-        self._is_making_up, self._has_saved, self._is_trained = False, False, False
+        self._is_making_up = self._has_saved = self._is_trained = False
         self._numbers: dict[str, Any] | None = None
         self._width = StepWidth.of(self._trainer, call["num_update_steps_per_epoch"])
         if self._carried is not None:
@@ -218,12 +217,14 @@ class StoppableLoop:
         trainer, numbers = self._trainer, numbers or random_numbers()
         folder = self._attempt.begin_save(self._name())
         write()
-        control = trainer.control
-        is_over = control.should_epoch_stop or control.should_training_stop or self._seen == self._batches
+        control, is_seen = trainer.control, self._seen == self._batches
+        is_over = control.should_epoch_stop or control.should_training_stop or is_seen
         content = {
             "epoch": self._epoch,
             "samples": self._seen * self._width.batch,
             "is_over": is_over,
+            "is_seen": is_seen,
+            "is_at_last_step": trainer.state.global_step >= trainer.state.max_steps,
             "has_ended": self._has_epoch_ended,
             "evaluation_due": evaluation_due,
             "save_due": save_due,
@@ -250,7 +251,10 @@ class StoppableLoop:
         check_width(self._width, before=StepWidth(**carried["width"]))
         loss, trainer._total_loss_scalar, trainer._globalstep_last_logged = carried["losses"]
         trainer._tr_loss = torch.tensor(loss, device=trainer.args.device)
-        set_callbacks(self._trainer, carried["callbacks"])
+        set_callbacks(trainer, carried["callbacks"])
+        if carried["is_at_last_step"] and trainer.state.global_step < trainer.state.max_steps:
+            trainer.control.should_training_stop = False  # it is to be trained longer now: the epoch goes on
+            carried["is_over"], carried["has_ended"] = carried["is_seen"], False
         set_gradients(trainer.model, carried["gradients"])
         self._numbers = carried["numbers"]
         self._epoch, self._seen = carried["epoch"], carried["samples"] // self._width.batch

@@ -129,6 +129,15 @@ def test_a_stop_in_the_last_step_leaves_nothing_to_train(tmp_path: Path) -> None
     _equals_undisturbed(training, tmp_path, *_in_step(10), *_in_evaluation(1))
 
 
+def test_what_was_trained_to_its_end_can_be_trained_longer(tmp_path: Path) -> None:
+    steady: dict[str, Any] = {"lr_scheduler_type": "constant", "eval_steps": 50}
+    longer = attempt(hf_training(Sums(26), max_steps=16, **steady), tmp_path / "at once")[1]
+    first = attempt(hf_training(Sums(26), max_steps=10, **steady), tmp_path / "twice")[1]
+    second = attempt(hf_training(Sums(26), max_steps=16, **steady), tmp_path / "twice")[1]
+    losses = [line for line in first.lines + second.lines if line[0] == "grad_norm"]
+    assert losses == [line for line in longer.lines if line[0] == "grad_norm"]
+
+
 @pytest.mark.parametrize("options", [{"per_device_train_batch_size": 8}, {"gradient_accumulation_steps": 2}])
 def test_S6_another_global_batch_is_refused_in_words(options: dict[str, Any], tmp_path: Path) -> None:
     assert attempt(hf_training(Sums(26)), tmp_path, *_in_step(3))[0] == 143
