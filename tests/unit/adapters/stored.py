@@ -14,7 +14,8 @@ from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Alias, HistoryLine
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord

@@ -24,7 +24,8 @@ from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTro
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.past_use import HALF_LIFE, UsePeriod, UseSums
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.wait_reasons import QueuePosition
 from trainmaster.core.policy import Aging, FairShare, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState

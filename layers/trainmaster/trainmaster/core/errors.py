@@ -25,10 +25,11 @@
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
   + TeamLimitError                a team is over a limit of its pool: nothing was stored
-  + TrainingRefusedError          the start was refused for good: the job fails with the reason
+  + TrainingRefusedError          AWS refused the request of a start: the job's fault, or everybody's
+    + AccessRefusedError          the start lacks a right
+      + LauncherRefusedError      the role that a team has its jobs started by cannot be assumed
   + NameTakenError                a training job with the attempt's name exists
   + UnclassifiedTrainingError     SageMaker answered with an error we do not know
-    + LauncherRefusedError        the role that a team has its jobs started by cannot be assumed
 """
 
 import json
@@ -202,7 +203,26 @@ class OutcomeUnknownError(UnavailableError):
 
 
 class TrainingRefusedError(TrainmasterError):
-    """SageMaker refused the request itself; asking again cannot help."""
+    """AWS refused the request itself; one answer does not say whether it would refuse any other, too."""
+
+    def __init__(self, detail: str, *, code: str = "ValidationException") -> None:
+        super().__init__(detail)
+        self.code = code
+        """AWS's error code; of two spellings of one error always the same."""
+
+
+class AccessRefusedError(TrainingRefusedError):
+    """Somebody lacks a right: the caller, or the role that is passed."""
+
+    def __init__(self, detail: str, *, code: str = "AccessDeniedException") -> None:
+        super().__init__(detail, code=code)
+
+
+class LauncherRefusedError(AccessRefusedError):
+    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
+
+    def __init__(self, detail: str, *, code: str = "AssumeRole") -> None:
+        super().__init__(detail, code=code)
 
 
 class NameTakenError(TrainmasterError):
@@ -211,10 +231,6 @@ class NameTakenError(TrainmasterError):
 
 class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an error code we do not know; counted, and given up after a few."""
-
-
-class LauncherRefusedError(UnclassifiedTrainingError):
-    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
 
 
 MAX_ERRORS = 50

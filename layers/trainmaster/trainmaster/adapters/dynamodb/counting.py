@@ -21,6 +21,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import noted
+from trainmaster.core.planning.refusal_records import RoleChange
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
@@ -69,6 +70,8 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         places(updates, change.after, +1)
         _ends(updates, change, at=at)
         _charge(updates, change)
+        if change.role is not None:
+            note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
     if condition is not None:
         pool = changes[0].after.spec.pool
         _guarded(updates[layout.counters_key(pool)], condition)
@@ -228,6 +231,18 @@ def _within_budget(updates: Updates, live: Attempt | None, team: str, condition:
     )
 
 
+def note_role(counters: Update, change: RoleChange) -> None:
+    """Put a role's record, provided that it is the one that was read."""
+    name = layout.role_starts(change.key)
+    counters.put[name] = encode(change.after)
+    if change.before is None:
+        counters.conditions.append(("attribute_not_exists(#n)", name, None))
+    else:
+        counters.conditions.append(("#n.ver = :v", name, change.before.ver))
+    if change.drops is not None:
+        counters.remove.append(layout.role_starts(change.drops))
+
+
 def _guarded(counters: Update, condition: WriteCondition) -> None:
     counters.conditions.append(("#n = :v", "policy_version", condition.policy_version))
     for capacity, room in (condition.most_used or {}).items():
@@ -245,5 +260,7 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
             counters.conditions.append(("attribute_not_exists(#n)", name, None))
         else:
             counters.conditions.append(("#n = :v", name, encode(seen)))
+    if condition.probes is not None:
+        note_role(counters, condition.probes)
     if condition.ends_hold_of is not None:
         counters.remove.append(layout.hold_of(condition.ends_hold_of))

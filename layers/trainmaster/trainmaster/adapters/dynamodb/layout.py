@@ -224,8 +224,8 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE = (
-    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#"),
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, ROLE_STARTS = (
+    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "role#"),
 )
 """How attributes of counters and teams begin that there are several of.
 
@@ -263,6 +263,11 @@ def last_end(capacity: Capacity) -> str:
 def account_limit(capacity: Capacity) -> str:
     """Attribute of counters: what the account refused."""
     return f"{ACCOUNT_LIMIT}{capacity}"
+
+
+def role_starts(key: str) -> str:
+    """Attribute of counters: how AWS answers starts with a role."""
+    return f"{ROLE_STARTS}{key}"
 
 
 def known_team(team: str) -> str:

@@ -11,8 +11,8 @@ from trainmaster.adapters.dynamodb.guard import Item, Report, described, require
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.past_use import UsePeriod, UseSums
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     LaneRow,
     PreemptionReservation,
     RunningJob,
@@ -32,6 +32,8 @@ class Counters:
     warm: Vector
     holds: tuple[PreemptionReservation, ...]
     limits: Mapping[Capacity, AccountLimit]
+    roles: Mapping[str, RoleStarts]
+    """By ``starts_key``."""
     last_ends: Mapping[Capacity, datetime]
     order_key: str | None
     policy_version: int | None
@@ -65,6 +67,7 @@ def read_counters(item: Item | None, report: Report) -> Counters:
         warm=warm,
         holds=tuple(hold for _, hold in _named(counters, layout.HOLD, _hold, report)),
         limits={Capacity.parse(name): limit for name, limit in limits},
+        roles=dict(_named(counters, layout.ROLE_STARTS, lambda _, one: decode(RoleStarts, one), report)),
         last_ends={Capacity.parse(name): at for name, at in ends},
         order_key=order_key if isinstance(order_key, str) else None,
         policy_version=version if isinstance(version, int) else None,

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
+from trainmaster.core.jobs.reason_codes import ReasonCode
 
 
 class JobState(StrEnum):
@@ -106,6 +107,8 @@ class JobSpec:
     """Most retries of failures that its owner wants; None: as many as the policy allows."""
     halves_batch: bool = False
     """Its owner lets a retry after running out of GPU memory halve the batch."""
+    role: str | None = None
+    """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False
     """It bypassed the queue: SageMaker ran it before we knew of it."""
 
@@ -131,6 +134,21 @@ class AccountRefusals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRefusals:
+    """Starts that AWS refused for what the request asks for or for a missing right, in a row."""
+
+    count: int
+    code: str
+    """AWS's error code of the last one."""
+    number: int
+    """Of the last one among those of its role in the pool, see ``RoleStarts``."""
+    alone: int = 1
+    """The last so many of them, with no other job of the role tried in between ..."""
+    alone_since: datetime
+    """... and when the first of these was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartTrouble:
     """Starts that came to nothing."""
 
@@ -141,6 +159,15 @@ class StartTrouble:
     """Passes in a row that failed, by a fault of ours, while they were about to start it; None: none."""
     by_account: AccountRefusals | None = None
     """None: none since AWS took one last."""
+    by_request: RequestRefusals | None = None
+    """None as well."""
+
+    @property
+    def refused_with(self) -> ReasonCode | None:
+        """Why the job waits until AWS takes a start of it; None where AWS refused none."""
+        if self.by_request is not None:
+            return ReasonCode.REFUSED
+        return None if self.by_account is None else ReasonCode.ACCOUNT_LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         or snapshot.blocked
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
         or any(_is_to_be_stopped(one) for one in asked_to_stop(snapshot.running))
+        or bool(snapshot.role_starts and snapshot.holds)  # some may be given up
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
         or _one_may_preempt(snapshot, pool, now=now)
@@ -88,7 +89,7 @@ def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity,
 def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
     """Somebody may be stopped for one that waits and holds nothing, enough of them or not."""
     rules, served = pool.preemption, {hold.preemptor for hold in snapshot.holds}
-    asking = [job for job in snapshot.waiting if job.refused is None and job.name not in served]
+    asking = [job for job in snapshot.waiting if not job.is_refused and job.name not in served]
     if not asking or not rules.enabled:
         return False
     outranked = max([job.priority for job in asking]) - rules.min_priority_gap

@@ -12,6 +12,7 @@ from trainmaster.core.errors import FieldError, Path, PolicyViolationError, path
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.refusal_records import role_digest
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
@@ -114,6 +115,7 @@ def new_job(
         body_hash=body_hash(submission.body),
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
+        role=role_digest(ask.role_arn),
     )
     priority = ask.options.priority
     return Job(

@@ -18,6 +18,7 @@ from trainmaster.ports import (
 )
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.group_commit import GroupCommit
+from trainmaster.services.scheduler.known_roles import KnownRoles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,5 +42,6 @@ class PassContext:
     policy: Policy
     pool_policy: PoolPolicy
     """The pool's section of the policy."""
+    roles: KnownRoles
     records: GroupCommit = field(default_factory=GroupCommit)
     """Of starts that SageMaker took."""
