@@ -13,7 +13,13 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.refusal_records import AccountLimit
-from trainmaster.core.planning.snapshot import BudgetState, PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import (
+    BudgetState,
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+)
 from trainmaster.core.planning.snapshot import WarmPool as KeptPool
 from trainmaster.core.policy import AtLimit, Order, PoolPolicy, Preemption, PreemptionCost, Quota, WarmPool
 

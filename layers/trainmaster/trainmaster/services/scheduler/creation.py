@@ -101,7 +101,7 @@ def create_request(
 
 def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
     try:
-        return context.training.create(request, launcher=context.roles.launcher(job.spec.team))
+        return context.training.create(request, launcher=context.launcher(job.spec.team))
     except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
         arn = _looked_up(job, context)
         if arn is not None:
@@ -114,7 +114,7 @@ def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
 def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
     """The name was in use and is not found: deleted, or made so recently that nobody sees it yet."""
     try:
-        return context.training.create(request, launcher=context.roles.launcher(job.spec.team))
+        return context.training.create(request, launcher=context.launcher(job.spec.team))
     except NameTakenError as error:
         name = job.live_attempt.training_job_name
         raise OutcomeUnknownError(f"{name} is in use and cannot be seen yet") from error

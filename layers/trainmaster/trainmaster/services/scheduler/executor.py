@@ -46,6 +46,7 @@ from trainmaster.core.policy.governance import Watch
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
+from trainmaster.services.scheduler.role_trials import is_held_back
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
 from trainmaster.services.scheduler.stops import preempt, stop
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
@@ -126,7 +127,7 @@ def _rests(
 
 def _is_passed_over(action: Start, outcome: Outcome, context: PassContext) -> bool:
     """Skip what the starts before it have shown to be in vain; the next look decides about it."""
-    if context.roles.holds_back(action):
+    if is_held_back(action, context):
         outcome.held_back += 1
         return True
     return outcome.gave_up or outcome.refuses(action)
@@ -138,7 +139,7 @@ def _followers(
     """Starts to be claimed with the first: no more than there are hands for, while the account may call."""
 
     def may(action: Start) -> bool:
-        if outcome.refuses(action) or context.roles.holds_back(action):
+        if outcome.refuses(action) or is_held_back(action, context):
             return False
         return context.turns.wait_for(CREATE, most=timedelta())
 

@@ -35,10 +35,9 @@ from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
 from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.scheduler.broken_rows import without
-from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.context import KnownRoles, PassContext
 from trainmaster.services.scheduler.executor import execute
 from trainmaster.services.scheduler.explanations import explain
-from trainmaster.services.scheduler.known_roles import KnownRoles
 from trainmaster.services.scheduler.pass_summary import Summary
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
@@ -224,5 +223,5 @@ class Scheduler:
             stack=self.stack,
             policy=policy,
             pool_policy=pool_policy,
-            roles=KnownRoles(policy=policy, stack=self.stack, records=dict(role_starts)),
+            roles=KnownRoles(records=dict(role_starts)),
         )

@@ -14,18 +14,31 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import refused_starts, steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.refused_starts import Trial
+from trainmaster.core.lifecycle.refused_starts import Sender, Trial
 from trainmaster.core.planning.actions import Start
-from trainmaster.core.planning.refusal_records import RoleChange, role_digest
+from trainmaster.core.planning.refusal_records import RoleChange, role_digest, starts_key
 from trainmaster.services.scheduler.context import PassContext
 
 TRIES = 12
 """Of writing a role's record: as many starts as there are hands may be refused at once, and in two passes."""
 
 
+def sender_of(job: Job, body: Mapping[str, Any], context: PassContext) -> Sender:
+    """Name who sends the job's starts, and with which role."""
+    role, launcher = body["RoleArn"], context.launcher_arn(job.spec.team)
+    return Sender(key=starts_key(role_digest(role), launcher), role_arn=role, launcher=launcher)
+
+
+def is_held_back(start: Start, context: PassContext) -> bool:
+    """Tell whether starts with its role pause by now, so that it must not be claimed as planned."""
+    if start.probes_role is not None or start.job.role is None or not context.roles.records:
+        return False
+    return context.roles.is_paused(starts_key(start.job.role, context.launcher_arn(start.job.team)))
+
+
 def trial(action: Start, job: Job, body: Mapping[str, Any], context: PassContext) -> Trial:
     """Note what is known just before a start is sent."""
-    sender = context.roles.sender(job, body)
+    sender = sender_of(job, body, context)
     record = context.roles.records.get(sender.key)
     return Trial(
         sender=sender,
@@ -39,7 +52,7 @@ def notes_role(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 
     The plan could not know that the job belongs to the pause. Raises LostRaceError.
     """
-    if job.spec.role is not None or not context.roles.is_paused(context.roles.sender(job, body).key):
+    if job.spec.role is not None or not context.roles.is_paused(sender_of(job, body, context).key):
         return False
     after = refused_starts.with_role(job, role_digest(body["RoleArn"]))
     context.store.commit([Change(before=job, after=after)], at=context.clock())

@@ -83,12 +83,12 @@ def starts_paused_notice(change: Change) -> Notice | None:
         PlatformSubject.STARTS_PAUSED,
         Words(
             what=f"AWS refused {JOBS_UNTIL_PAUSE} different jobs of pool {pool} in a row. Starts with role"
-            f" {arn} are paused there: the jobs wait, none fails, and one at a time tries again, at most 15 minutes"
-            " apart.",
+            f" {arn} are paused there: the jobs wait, none fails, and one at a time tries again, at most 15"
+            " minutes apart.",
             why=quoted(role.after.pause.message),
             todo=f"Look for what changed for all of them: the rights of {sender} (CreateTrainingJob,"
-            " PassRole), the stack's parameter TrainingRoleArns, a service control policy, the role itself, its subnets"
-            " and keys. The first start that AWS takes ends the pause.",
+            " PassRole), the stack's parameter TrainingRoleArns, a service control policy, the role itself,"
+            " its subnets and keys. The first start that AWS takes ends the pause.",
         ),
     )
 
