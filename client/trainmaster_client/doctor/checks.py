@@ -43,6 +43,7 @@ STEPS: tuple[Step, ...] = (
     Step(id="rows", expected="none set aside", look=stack.rows, needs=("team",)),
     Step(id="quotas", expected="no pool above its quota", look=stack.quotas, needs=("team",)),
     Step(id="account-limits", expected="none was met", look=stack.account_limits, needs=("team",)),
+    Step(id="start-pauses", expected="none", look=stack.start_pauses, needs=("team",)),
     Step(id="prices", expected="prices of its region", look=stack.prices, needs=("team",)),
     Step(id="logs", expected="log lines can be read", look=account.logs, needs=("identity",)),
     Step(id="parameter", expected="the same URL", look=account.parameter, needs=("identity", "api-url")),

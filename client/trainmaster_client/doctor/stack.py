@@ -131,6 +131,17 @@ def account_limits(seen: Seen) -> Finding:
     return worth_a_warning(Trouble.ACCOUNT_LIMIT, "; ".join(limits)) if limits else good("none was met")
 
 
+def start_pauses(seen: Seen) -> Finding:
+    """A pool says nothing of pauses where it has none, and neither does a stack of an earlier version."""
+    paused = [
+        f"starts with {pause.get('role_arn') or 'a role of another team'} in pool {pool.get('name')}"
+        f" are paused since {pause.get('since')}, AWS says {pause.get('message') or pause.get('code')}"
+        for pool in seen.pools
+        for pause in pool.get("start_pauses") or ()
+    ]
+    return worth_a_warning(Trouble.STARTS_PAUSED, "; ".join(paused)) if paused else good("none")
+
+
 def prices(seen: Seen) -> Finding:
     """The shipped prices are of one region; the policy's go before them."""
     types = {instance_type for pool in seen.pools for (_, instance_type), _ in _capacity(pool)}

@@ -47,6 +47,7 @@ class Trouble(StrEnum):
     ROWS_SET_ASIDE = "rows-set-aside"
     POOL_ABOVE_QUOTA = "pool-above-quota"
     ACCOUNT_LIMIT = "account-limit"
+    STARTS_PAUSED = "starts-paused"
     PRICES_ELSEWHERE = "prices-elsewhere"
     LOGS_UNREADABLE = "logs-unreadable"
     PARAMETER_MISSING = "parameter-missing"
@@ -230,6 +231,10 @@ ADVICE: Mapping[Trouble, Advice] = {
     _T.ACCOUNT_LIMIT: Advice(
         cause="AWS refuses the job, or as many of its type, for a limit of the account.",
         remedy="It is retried automatically; if it persists, ask Service Quotas for more.",
+    ),
+    _T.STARTS_PAUSED: Advice(
+        cause="AWS refuses every start with a role: the jobs wait as refused, and one at a time tries again.",
+        remedy="Operators restore what AWS names: a right, PassRole, the role, its subnets or keys.",
     ),
     _T.PRICES_ELSEWHERE: Advice(
         cause="Costs and budgets count with list prices of us-east-1, and the stack is elsewhere.",

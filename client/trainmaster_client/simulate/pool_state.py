@@ -21,7 +21,14 @@ from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.refusal_records import AccountLimit
-from trainmaster.core.planning.snapshot import BudgetState, PreemptionReservation, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import (
+    BudgetState,
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.document import Budget
 
