@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from local.clock import TwinClock
+from local.denials import Denial
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.faults import Faults
@@ -30,6 +31,8 @@ class TrainingJobs(Protocol):
     def gpu(self, training_job: str, host: str | None, percent: float, from_minute: int | None) -> None: ...
 
     def spot(self, training_job: str, action: str) -> None: ...
+
+    def slow_stop(self, training_job: str, seconds: float) -> None: ...
 
     def withhold_capacity(self, instance_type: str, times: int) -> None: ...
 
@@ -79,6 +82,12 @@ class Body:
         value = self._take(name, None)
         if not isinstance(value, str) or not value:
             raise BadFieldError(name, "must be a text")
+        return value
+
+    def yes(self, name: str) -> bool:
+        value = self._take(name, None)
+        if value is not True:
+            raise BadFieldError(name, "must be true, or left out")
         return value
 
     def optional(self, name: str, read: Callable[[str], T]) -> T | None:
@@ -135,12 +144,14 @@ class Control:
         return {
             ("POST", "/clock"): self._advance,
             ("POST", "/capacity"): self._withhold_capacity,
+            ("POST", "/deny"): self._deny,
             ("POST", "/errors"): self._inject_errors,
             ("POST", "/events"): self._disturb_events,
             ("POST", "/fail"): self._fail,
             ("POST", "/gpu"): self._gpu,
             ("POST", "/invoke"): self._invoke,
             ("POST", "/quota"): self._set_quota,
+            ("POST", "/slow-stop"): self._slow_stop,
             ("POST", "/spot"): self._spot,
             ("GET", "/training-jobs"): self._list,
             ("GET", "/world"): lambda _: self._told(self.world.now),
@@ -177,13 +188,37 @@ class Control:
 
     def _inject_errors(self, request: Request) -> Response:
         body = Body(request.body)
-        operation, code = body.text("operation"), body.text("error_code")
-        times = body.whole("times", default=1, least=1)
+        if body.optional("clear", body.yes):
+            body.end()
+            self.errors.clear()
+            return _answer(200, {"clear": True})
+        operation, times = body.text("operation"), body.whole("times", default=1)
+        code = body.text("error_code") if times else body.optional("error_code", body.text)
         principal = body.optional("principal", body.text)
         body.end()
-        self.errors.add(operation, code, times, principal=principal)
+        if code is not None and times:
+            self.errors.set(operation, code, times, principal=principal)
+        else:
+            self.errors.end(operation, principal=principal)
         answer = {"operation": operation, "error_code": code, "times": times, "principal": principal}
         return _answer(200, answer)
+
+    def _deny(self, request: Request) -> Response:
+        body = Body(request.body)
+        operation, seconds = body.text("operation"), body.number("seconds", most=_MOST_SECONDS)
+        principal, role_arn = body.optional("principal", body.text), body.optional("role_arn", body.text)
+        body.end()
+        denial = Denial(operation=operation, principal=principal, role_arn=role_arn)
+        self.errors.denials.deny(denial, timedelta(seconds=seconds), now=self.clock.now())
+        answer = {"operation": operation, "principal": principal, "role_arn": role_arn, "seconds": seconds}
+        return _answer(200, answer)
+
+    def _slow_stop(self, request: Request) -> Response:
+        body = Body(request.body)
+        training_job, seconds = body.text("training_job"), body.number("seconds", most=_MOST_SECONDS)
+        body.end()
+        self.training.slow_stop(training_job, seconds)
+        return _answer(200, {"training_job": training_job, "seconds": seconds})
 
     def _disturb_events(self, request: Request) -> Response:
         body = Body(request.body)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from secrets import token_hex
 from typing import Any, TypeAlias
 
+from local.denials import DENIED
 from local.doors import sts
 from local.doors.callers import Callers
 from local.doors.context import DoorContext
@@ -101,6 +102,7 @@ class AwsDoor:
         call = entry.call = read_call(request, signing_name=claim.service, region=claim.region)
         principal = entry.principal = self._authenticated(request, claim, call)
         self._around.authorizer.check_call(principal, _operation(call, principal))
+        self._check_denials(call, principal)
         if (fault := self._around.faults.take(call.operation, principal.arn)) is not None:
             raise _on_demand(call, fault)
         service = self.services.get(call.service)
@@ -113,6 +115,11 @@ class AwsDoor:
                 self._around.authorizer.check_trust(principal, _operation(call, principal))
             return sts.answer(call, principal, self._around.identities, self._around.clock.now())
         return self._around.engine.call(call, request)
+
+    def _check_denials(self, call: AwsCall, principal: Principal) -> None:
+        denials, now = self._around.faults.denials, self._around.clock.now()
+        if (words := denials.denied(call.operation, principal.arn, call.params, now=now)) is not None:
+            raise AwsError(DENIED, words, status=status_of(call.service, DENIED))
 
     def _authenticated(self, request: Request, claim: Claim, call: AwsCall) -> Principal:
         credentials = self._callers.credentials_of(claim.access_key_id)

@@ -415,6 +415,26 @@ def test_O5_its_owner_hears_of_a_lone_job_at_the_fifth_refusal() -> None:
     assert len([kind for kind, _ in world.notifier.told if kind == "Job Start Refused"]) == 1
 
 
+@pytest.mark.parametrize("error", [denies, invalid])
+def test_O5_unused_warm_instances_do_not_keep_a_refused_job_from_being_tried(
+    error: Callable[[], Exception],
+) -> None:
+    """They are another job's leftovers, and fit no request but one like its own."""
+    world = pool_of(1, warm_pool={"keep_alive": "30m", "retain": "30m"})
+    submit(world, "bad", priority=5)
+    refuses(world, error, "bad")
+    run(world, world.run_pass)
+    resources = {"InstanceType": A, "InstanceCount": 1, "VolumeSizeInGB": 99}
+    assert world.submit(body(TrainingJobName="good", RoleArn=ROLE, ResourceConfig=resources)).status == 201
+    run(world, world.run_pass)
+    world.sagemaker.train("good")
+    world.sagemaker.end("good", "Completed")
+    run(world, lambda: world.hear("good"))
+    assert world.tables.pools[POOL].warm_pools
+    minutes_pass(world, 4)
+    assert states(world, "bad") == ["failed"]
+
+
 # ---- two passes at once, on the real table
 
 

@@ -103,6 +103,7 @@ class QueueWalk:
             return False
         taken = self._never_refused(job, shapes)
         if not taken:
+            self.limited.give_up_for_a_try(job, shapes[0].vector)
             self.reasons[job.name] = self.pauses.why_not_yet(job) or wait_reasons.refused(
                 job, shapes[0].vector, self.capacity.free
             )
