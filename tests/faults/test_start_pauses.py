@@ -449,6 +449,17 @@ def denied_world(new_world: NewWorld, jobs: int) -> DeployedWorld:
     return world
 
 
+def test_O4_pools_say_that_starts_pause_and_nothing_where_they_do_not(new_world: NewWorld) -> None:
+    world = denied_world(new_world, 4)
+    (pool,) = world.api("GET", "/pools")["pools"]
+    (pause,) = pool["start_pauses"]
+    assert pause["code"] == "AccessDeniedException"
+    assert pause["role_arn"].endswith(":role/training")
+    world.a_minute_passes()
+    (pool,) = world.api("GET", "/pools")["pools"]
+    assert "start_pauses" not in pool
+
+
 def test_O4_of_two_passes_at_once_one_tries(new_world: NewWorld) -> None:
     world = denied_world(new_world, 6)
     world.sagemaker.refuse["CreateTrainingJob"] = [("AccessDeniedException", 400)] * 99
