@@ -34,7 +34,7 @@ class Denials:
         self._until: dict[Denial, datetime] = {}
 
     def deny(self, denial: Denial, wait: timedelta, *, now: datetime) -> None:
-        """Deny such calls from now on for so long; no time ends every denial that this one covers."""
+        """Deny such calls until the wait is over; no wait ends every denial that this one covers."""
         with self._lock:
             if wait:
                 self._until[denial] = now + wait

@@ -16,7 +16,7 @@ START_MINUTES = 4
 """96 Creates at one a second, and what the pass before them began."""
 MOST_DENIED_TRIES = 84
 """Five passes of eight hands each may be under way when the third job is refused, and each start is sent
-with and without a keep-alive; then one job at a time tries. Without a pause all 96 would be tried each time."""
+with and without a keep-alive; then one job at a time tries. Without a pause it would be all 96 each time."""
 
 
 def denied(jobs: int = DENIED_JOBS, minutes: int = DENIED_MINUTES, *, seed: int) -> Played:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -65,6 +66,14 @@ def test_a_job_is_queued_started_by_schedule_run_and_completed(twin: RunningTwin
 
 def waits_for(twin: RunningTwin, name: str) -> dict[str, Any]:
     return dict(twin.api("GET", f"/jobs/{name}").json["waiting"] or {})
+
+
+def is_refused(twin: RunningTwin, name: str) -> bool:
+    return bool(waits_for(twin, name).get("code") == "refused")
+
+
+def is_completed(twin: RunningTwin, name: str) -> bool:
+    return state_of(twin, name) == "completed"
 
 
 def started_by(twin: RunningTwin, name: str) -> list[tuple[str, str | None]]:
@@ -146,11 +155,11 @@ def test_jobs_that_the_twin_cannot_run_are_queued_as_on_aws_and_wait_with_what_w
     for name, changes in not_for_the_twin(twin).items():
         assert twin.api("POST", "/add-job", submission(twin, name) | changes).status == 201
 
-        assert eventually(lambda name=name: waits_for(twin, name).get("code") == "refused")
+        assert eventually(partial(is_refused, twin, name))
         assert named[name] in waits_for(twin, name)["message"]
         twin.api("DELETE", f"/jobs/{name}")
         assert twin.api("POST", "/add-job", submission(twin, f"after-{name}")).status == 201
-        assert eventually(lambda name=name: state_of(twin, f"after-{name}") == "completed")
+        assert eventually(partial(is_completed, twin, f"after-{name}"))
     assert {name: started_by(twin, name)[0][1] for name in named} == dict.fromkeys(
         named, "ValidationException"
     )

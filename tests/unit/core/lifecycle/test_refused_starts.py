@@ -57,7 +57,7 @@ class Role:
         job = self.jobs.get(name) or live_job(state=JobState.STARTING, name=name, entry_id=name)
         known = self.records[KEY].number if KEY in self.records else 0
         trial = Trial(sender=SENDER, is_probe=is_probe, known=known)
-        verdict = judge(job, error, trial, self.records, at=self.now)
+        verdict = decide(job, error, trial, self.records, at=self.now)
         self.records[KEY] = verdict.role.after
         self.jobs[name] = replace(job, starts=replace(job.starts, by_request=verdict.refusals))
         return verdict
@@ -214,7 +214,8 @@ def test_the_first_start_that_is_taken_ends_a_pause_unless_it_was_sent_before(ro
     role.takes(known=early)
     assert role.record.pause is not None
     role.takes()
-    assert (role.record.pause, role.record.refused) == (None, ())
+    assert role.record.pause is None
+    assert role.record.refused == ()
 
 
 def test_a_start_that_says_nothing_new_is_not_written(role: Role) -> None:
@@ -240,9 +241,9 @@ def test_of_too_many_records_the_oldest_without_a_pause_goes() -> None:
         for number in range(MOST_ROLES)
     }
     job = live_job(state=JobState.STARTING)
-    verdict = judge(job, DENIED, Trial(sender=SENDER), others, at=NOON + timedelta(hours=9))
+    verdict = decide(job, DENIED, Trial(sender=SENDER), others, at=NOON + timedelta(hours=9))
     assert verdict.role.drops == "role1"
-    assert judge(job, DENIED, Trial(sender=SENDER), {KEY: role.record, **others}, at=NOON).role.drops is None
+    assert decide(job, DENIED, Trial(sender=SENDER), {KEY: role.record, **others}, at=NOON).role.drops is None
 
 
 def test_a_job_that_is_put_off_waits_under_the_same_attempt_and_quotes_aws(role: Role) -> None:

@@ -70,7 +70,7 @@ class Verdict:
     role: RoleChange
 
 
-def judge(
+def decide(
     job: Job,
     refusal: TrainingRefusedError,
     trial: Trial,
@@ -78,7 +78,7 @@ def judge(
     *,
     at: datetime,
 ) -> Verdict:
-    """Judge one refusal.
+    """Decide what one refusal says about its job and about its role.
 
     Args:
         job: Refused, with its claim.

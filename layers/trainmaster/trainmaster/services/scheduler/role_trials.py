@@ -1,4 +1,4 @@
-"""What each start teaches about its role: a refusal is judged and noted, a start that AWS takes ends a pause.
+"""What each start teaches about its role: a refusal is decided on and noted, a start that AWS takes ends a pause.
 
 Crash safety: a refusal is written with the job's way back into the queue, so both happen or neither. That AWS
 took a start is written after its record; a death in between leaves a pause that the next probe ends.
@@ -76,7 +76,7 @@ def refused(
     *,
     undone: Callable[[Job], Change],
 ) -> None:
-    """Judge a refused start: its job waits or has failed, and its role is known to be refused, as one write.
+    """Write a refused start down: its job waits or has failed, and its role is known to be refused, at once.
 
     Args:
         job: With its claim.
@@ -85,14 +85,14 @@ def refused(
         context: Of the pass.
         undone: Makes the change that frees the slot, from the job after it.
 
-    The last try leaves the role's record as it is: where that cannot be read, its job waits all the same.
+    The last try leaves the role's record as it is: where that cannot be read, its job waits anyway.
 
     Raises:
         LostRaceError: The job has changed.
     """
     for left in reversed(range(TRIES)):
         at = context.clock()
-        verdict = refused_starts.judge(job, error, trial, context.roles.records, at=at)
+        verdict = refused_starts.decide(job, error, trial, context.roles.records, at=at)
         if verdict.is_own_fault:
             reason = Reason(code=ReasonCode.FAILED_TO_START, message=error.detail)
             after = steps.failed(job, reason=reason, now=at)

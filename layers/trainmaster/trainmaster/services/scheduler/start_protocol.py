@@ -126,7 +126,7 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext, trial: Trial
     except NameTakenError as error:
         _give_up(job, Reason(code=ReasonCode.NAME_TAKEN, message=str(error)), context)
     except TrainingRefusedError as error:
-        _judge(job, error, trial, context)
+        _refused_for_its_request(job, error, trial, context)
     except UnclassifiedTrainingError as error:
         message = str(error)
         _release(job, lambda one: steps.puzzled(one, message=message, now=context.clock()), context)
@@ -201,7 +201,9 @@ def _release(job: Job, step: Callable[[Job], Job], context: PassContext) -> None
         _stopped_meanwhile(job, context)
 
 
-def _judge(job: Job, error: TrainingRefusedError, trial: Trial, context: PassContext) -> None:
+def _refused_for_its_request(
+    job: Job, error: TrainingRefusedError, trial: Trial, context: PassContext
+) -> None:
     """As ``_release``, with what the refusal says about the job's role."""
     left = pool_left(job, context.training)
     try:
