@@ -14,7 +14,7 @@ from trainmaster.core.lifecycle.refused_starts import (
     Trial,
     Verdict,
     accepted,
-    judge,
+    decide,
     probed,
     wait_after,
 )

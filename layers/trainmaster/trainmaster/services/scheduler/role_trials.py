@@ -1,4 +1,4 @@
-"""What each start teaches about its role: a refusal is decided on and noted, a start that AWS takes ends a pause.
+"""What each start teaches about its role: a refusal counts against it, a start that AWS takes ends a pause.
 
 Crash safety: a refusal is written with the job's way back into the queue, so both happen or neither. That AWS
 took a start is written after its record; a death in between leaves a pause that the next probe ends.
