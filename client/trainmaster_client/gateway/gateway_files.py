@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.files.private_files import write_private
 
 TOKEN_BYTES = 32
 STATUS_SECONDS = 3.0
@@ -64,18 +65,14 @@ def known_states(folder: Path) -> Iterator[GatewayState]:
 def write_state(state: GatewayState, *, folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / _NAME.format(port=state.port)
-    write_private(file, json.dumps(asdict(state)))
+    write_ready(file, asdict(state))
     return file
 
 
-def write_private(file: Path, text: str) -> None:
-    """For this user alone, and whole or not at all. Raises InvalidArgumentError."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
+def write_ready(file: Path, document: Mapping[str, Any]) -> None:
+    """Write JSON with a token for this user alone; raises InvalidArgumentError."""
     try:
-        draft.unlink(missing_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
-            opened.write(text + "\n")
-        draft.replace(file)
+        write_private(file, json.dumps(document))
     except OSError as error:
         raise InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another file.") from error
 

@@ -1,6 +1,5 @@
 """The gateway as a process: its parts put together, its socket, its files, from start to end."""
 
-import json
 import os
 import resource
 import signal
@@ -168,7 +167,7 @@ def run(
         )
         if ready is not None:
             said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": ui_url}
-            gateway_files.write_private(ready, json.dumps(said))
+            gateway_files.write_ready(ready, said)
             until_the_end.callback(ready.unlink, missing_ok=True)
         started(state, ui_url)
         server_of(app).run(sockets=[listening])
