@@ -1,4 +1,4 @@
-"""Files of a gateway on this machine: its token, kept for the next start, and what it tells others."""
+"""How a gateway is started, and its files: its token, kept for the next start, and what it tells others."""
 
 import json
 import os
@@ -29,6 +29,19 @@ class GatewayState:
     @property
     def endpoint_url(self) -> str:
         return f"http://127.0.0.1:{self.port}/{self.token}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayOptions:
+    port: int
+    """0 takes a free one."""
+    ready: Path | None
+    """Written once it answers."""
+    folder: Path
+    """Holds its state."""
+    are_changes_allowed: bool
+    proxies: frozenset[str] = frozenset()
+    """Host names, in lower case, under which proxies of the user show the pages."""
 
 
 def state_folder(env: Mapping[str, str] = os.environ) -> Path:

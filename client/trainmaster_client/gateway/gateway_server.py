@@ -7,8 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import boto3
@@ -23,12 +22,12 @@ from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientErr
 from trainmaster_client.gateway import gateway_files
 from trainmaster_client.gateway.call_counts import CallCounts
 from trainmaster_client.gateway.credential_chain import RenewedCredentials, usual_chain
-from trainmaster_client.gateway.gateway_files import GatewayState
+from trainmaster_client.gateway.gateway_files import GatewayOptions, GatewayState
 from trainmaster_client.gateway.page_admission import FRAGMENT_NAME, PageKeys
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint, sagemaker_url
 from trainmaster_client.gateway.queued_calls import QueuedCalls, RenewingApi
 from trainmaster_client.gateway.web_app import Gateway, application
-from trainmaster_client.gateway.web_pages import AnyPrefix, Pages
+from trainmaster_client.gateway.web_pages import AnyPrefix, OwnPagesAlone, Pages
 from trainmaster_client.hooks.botocore_events import signing_with
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 
@@ -54,6 +53,8 @@ class Parts:
     api: RenewingApi
     session: boto3.Session
     """Signs with these credentials."""
+    proxies: frozenset[str] = frozenset()
+    """Host names, in lower case, under which proxies of the user show the pages."""
 
 
 def assembled(
@@ -107,7 +108,7 @@ def application_of(
     def ui_url() -> str:
         return f"http://{LOOPBACK}:{port}/ui/#{FRAGMENT_NAME}={keys.one_time()}"
 
-    keys, counts = PageKeys(port=port, token=token), CallCounts()
+    keys, counts = PageKeys(token=token), CallCounts()
     pages = Pages(
         keys=keys, api=parts.api, are_changes_allowed=are_changes_allowed, describe=describe, counts=counts
     )
@@ -121,18 +122,8 @@ def application_of(
         ui_url=ui_url,
     )
     routes = (*pages.routes(), *more_pages(pages))
-    return AnyPrefix(application(gateway, pages=routes), port=port), ui_url()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayOptions:
-    port: int
-    """0 takes a free one."""
-    ready: Path | None
-    """Written once it answers."""
-    folder: Path
-    """Of its state."""
-    are_changes_allowed: bool
+    guarded = OwnPagesAlone(application(gateway, pages=routes), proxies=parts.proxies)
+    return AnyPrefix(guarded, port=port), ui_url()
 
 
 def run(
@@ -149,7 +140,7 @@ def run(
     if ready is not None:
         ready.unlink(missing_ok=True)
     signal.signal(signal.SIGTERM, _end)  # uvicorn ends its calls, then raises the signal once more
-    parts = assembled()
+    parts = replace(assembled(), proxies=options.proxies)
     with ExitStack() as until_the_end:
         listening = until_the_end.enter_context(listening_on(port))
         taken = listening.getsockname()[1]

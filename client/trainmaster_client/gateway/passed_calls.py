@@ -12,9 +12,10 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from trainmaster_client.gateway.admission import OWN_HOSTS, SERVICE
+from trainmaster_client.gateway.admission import SERVICE
 from trainmaster_client.gateway.credential_chain import EXPIRED_CODES
 from trainmaster_client.gateway.json_protocol import Reply, error_code
+from trainmaster_client.http.page_requests import LOOPBACK_NAMES
 from trainmaster_client.http.transport import connections
 
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
@@ -47,7 +48,7 @@ _HOP_BY_HOP = frozenset(
 def is_a_gateway(url: str) -> bool:
     """SageMaker's endpoints, and the twin's, have no path; a gateway has its token there."""
     parts = urlsplit(url)
-    return (parts.hostname or "") in OWN_HOSTS and parts.path.strip("/") != ""
+    return (parts.hostname or "") in LOOPBACK_NAMES and parts.path.strip("/") != ""
 
 
 def sagemaker_url(session: boto3.Session, *, region: str, env: Mapping[str, str] = os.environ) -> str:
