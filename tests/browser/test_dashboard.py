@@ -18,9 +18,11 @@ from tests.browser.conftest import OpenTab, Stage
 from tests.browser.prefix_proxy import running_proxy
 
 SECONDS_TO_SEE = 5
-_READ_OF_ANOTHER_PORT = """(dashboard) => Promise.all(
-    ["/api/jobs", "/ui/data/session", "/ui/"].map((path) => fetch(dashboard + path, { credentials: "include" })
-        .then((answer) => answer.status, (error) => error.name)))"""
+_READ_OF_ANOTHER_PORT = """async (dashboard) => {
+    const read = (path) => fetch(dashboard + path, { credentials: "include" });
+    const paths = ["/api/jobs", "/ui/data/session", "/ui/"];
+    return Promise.all(paths.map((path) => read(path).then((answer) => answer.status, (error) => error.name)));
+}"""
 EVERY_PAGE = (*PAGES, f"jobs/{night.LLAMA.name}")
 
 
