@@ -4,9 +4,11 @@ import json
 import os
 import secrets
 import stat
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from trainmaster_client.files.private_files import write_private
 
 TOKEN_BYTES = 32
 STATUS_SECONDS = 3.0
+_LARGEST_STATUS_BYTES = 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 _NAME = "gateway-{port}.json"
 
 
@@ -97,15 +101,29 @@ def status(endpoint_url: str) -> dict[str, Any] | None:
 
 def new_ui_url(endpoint_url: str) -> str | None:
     """That opens the gateway's page once; None where it does not answer, or is of a release before pages."""
-    return (_said(f"{endpoint_url}/ui-url", data=b"") or {}).get("ui_url")
+    found = (_said(f"{endpoint_url}/ui-url", data=b"") or {}).get("ui_url")
+    own = f"{endpoint_url.rpartition('/')[0]}/ui/"
+    return found if isinstance(found, str) and found.startswith(own) and found.isprintable() else None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The token in the URL is for the gateway alone, and what is on its port now may be another program."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _said(url: str, *, data: bytes | None = None) -> dict[str, Any] | None:
-    """By GET, with data by POST. No proxy is asked."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    """Ask by GET, with data by POST, no proxy and no other address; None for what is no short JSON object."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+    deadline, body = time.monotonic() + STATUS_SECONDS, b""
     try:
         with opener.open(url, data=data, timeout=STATUS_SECONDS) as answer:
-            found = json.loads(answer.read())
-    except (OSError, ValueError):
+            while chunk := answer.read1(_CHUNK_BYTES):
+                body += chunk
+                if len(body) > _LARGEST_STATUS_BYTES or time.monotonic() > deadline:
+                    return None
+        found = json.loads(body)
+    except (OSError, HTTPException, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -15,6 +15,7 @@ from botocore.credentials import Credentials
 from trainmaster_client.gateway.admission import SERVICE
 from trainmaster_client.gateway.credential_chain import EXPIRED_CODES
 from trainmaster_client.gateway.json_protocol import Reply, error_code
+from trainmaster_client.http.bounded_answers import UnboundedAnswerError, whole_body
 from trainmaster_client.http.page_requests import LOOPBACK_NAMES
 from trainmaster_client.http.transport import connections
 
@@ -96,9 +97,17 @@ class SageMakerEndpoint:
         }
         if response.status_code < HTTPStatus.BAD_REQUEST:
             return Reply(status=response.status_code, headers=answered, body=_streamed(response.raw))
-        whole = b"".join(_streamed(response.raw))
+        whole = _whole(response.raw)
         code = error_code(whole, answered)
         return Reply(status=response.status_code, headers=answered, body=whole, code=code)
+
+
+def _whole(raw: Any) -> bytes:  # noqa: ANN401  urllib3's answer
+    """An error's body, which is read before it is passed on; one that has no end is left out."""
+    try:
+        return whole_body(_streamed(raw))
+    except UnboundedAnswerError:
+        return b""
 
 
 def _streamed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401  urllib3's answer

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trainmaster_client.errors import ApiUnreachableError, CredentialsError
+from trainmaster_client.errors import ApiUnreachableError, CredentialsError, UnexpectedAnswerError
 from trainmaster_client.gateway.call_counts import CallCounts
 from trainmaster_client.gateway.json_protocol import CallRefusedError
 from trainmaster_client.gateway.page_admission import PageKeys, refuse_changes
@@ -95,7 +95,7 @@ class Pages:
             answer = await run_in_threadpool(self._passed_on, request, target, await body_of(request))
         except CallRefusedError as refused:
             return refusal(refused)
-        except ApiUnreachableError as error:
+        except (ApiUnreachableError, UnexpectedAnswerError) as error:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except CredentialsError as error:
             return problem(HTTPStatus.UNAUTHORIZED, str(error))
