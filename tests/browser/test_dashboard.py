@@ -21,7 +21,8 @@ SECONDS_TO_SEE = 5
 _READ_OF_ANOTHER_PORT = """async (dashboard) => {
     const read = (path) => fetch(dashboard + path, { credentials: "include" });
     const paths = ["/api/jobs", "/ui/data/session", "/ui/"];
-    return Promise.all(paths.map((path) => read(path).then((answer) => answer.status, (error) => error.name)));
+    const told = (path) => read(path).then((answer) => answer.status, (error) => error.name);
+    return Promise.all(paths.map(told));
 }"""
 EVERY_PAGE = (*PAGES, f"jobs/{night.LLAMA.name}")
 
