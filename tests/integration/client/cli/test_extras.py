@@ -3,7 +3,6 @@
 import importlib.util
 
 import pytest
-
 from trainmaster_client.errors.missing_packages import install_hint
 
 from tests.integration.client.command import Trainmaster
