@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from trainmaster_client.preflight.account_reading import FUNCTIONS
 from trainmaster_client.preflight.parameter_checks import IN_SCHEDULE_POLICY, SCHEDULE_POLICY_CHARACTERS
 
 from tests.template import stack
@@ -110,6 +111,14 @@ def test_the_table_is_protected_unless_a_first_deployment_says_otherwise(value, 
     assert stack.source()["Parameters"]["ProtectTable"]["Default"] == "true"
     table = stack.resources(ProtectTable=value)["Table"]["Properties"]
     assert table["DeletionProtectionEnabled"] is protected
+
+
+def test_preflight_knows_the_log_groups_of_the_stack():
+    groups = stack.of_type(stack.resources(), "AWS::Logs::LogGroup").values()
+    assert {one["LogGroupName"] for one in groups} == {
+        "/aws/apigateway/prod",
+        *(f"/aws/lambda/prod-{name}" for name in FUNCTIONS),
+    }
 
 
 def test_preflight_knows_how_long_the_policy_of_schedule_is_without_any_arn():

@@ -76,5 +76,7 @@ class Account:
     """Instances of a type that SageMaker may keep warm, where that is more than 0."""
     stack_status: Known[str | None] | Unknown
     """Status of a stack of the wanted name, as CloudFormation says it; None: there is none."""
+    log_groups: Known[tuple[str, ...]] | Unknown
+    """Those that a stack of the wanted name makes and that are there already."""
     missing_principals: Known[tuple[str, ...]] | Unknown
     """Of the roles and users that the parameters name, those that IAM does not know."""

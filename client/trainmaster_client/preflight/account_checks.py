@@ -102,7 +102,7 @@ def stack(account: Account, name: str) -> Iterator[Finding]:
         return
     status = account.stack_status.value
     if status is None:
-        yield Finding(id="stack", level=Level.OK, text=f"there is no stack {name} yet: a first deployment")
+        yield _first_deployment(account, name)
     elif status in DEAD_STACKS:
         yield Finding(
             id="stack",
@@ -112,6 +112,16 @@ def stack(account: Account, name: str) -> Iterator[Finding]:
         )
     else:
         yield Finding(id="stack", level=Level.OK, text=f"the stack {name} is {status}: an upgrade")
+
+
+def _first_deployment(account: Account, name: str) -> Finding:
+    """Log groups outlive a stack, and CloudFormation makes none that is there."""
+    left = () if isinstance(account.log_groups, Unknown) else account.log_groups.value
+    if left:
+        text = f"an earlier stack {name} left {len(left)} log groups, and a new one would fail to make them"
+        deletions = tuple(commands.delete_log_group(group) for group in left)
+        return Finding(id="stack", level=Level.FAIL, text=text, commands=deletions)
+    return Finding(id="stack", level=Level.OK, text=f"there is no stack {name} yet: a first deployment")
 
 
 def principals(account: Account) -> Iterator[Finding]:

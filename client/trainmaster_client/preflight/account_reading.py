@@ -23,6 +23,8 @@ _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempt
 """Seconds. Nine services are asked; where one cannot be reached the others still are, soon."""
 _WARM_POOL = " for training warm pool usage"
 """How Service Quotas names the quota: ``ml.g5.xlarge for training warm pool usage``."""
+FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "reconcile", "queue-widget")
+"""As the names of the stack's log groups end; a test compares them with the template."""
 _NO_STACK = "ValidationError"
 _NO_ENTITY = "NoSuchEntity"
 _EVERYWHERE = "0.0.0.0/0"
@@ -52,6 +54,7 @@ class AccountReader:
             concurrency=_asked(self._concurrency),
             warm_pool_quotas=_asked(self._warm_pool_quotas),
             stack_status=_asked(lambda: self._stack_status(stack)),
+            log_groups=_asked(lambda: self._log_groups(stack)),
             missing_principals=_asked(lambda: self._missing(identity["Account"], principals)),
         )
 
@@ -136,6 +139,18 @@ class AccountReader:
                 return None
             raise
         return str(stack["StackStatus"])
+
+    def _log_groups(self, stack: str) -> tuple[str, ...]:
+        wanted = {f"/aws/apigateway/{stack}", *(f"/aws/lambda/{stack}-{name}" for name in FUNCTIONS)}
+        prefixes = ("/aws/apigateway/", "/aws/lambda/")
+        names = (
+            group["logGroupName"]
+            for prefix in prefixes
+            for group in self._pages(
+                "logs", "describe_log_groups", "logGroups", logGroupNamePrefix=f"{prefix}{stack}"
+            )
+        )
+        return tuple(name for name in names if name in wanted)
 
     def _missing(self, account_id: str, arns: Iterable[str]) -> tuple[str, ...]:
         """Only principals of this account can be looked up."""

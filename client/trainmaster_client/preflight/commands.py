@@ -52,5 +52,9 @@ def raise_concurrency(limit: int) -> str:
     )
 
 
+def delete_log_group(name: str) -> str:
+    return f"aws logs delete-log-group --log-group-name {name}"
+
+
 def delete_stack(name: str) -> str:
     return f"aws cloudformation delete-stack --stack-name {name}"

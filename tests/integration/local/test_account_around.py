@@ -62,7 +62,19 @@ def test_a_new_twin_stands_for_a_healthy_account(account: AccountAround, reader:
     assert read.concurrency == Known(value=Concurrency(limit=1000, unreserved=1000))
     assert read.warm_pool_quotas == Known(value={})
     assert read.stack_status == Known(value="CREATE_COMPLETE")
+    assert read.log_groups == Known(value=())
     assert read.missing_principals == Known(value=("arn:aws:iam::123456789012:role/nobody",))
+
+
+def test_log_groups_of_a_stack_of_that_name_are_found(
+    twin: BareTwin, account: AccountAround, reader: AccountReader
+) -> None:
+    logs = twin.client("logs")
+    for name in ("/aws/lambda/queue-api", "/aws/lambda/queue-api-2", "/aws/apigateway/queue"):
+        logs.create_log_group(logGroupName=name)
+    read = reader.read(stack="queue", principals=())
+    assert isinstance(read.log_groups, Known)
+    assert sorted(read.log_groups.value) == ["/aws/apigateway/queue", "/aws/lambda/queue-api"]
 
 
 def test_every_part_can_be_changed_and_is_read_back(account: AccountAround, reader: AccountReader) -> None:

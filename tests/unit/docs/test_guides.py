@@ -85,6 +85,7 @@ def test_the_fields_are_those_of_a_description() -> None:
         pytest.param(commands.switch_on_dns("vpc-0a1b2c3d"), id="DNS"),
         pytest.param(commands.move_studio_into_vpc("d-0a1b2c3d"), id="Studio"),
         pytest.param(commands.raise_concurrency(1000), id="concurrency"),
+        pytest.param(commands.delete_log_group("/aws/lambda/trainmaster-api"), id="log groups"),
         pytest.param(commands.delete_stack("trainmaster"), id="a failed stack"),
     ],
 )

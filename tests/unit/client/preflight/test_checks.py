@@ -34,6 +34,7 @@ HEALTHY = Account(
     concurrency=Known(value=Concurrency(limit=1000, unreserved=1000)),
     warm_pool_quotas=Known(value={}),
     stack_status=Known(value=None),
+    log_groups=Known(value=()),
     missing_principals=Known(value=()),
 )
 
@@ -144,6 +145,18 @@ def test_a_healthy_account_passes_and_decides_two_parameters() -> None:
             id="warm pools are billed",
         ),
         pytest.param(
+            {"log_groups": ("/aws/lambda/trainmaster-api",)},
+            {},
+            {"stack": Level.FAIL},
+            id="log groups left behind",
+        ),
+        pytest.param(
+            {"log_groups": ("/aws/lambda/trainmaster-api",), "stack_status": "UPDATE_COMPLETE"},
+            {},
+            {},
+            id="log groups of the stack itself",
+        ),
+        pytest.param(
             {"stack_status": "ROLLBACK_COMPLETE"}, {}, {"stack": Level.FAIL}, id="a failed first try"
         ),
         pytest.param(
@@ -180,7 +193,15 @@ def test_what_may_not_be_asked_is_skipped_and_hides_nothing_else() -> None:
         HEALTHY, endpoints=Unknown(why="not known: DescribeVpcEndpoints was answered AccessDenied")
     )
     assert levels(account) == {"endpoint": Level.SKIP, "aws-services": Level.SKIP}
-    parts = ("vpcs", "endpoints", "studio_domains", "api_log_role", "concurrency", "warm_pool_quotas")
+    parts = (
+        "vpcs",
+        "endpoints",
+        "studio_domains",
+        "api_log_role",
+        "concurrency",
+        "warm_pool_quotas",
+        "log_groups",
+    )
     unknown: dict[str, Any] = dict.fromkeys((*parts, "stack_status"), Unknown(why="no"))
     nothing = replace(HEALTHY, **unknown)
     assert Level.FAIL not in levels(nothing).values()
