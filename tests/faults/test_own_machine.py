@@ -20,8 +20,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from starlette.routing import Route
 from trainmaster_client.files.private_files import write_private
-from trainmaster_client.gateway import gateway_server
 from trainmaster_client.gateway.gateway_files import new_ui_url
+from trainmaster_client.gateway.web_app import application
 
 from local.control import PREFIX as CONTROL
 from local.control import Control
@@ -253,15 +253,14 @@ def test_an_address_that_somebody_types_and_another_port_of_ssh_are_no_other_pag
 def gateway() -> Iterator[tuple[GatewayWorld, list[tuple[str, str]]]]:
     """With changes allowed, and method and path of each of its routes; tokens are right."""
     tables: list[Any] = []
-    real = gateway_server.application
 
-    def application(*arguments: Any, **options: Any) -> Any:
-        app = real(*arguments, **options)
+    def routed(*arguments: Any, **options: Any) -> Any:
+        app = application(*arguments, **options)
         tables.extend(app.routes)
         return app
 
     with (
-        patch("trainmaster_client.gateway.gateway_server.application", application),
+        patch("trainmaster_client.gateway.gateway_server.application", routed),
         running_gateway(are_changes_allowed=True) as world,
     ):
         yield world, list(_calls(tables))

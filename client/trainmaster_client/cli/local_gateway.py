@@ -67,7 +67,7 @@ def gateway(
 
 
 def proxy_names(given: Sequence[str]) -> frozenset[str]:
-    """Read the names of --behind-proxy, without ports; raises InvalidArgumentError for what is no name."""
+    """Read the names of --behind-proxy, without ports; raises InvalidArgumentError for an invalid one."""
     names = [host.lower().partition(":")[0] for host in given]
     for host, name in zip(given, names, strict=True):
         if not _HOST_NAME.fullmatch(name) or "/" in host:

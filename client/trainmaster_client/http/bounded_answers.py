@@ -1,6 +1,6 @@
 """One answer to one request, with bounds on its length and on the time until its last byte.
 
-A read timeout is no bound: it begins anew with each byte, so a server that sends one every few seconds, or
+A read timeout is no bound: it begins again with each byte, so a server that sends one every few seconds, or
 never ends its headers, would hold its caller for ever.
 """
 
