@@ -156,8 +156,8 @@ def test_the_journal_shortens_what_is_long(twin: BareTwin) -> None:
 
 
 def test_a_service_that_the_twin_lacks_says_so_in_one_attempt(twin: BareTwin) -> None:
-    with pytest.raises(ClientError, match="the twin has no service 'lambda'") as error:
-        twin.client("lambda").list_functions()
+    with pytest.raises(ClientError, match="the twin has no service 'batch'") as error:
+        twin.client("batch").list_jobs()
     assert code_of(error) == ("NotImplemented", 501)
     with pytest.raises(ClientError, match="the twin has no service with the target 'secretsmanager'"):
         twin.client("secretsmanager").list_secrets()
