@@ -18,6 +18,7 @@ from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.past_use import added
 from trainmaster.core.planning.plan_reasons import ToldReasons
+from trainmaster.core.planning.served_starts import served_by
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     LaneRow,
@@ -355,6 +356,7 @@ class MemoryJobStore:
         if ended is None:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
+        pool.served |= served_by(ended, at=at)
         pool.past_use[spec.team] = added(pool.past_use.get(spec.team, {}), ended, at=at)
         count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:

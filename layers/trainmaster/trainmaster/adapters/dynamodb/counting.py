@@ -17,10 +17,11 @@ from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.run_times import Run, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import Job, JobState, epoch_ms
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import noted
+from trainmaster.core.planning.served_starts import served_by
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
@@ -130,8 +131,11 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         warm_changed(updates, spec.pool, change.leaves_warm, +1)
     if attempt is None:
         return
+    counters = updates[layout.counters_key(spec.pool)]
     for capacity in attempt.vector:
-        updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
+        counters.put[layout.last_end(capacity)] = iso(at)
+    for kind, served in served_by(attempt, at=at).items():
+        counters.put[layout.served(kind)] = [served.instances, epoch_ms(served.at)]
     _past_use(updates[layout.team_key(spec.pool, spec.team)], attempt, at=at)
     _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
