@@ -9,7 +9,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
-from trainmaster.core.lifecycle.unserved_attempts import after_put_off
+from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import (
@@ -101,7 +101,7 @@ class PoolPasses:
                 job = self.state.jobs[waiting.name]
                 self._commit(job, steps.unparked(job))
             case EndReservation(hold=hold):
-                del self.state.holds[hold.preemptor]
+                self._end_reservation(hold)
             case LimitReservation(hold=hold, until=until):
                 self.state.holds[hold.preemptor] = replace(hold, until=until)
             case WarnOfBudget(team=team, month=month):
@@ -110,6 +110,13 @@ class PoolPasses:
                 raise AssertionError(f"no GPUs are watched here: {action}")
             case _:
                 assert_never(action)
+
+    def _end_reservation(self, hold: PreemptionReservation) -> None:
+        """A preemptor that still waits did not start in time."""
+        del self.state.holds[hold.preemptor]
+        job = self.state.jobs.get(hold.preemptor)
+        if hold.until is not None and job is not None and job.is_waiting:
+            self._commit(job, after_hold_ran_out(job, hold.vector, now=self.site.now))
 
     def _commit(self, before: Job, after: Job) -> None:
         self.state.commit(Change(before=before, after=after), now=self.site.now)

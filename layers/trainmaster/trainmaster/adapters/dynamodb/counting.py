@@ -249,5 +249,9 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
             counters.conditions.append(("attribute_not_exists(#n)", name, None))
         else:
             counters.conditions.append(("#n = :v", name, encode(seen)))
+    if condition.drops_hold is not None:
+        name = layout.hold_of(condition.drops_hold.preemptor)
+        counters.conditions.append(("#n = :v", name, encode(condition.drops_hold)))
+        counters.remove.append(name)
     if condition.ends_hold_of is not None:
         counters.remove.append(layout.hold_of(condition.ends_hold_of))
