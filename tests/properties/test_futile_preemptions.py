@@ -1,4 +1,4 @@
-"""I16: whatever AWS serves and refuses, no preemption that did not help is repeated before its wait is over."""
+"""I16: whatever AWS serves and refuses, no futile preemption is repeated before its wait is over."""
 
 import random
 from collections import Counter
