@@ -36,7 +36,8 @@ export function searched(events, search) {
   });
 }
 
-const TROUBLES = new Set(["Job Failed", "Budget Warning", "Platform Warning", "Rule Violated", "Unmanaged Job", "Job Start Refused",
+const TROUBLES = new Set([
+  "Job Failed", "Budget Warning", "Platform Warning", "Rule Violated", "Unmanaged Job", "Job Start Refused",
   "Preemption Did Not Help",
 ]);
 const NOTICES = new Set([

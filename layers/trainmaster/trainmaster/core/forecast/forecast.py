@@ -279,7 +279,8 @@ class Future:
         return at
 
     def _preempt(self, action: Preempt) -> None:
-        at = max(action.job.submitted_at, self._since)
+        job, futile = action.job, action.job.futile
+        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
             self._running[victim.name] = replace(
