@@ -1,9 +1,11 @@
-"""What a job notes of stops that it comes back from: for whom it was stopped, which start-ups that cost."""
+"""What a job notes of ends that it comes back from: what they cost, and for whom it was stopped."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from trainmaster.core.jobs.attempts import Attempt, StopsInARow
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.lifecycle.decision import End
 
 
 def stopped_for(job: Job, attempt: Attempt) -> StopsInARow | None:
@@ -18,6 +20,15 @@ def stopped_for(job: Job, attempt: Attempt) -> StopsInARow | None:
         return known
     before = known.count if known is not None and known.preemptor == preemptor else 0
     return StopsInARow(preemptor=preemptor, count=before + 1)
+
+
+def training_lost(job: Job, end: End, lost: timedelta) -> dict[str, int]:
+    """Add the training that has to be done again, in whole seconds by cause; of a failed job none is."""
+    wasted = dict(job.spent.wasted)
+    seconds = int(lost.total_seconds())
+    if seconds > 0 and end.becomes is not JobState.FAILED:
+        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
+    return wasted
 
 
 def startups_lost(job: Job, attempt: Attempt, *, stopped: bool) -> Mapping[str, int] | None:

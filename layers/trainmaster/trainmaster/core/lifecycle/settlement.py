@@ -22,7 +22,7 @@ from trainmaster.core.jobs.run_time import runtime_left, trained_by
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
-from trainmaster.core.lifecycle.repeated_stops import startups_lost, stopped_for
+from trainmaster.core.lifecycle.repeated_stops import startups_lost, stopped_for, training_lost
 from trainmaster.core.lifecycle.retries import Retry
 from trainmaster.core.lifecycle.unserved_attempts import after_end
 from trainmaster.core.planning.order import score_after
@@ -44,7 +44,7 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
         checkpointed=job.checkpointed + times.checkpointed,
         comebacks=replace(job.comebacks, productive=job.comebacks.productive + times.trained - times.idle),
         spent=Spent(
-            wasted=_wasted(job, end, times),
+            wasted=training_lost(job, end, times.lost),
             startups=startups_lost(job, attempt, stopped=end.becomes is JobState.PREEMPTED),
             cents=job.spent.cents + (attempt.bill.cents or 0),
             unpriced=job.spent.unpriced or attempt.bill.cents is None,
@@ -281,15 +281,6 @@ def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
         rewritten={**job.comebacks.rewritten, **retry.rewritten},
     )
     return replace(job, not_before=now + retry.wait, waiting=retry.waiting, comebacks=comebacks)
-
-
-def _wasted(job: Job, end: End, times: Times) -> dict[str, int]:
-    """With what a job that comes back has to train again."""
-    wasted = dict(job.spent.wasted)
-    seconds = int(times.lost.total_seconds())
-    if seconds > 0 and end.becomes is not JobState.FAILED:
-        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
-    return wasted
 
 
 def shape_taken(shape: Shape, seen: Observation) -> Shape:
