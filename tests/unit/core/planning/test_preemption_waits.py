@@ -7,7 +7,7 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.idle_plans import may_act
-from trainmaster.core.planning.preemption_waits import wait_in_force
+from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.served_starts import ServedStart, served_by
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 
@@ -123,6 +123,10 @@ SERVED = {
         pytest.param(snapshot(later("x", 4, vector=of(4, B))), False, id="another type"),
         pytest.param(snapshot(later("x", 4, vector=of(4, spot=True))), False, id="on spot"),
         pytest.param(snapshot(later("x", 2), later("y", 2)), False, id="several small ones"),
+        pytest.param(
+            snapshot(later("x", 8, ago=20), later("y", 5), later("z", 1)), True, id="the larger one not since"
+        ),
+        pytest.param(snapshot(later("x", 8, ago=20), later("z", 3)), False, id="nor any other of as many"),
         pytest.param(snapshot(later("x", 4, state=JobState.PREEMPTING)), True, id="one that stops"),
         pytest.param(snapshot(served=SERVED), True, id="one that has ended since"),
         pytest.param(
@@ -131,7 +135,7 @@ SERVED = {
     ],
 )
 def test_what_aws_served_since_ends_the_wait(world: Snapshot, *, ends: bool) -> None:
-    assert (wait_in_force(urgent(), world, now=NOON) is None) == ends
+    assert (PreemptionWaits(snapshot=world, now=NOON).of(urgent()) is None) == ends
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_what_aws_served_since_ends_the_wait(world: Snapshot, *, ends: bool) -> 
 def test_of_several_types(choice: Choice, trains: list[Vector], *, ends: bool) -> None:
     job = urgent(futile=futile(vector=BOTH, choice=choice))
     live = [later(f"x{number}", 2, vector=vector) for number, vector in enumerate(trains)]
-    assert (wait_in_force(job, snapshot(*live), now=NOON) is None) == ends
+    assert (PreemptionWaits(snapshot=snapshot(*live), now=NOON).of(job) is None) == ends
 
 
 def test_an_attempt_that_ends_leaves_what_it_was_served() -> None:

@@ -15,7 +15,7 @@ from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
-from trainmaster.core.planning.preemption_waits import wait_in_force
+from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.victims import Victims
@@ -101,7 +101,7 @@ class Preemptions:
 
     def wait_of(self, job: WaitingJob) -> FutilePreemptions | None:
         """Say why nobody is stopped for it yet: the last times did not help; None: nothing keeps it."""
-        return wait_in_force(job, self.snapshot, now=self.now)
+        return self._waits.of(job)
 
     def _may_outrank(self, preemptor: Preemptor) -> bool:
         """Whether anybody is there that it may stop, enough or not: the rest costs far more to find out."""
@@ -178,6 +178,10 @@ class Preemptions:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
         return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
+
+    @cached_property
+    def _waits(self) -> PreemptionWaits:
+        return PreemptionWaits(snapshot=self.snapshot, now=self.now)
 
     @cached_property
     def _stopping(self) -> dict[str, RunningJob]:
