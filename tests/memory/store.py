@@ -9,6 +9,7 @@ from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.history.journal import warm_pool_over
+from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
@@ -18,7 +19,6 @@ from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.past_use import added
 from trainmaster.core.planning.plan_reasons import ToldReasons
-from trainmaster.core.planning.served_starts import served_by
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     LaneRow,

@@ -14,13 +14,13 @@ from trainmaster.core.durations.learned import Known, LearnedRow, likely_lengths
 from trainmaster.core.durations.traits import Traits, learned_key
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, served_by
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.served_starts import ServedStart, SizeClass, served_by
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     BudgetState,
@@ -126,10 +126,8 @@ class PoolState:
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
-    """What the account's refusals taught."""
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
-    """Of attempts that have ended and had reached Training."""
     running_read: tuple[RunningJob, ...] | None = ()
     """As a snapshot has them; None: they have changed since."""
 

@@ -8,12 +8,12 @@ import pytest
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.futile_preemptions import ServedStart
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.served_starts import ServedStart
 from trainmaster.core.planning.snapshot import PreemptionReservation
 
 from tests.builders import NOON, A, B, claimed, minutes, of, seen, waiting

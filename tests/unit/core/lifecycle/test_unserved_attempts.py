@@ -38,7 +38,7 @@ def over(before: Job, end: Observation = NO_CAPACITY) -> Job:
     return change.after
 
 
-def ended_as(before: Job, code: C, becomes: JobState = S.PENDING, **fields: Any) -> Job:
+def ended_as(before: Job, code: ReasonCode, becomes: JobState = S.PENDING, **fields: Any) -> Job:
     end = End(becomes=becomes, reason=Reason(code=code, message="it ended"), **fields)
     return settlement.settled(before, end, None, now=NOON).after
 
@@ -84,7 +84,7 @@ RETRY = Retry(wait=minutes(1), waiting=Reason(code=C.BACKOFF, message="service")
     ],
 )
 def test_how_the_attempt_ended(
-    code: C, becomes: JobState, fields: dict[str, Any], counts: int | None
+    code: ReasonCode, becomes: JobState, fields: dict[str, Any], counts: int | None
 ) -> None:
     state = S.PREEMPTING if becomes is S.PREEMPTED else S.STARTING
     before = replace(starts(), state=state)

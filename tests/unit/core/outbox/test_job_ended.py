@@ -300,9 +300,9 @@ def test_a_start_up_that_a_stop_made_worthless_is_told() -> None:
     assert (notice.detail["lost_seconds"], notice.detail["startup_seconds"]) == (0, 540)
 
 
-def unserved(count: int = 1, **after: Any) -> Change:
+def unserved(count: int = 1) -> Change:
     """Jobs were stopped for an attempt that found no capacity, the count-th time in a row."""
-    change = back(trains(), JobState.PENDING, "capacity", "CapacityError: none", **after)
+    change = back(trains(), JobState.PENDING, "capacity", "CapacityError: none")
     chain: list[FutilePreemptions | None] = [None]
     for _ in range(count):
         chain.append(
@@ -310,8 +310,8 @@ def unserved(count: int = 1, **after: Any) -> Change:
                 chain[-1], vector=of(4), choice=Choice.FIRST_FIT, ended_at=NOON, now=NOON + minutes(1)
             )
         )
-    before, after = (replace(job, futile=chain[at]) for job, at in ((change.before, -2), (change.after, -1)))
-    return replace(change, before=before, after=after)
+    before, after = change.before, change.after
+    return replace(change, before=replace(before, futile=chain[-2]), after=replace(after, futile=chain[-1]))
 
 
 def test_a_preemption_that_did_not_help_is_told_to_owner_and_operators_once_a_chain() -> None:

@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStart, served_by
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
-from trainmaster.core.planning.served_starts import ServedStart, served_by
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 
 from tests.builders import NOON, A, B, attempt, minutes, of, pool, running, snapshot, waiting
@@ -24,7 +23,8 @@ def futile(count: int = 1, *, vector: Vector | None = None, **fields: Any) -> Fu
 
 
 def urgent(**fields: Any) -> WaitingJob:
-    return waiting("urgent", **{"priority": 500, "n": 4, "futile": futile()} | fields)
+    values: dict[str, Any] = {"priority": 500, "n": 4, "futile": futile()}
+    return waiting("urgent", **values | fields)
 
 
 def victims(count: int = 4, **fields: Any) -> list[RunningJob]:

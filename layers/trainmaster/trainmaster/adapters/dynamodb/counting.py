@@ -25,12 +25,12 @@ from trainmaster.core.durations.decay import FORGOTTEN, era_of, weight_at
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.run_times import Run, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState, epoch_ms
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import noted
-from trainmaster.core.planning.served_starts import served_by
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 

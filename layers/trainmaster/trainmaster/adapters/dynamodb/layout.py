@@ -39,10 +39,10 @@ Only final jobs have ``ended_at`` beside ``team``, so only they are in the index
 from datetime import date
 
 from trainmaster.core.durations import traits
+from trainmaster.core.jobs.futile_preemptions import SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.candidates import lane, lane_id
 from trainmaster.core.planning.past_use import UsePeriod
-from trainmaster.core.planning.served_starts import SizeClass
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 SCORE_OFFSET = 10**16

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import decode, named
 from trainmaster.adapters.dynamodb.guard import Item, Report, described, require, unreported
+from trainmaster.core.jobs.futile_preemptions import ServedStart, ServedStarts, SizeClass, size_class
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.past_use import UsePeriod, UseSums
-from trainmaster.core.planning.served_starts import ServedStart, ServedStarts, SizeClass, size_class
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     LaneRow,

@@ -1,9 +1,12 @@
-"""Preemptions that did not help: other jobs were stopped for an attempt, and AWS did not let it train."""
+"""What AWS did not serve though other jobs were stopped for it, and what it was seen to serve since."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
-from trainmaster.core.jobs.instances import Choice, Vector
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.instances import Capacity, Choice, Vector
 
 FIRST_WAIT = timedelta(minutes=15)
 """How long a job stops nobody after its first preemption that did not help; each further one doubles it."""
@@ -56,3 +59,37 @@ def after_another(
         since=ended_at,
         until=now + min(LONGEST_WAIT, doubled),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedStart:
+    """An attempt that has ended and had reached Training before."""
+
+    instances: int
+    """Of one type."""
+    at: datetime
+    """When it reached Training, by SageMaker's clock."""
+
+
+SizeClass: TypeAlias = tuple[Capacity, int]
+"""A type, and the power of two that an attempt's number of instances of it lies in: few for each type."""
+ServedStarts: TypeAlias = Mapping[SizeClass, ServedStart]
+
+
+def size_class(capacity: Capacity, instances: int) -> SizeClass:
+    return (capacity, instances.bit_length() - 1)
+
+
+def served_by(attempt: Attempt, *, at: datetime) -> dict[SizeClass, ServedStart]:
+    """Tell what the end of an attempt leaves to be remembered of what AWS served.
+
+    While it runs its own row says so; the transaction that ends it keeps the fact. One of each size class is
+    kept, the last to end. What is older than the longest wait can end none any more.
+    """
+    since = attempt.training_since
+    if since is None or at - since > LONGEST_WAIT:
+        return {}
+    return {
+        size_class(capacity, count): ServedStart(instances=count, at=since)
+        for capacity, count in attempt.vector.items()
+    }

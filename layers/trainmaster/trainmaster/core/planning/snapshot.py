@@ -10,12 +10,11 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
-from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
 from trainmaster.core.planning.past_use import UseSums
-from trainmaster.core.planning.served_starts import ServedStarts
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
@@ -57,7 +56,7 @@ class WaitingJob:
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
     futile: FutilePreemptions | None = None
-    """Preemptions for it that did not help: until that wait is over it stops nobody (``served_starts``)."""
+    """Preemptions for it that did not help: it stops nobody for a while (``preemption_waits``)."""
     share_ms: int | None = None
     """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
