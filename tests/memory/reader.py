@@ -130,6 +130,7 @@ class MemoryReader(MemoryHistoryReader):
             role_starts=dict(rows.role_starts),
             launchers=policy.launchers if rows.role_starts else {},
             last_end=dict(rows.last_end),
+            served=dict(rows.served),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             prices=PriceTable(overrides=policy.prices),
             order_key=rows.order_key,

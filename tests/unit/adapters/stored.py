@@ -8,8 +8,9 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason, StatusStart
+from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, RequestRefusals
 from trainmaster.core.jobs.reason_codes import parse_code
@@ -28,6 +29,13 @@ REFUSED = RequestRefusals(
     count=3, code="ValidationException", number=9, alone=2, alone_since=NOON + minutes(1)
 )
 LIKELY = LikelyLengths(lengths=(minutes(20), minutes(40)))
+FUTILE = FutilePreemptions(
+    count=2,
+    vector={Capacity(A): 2, Capacity(B): 2},
+    choice=Choice.SAGEMAKER,
+    since=NOON + minutes(56),
+    until=NOON + minutes(86),
+)
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
     advice="Halve the batch.",
@@ -113,6 +121,9 @@ def full_job() -> Job:
         started_at=NOON + minutes(2),
         ended_at=NOON + minutes(90),
         preemptions=1,
+        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research"), count=2),
+        made_room_for=2,
+        futile=FUTILE,
         retries=2,
         productive=minutes(3),
         halvings=4,
@@ -129,7 +140,9 @@ def full_job() -> Job:
         faults=3,
         refused_by_account=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
         refused_by_request=REFUSED,
+        no_capacity=4,
         wasted={"preemption": 13},
+        startups={"preemption": 240},
         cents=14,
         unpriced=True,
     )
@@ -157,6 +170,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
         role="0a1b",
         turned_down=2,
+        futile=FUTILE,
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
 

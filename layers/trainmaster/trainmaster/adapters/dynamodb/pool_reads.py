@@ -96,6 +96,7 @@ class PoolReads(QueueReads):
             role_starts=counters.roles,
             launchers=policy.launchers if counters.roles else {},
             last_end=counters.last_ends,
+            served=counters.served,
             budgets=self._budgets(policy, {entry.team for entry in found.waiting}, now=now),
             order_key=counters.order_key,
             prices=PriceTable(overrides=policy.prices),

@@ -35,6 +35,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         refused=job.starts.by_account,
         role=job.spec.role,
         turned_down=job.starts.by_request.count if job.starts.by_request else None,
+        futile=job.futile,
     )
 
 

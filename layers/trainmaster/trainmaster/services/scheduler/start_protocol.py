@@ -32,6 +32,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.lifecycle.refused_starts import Trial
+from trainmaster.core.lifecycle.unserved_attempts import after_put_off
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.policy.job_rules import Mode
@@ -106,7 +107,7 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
 
 def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> Job:
     attempt = attempt_for(job, action, pool=context.pool_policy, policy=context.policy, at=at)
-    return steps.claim(job, attempt)
+    return steps.claim(job, attempt, after_stops=action.ends_hold)
 
 
 def launch(job: Job, body: Mapping[str, Any], context: PassContext, trial: Trial) -> bool:
@@ -205,11 +206,8 @@ def _refused_for_its_request(
     job: Job, error: TrainingRefusedError, trial: Trial, context: PassContext
 ) -> None:
     """As ``_release``, with what the refusal says about the job's role."""
-    left = pool_left(job, context.training)
     try:
-        role_trials.refused(
-            job, error, trial, context, undone=lambda after: steps.claim_undone(job, after, left)
-        )
+        role_trials.refused(job, error, trial, context, undone=lambda after: _undone(job, after, context))
     except LostRaceError:
         _stopped_meanwhile(job, context)
 
@@ -226,6 +224,7 @@ def _stopped_meanwhile(job: Job, context: PassContext) -> None:
 
 
 def _undone(job: Job, after: Job, context: PassContext) -> Change:
+    after = after_put_off(job, after, now=context.clock())
     return steps.claim_undone(job, after, pool_left(job, context.training))
 
 

@@ -26,6 +26,7 @@ class PlatformSubject(StrEnum):
     CHECKPOINTS_UNREADABLE = "checkpoints-unreadable"
     JOB_FAULT = "job-fault"
     STARTS_PAUSED = "starts-paused"
+    PREEMPTION_FUTILE = "preemption-did-not-help"
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:
