@@ -13,8 +13,8 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from trainmaster_client.gateway.admission import OWN_HOSTS, SERVICE
-from trainmaster_client.gateway.credential_chain import EXPIRED_CODES
 from trainmaster_client.gateway.json_protocol import Reply, error_code
+from trainmaster_client.http.expiry import EXPIRED_CODES
 from trainmaster_client.http.transport import connections
 
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
