@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -23,7 +22,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.http.answers import Answer, document_of, printable, skew_of, trouble_of
 from trainmaster_client.http.rate_limits import ONCE_A_PROCESS, Say
-from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
+from trainmaster_client.http.transport import ATTEMPTS, SignedTransport, pause_for
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""
@@ -74,7 +73,7 @@ class ApiCalls:
         api_url: str,
         boto_session: boto3.Session,
         *,
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], None] = pause_for,
         say: Say = ONCE_A_PROCESS,
     ) -> None:
         self._transport = SignedTransport(api_url, boto_session, pause=pause, say=say)

@@ -100,9 +100,10 @@ export class Api {
     return response.text();
   }
 
-  // A change: PATCH, PUT, POST or DELETE. Not repeated by itself: `sure` of actions.js does that.
+  // A change: PATCH, PUT, POST or DELETE. Not repeated by itself: `sure` of actions.js does that, with the same
+  // options.key, by which the API knows a repeated submission.
   async change(method, path, body = null, options = {}) {
-    const headers = { "trainmaster-change": "1" };
+    const headers = { "trainmaster-change": "1", ...(options.key ? { "idempotency-key": options.key } : {}) };
     if (body !== null) headers["content-type"] = "application/json";
     const sent = { method, headers, body: body === null ? null : JSON.stringify(body) };
     return parsed(await this.#sent(`../api/${path}`, sent, options));
