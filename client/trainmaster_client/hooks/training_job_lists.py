@@ -82,9 +82,12 @@ class TrainingJobLists:
                 raise
             return None  # of no team: there is nothing of the queue to see
         queued = [summary_of(job, arn_prefix=self._prefix(job, where)) for job in jobs]
-        summaries, token = self._page(queued, request, where)
+        asked = list(wanted(TRAINING_JOBS, queued, request))
+        summaries, token = self._page(asked, request, where)
         unfinished = {one[TRAINING_JOBS.name] for one in queued}
-        corrected = self._corrected(summaries, unfinished, where)
+        hidden = unfinished - {one[TRAINING_JOBS.name] for one in asked}  # SageMaker has their first attempts
+        shown = [one for one in summaries if one[TRAINING_JOBS.name] not in hidden]
+        corrected = self._corrected(shown, unfinished, where)
         found = [as_boto3(TRAINING_JOBS, one) for one in wanted(TRAINING_JOBS, corrected, request)]
         return answered({TRAINING_JOBS.summaries: found, **({"NextToken": token} if token else {})})
 
@@ -93,11 +96,10 @@ class TrainingJobLists:
     ) -> tuple[Iterable[Summary], str | None]:
         """The first page that has an entry, and the token of the one behind it."""
         size, token = page_size(request), request.get("NextToken")
-        asked = list(wanted(TRAINING_JOBS, queued, request))
         for _ in range(_EMPTY_PAGES):
             cursor = Cursor.read(token, size=size)
             theirs = {} if cursor.is_at_end else self._listed(request, cursor, where)
-            page = merged(TRAINING_JOBS, cursor, theirs, asked, request)
+            page = merged(TRAINING_JOBS, cursor, theirs, queued, request)
             token = page.next_token
             if page.summaries or not token:
                 break
