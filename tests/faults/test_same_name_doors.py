@@ -95,7 +95,7 @@ def by_gateway(plane: ServedPlane, session: boto3.Session, *, invocation: str = 
     if invocation:
         headers["amz-sdk-invocation-id"] = invocation
     env = {"TRAINMASTER_API_URL": plane.api.url, "AWS_DEFAULT_REGION": REGION}
-    parts = assembled(env, lambda: boto3.Session().get_credentials())  # type: ignore[arg-type, return-value]
+    parts = assembled(env, lambda: boto3.Session().get_credentials())
     _, reply = parts.calls.answer(headers, json.dumps(REQUEST).encode())
     assert isinstance(reply.body, bytes)
     if reply.status != 200:

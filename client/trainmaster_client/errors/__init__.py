@@ -89,8 +89,7 @@ class ExpiredCredentialsError(CredentialsError):
 class GatewayCredentialsError(ExpiredCredentialsError):
     remedy = (
         "The gateway's AWS credentials have expired. To log in again: aws sso login, or as you got these; "
-        "the next call uses them. Those of the gateway's own environment variables need a start with "
-        "new ones."
+        "the next call uses them. Those of its own environment variables need a start with new ones."
     )
 
 

@@ -108,7 +108,7 @@ class LogStreams:
 
 
 def _kind_of(error: Exception) -> type[LogsUnreadableError]:
-    """What a reader is told; a right is missing only where nothing else explains the refusal."""
+    """The error to raise; a right is missing only where nothing else explains the refusal."""
     if is_expired(error):
         return LogsExpiredError
     is_silent = isinstance(error, NoConnectionError | HTTPClientError) or _is_its_own(error)

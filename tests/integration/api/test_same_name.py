@@ -11,8 +11,8 @@ from trainmaster.api import build_api
 from trainmaster.core.jobs.model import JobState
 
 from tests.bodies import body
-from tests.builders import claimed
-from tests.integration.api.conftest import ADA, BOB, NOON, Answer, Api
+from tests.builders import NOON, claimed
+from tests.integration.api.conftest import ADA, BOB, Answer, Api
 
 NAME = "job1-2026-01-01"
 ENDS = [JobState.COMPLETED, JobState.FAILED, JobState.STOPPED]
@@ -265,7 +265,7 @@ def test_C11_of_two_at_once_the_loser_gets_the_winners_job(
             api.end(NAME)
         submit(*arguments)
 
-    api.store.submit = late  # type: ignore[method-assign]
+    api.store.submit = late  # type: ignore[method-assign, assignment]
     is_another = ends_between and first != second
     assert add(api, second).status == (409 if is_another else 200)
     assert len(api.names(state="completed" if ends_between else "pending")) == 1

@@ -198,7 +198,7 @@ def test_O15_following_outlives_the_login_and_says_once_that_it_ended(
         Problem(status=403, title="The API refused", detail="it is expired"), Trouble.EXPIRED_CREDENTIALS
     )
     expired.may_be_renewed = True
-    code = {"Error": {"Code": "ExpiredTokenException", "Message": "it is expired"}}
+    code: Any = {"Error": {"Code": "ExpiredTokenException", "Message": "it is expired"}}
     logins = iter([True, False, False, False, *[True] * 20])
 
     def fail(**_: object) -> None:

@@ -116,7 +116,8 @@ def test_O6_trials_of_a_study_that_was_deleted_are_not_those_of_a_new_one(world:
     create(**request())
     world.sagemaker.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName="tune")
     world.eventually(lambda seen: seen["HyperParameterTuningJobStatus"] == "Stopped")
-    s3, place = world.session.client("s3"), {"Bucket": "bucket", "Key": "out/tune/trainmaster-study.json"}
+    s3: Any = world.session.client("s3")
+    place = {"Bucket": "bucket", "Key": "out/tune/trainmaster-study.json"}
     study = s3.get_object(**place)["Body"].read()
     s3.delete_object(**place)
     world.queue.violation, world.queue.rule = "a job of this name was stopped", "name-taken"
