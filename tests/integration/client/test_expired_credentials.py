@@ -189,6 +189,19 @@ def test_a_profile_is_not_replaced_by_another_place_that_has_keys(
     assert key_of(session) == OLD[0]
 
 
+def test_the_environments_keys_are_not_replaced_by_those_of_a_file(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(monkeypatch, OLD)
+    session = boto3.Session()
+    assert key_of(session) == OLD[0]
+    write_profile(tmp_path / "credentials", NEW, name="default")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    assert (renew(session), key_of(session)) == (False, OLD[0])
+
+
 # ---- through the hooks
 
 

@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.hook import install
 from trainmaster_client.hooks import training_job_lists
+from trainmaster_client.hooks.training_job_calls import hooks_of
 
 from tests.integration.client.fake_api import (
     ACCESS_KEY,
@@ -204,6 +205,21 @@ def test_C18_what_was_just_submitted_or_stopped_is_in_the_next_list(client: Any)
     client.stop_training_job(TrainingJobName="job1")
     found = client.list_training_jobs(NameContains="job1")["TrainingJobSummaries"]
     assert [one["TrainingJobStatus"] for one in found] == ["Stopping"]
+
+
+def test_C18_what_the_sdks_own_session_submitted_is_in_the_next_list(
+    queue: Queue, account: Account, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "answer", queue.answer)
+    session, aws = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION), FakeAws()
+    aws.attach(session)
+    aws.answers["ListTrainingJobs"] = account.answer
+    hooks = hooks_of(session, api_url=api.url)
+    client = session.client("sagemaker")
+    hooks.register(client.meta.events)
+    assert "job1" not in names(client)
+    hooks.submit(REQUEST)
+    assert "job1" in names(client)
 
 
 def test_C18_a_reader_of_many_pages_asks_the_queue_once(
