@@ -66,7 +66,7 @@ class ApiClient(ApiCalls):
         return self._call("POST", "/add-job", request, attempts=ATTEMPTS, headers=headers)
 
     def try_job(self, request: Mapping[str, Any], *, team: str | None = None) -> Document:
-        """What would become of a new submission: violations, its place, its likely start. Stores nothing.
+        """Ask what would become of a new submission: violations, place, likely start. Stores nothing.
 
         ``team``: as if somebody of it had asked; for admins.
         """
@@ -217,7 +217,7 @@ class ApiClient(ApiCalls):
 
 
 def new_key() -> str:
-    """Of a submission that is not a repetition."""
+    """Make the key of a submission that is not a repetition."""
     return str(uuid.uuid4())
 
 

@@ -131,7 +131,7 @@ class QueuedCalls:
         return self._endpoint.send(call.headers, sent["body"])
 
     def _hook(self, call: SageMakerCall, sent: dict[str, Any]) -> Mapping[str, Any] | None:
-        """What a hook says; None: the call is SageMaker's, with the body that ``sent`` has now."""
+        """Ask the hooks; None: the call is SageMaker's, with the body that ``sent`` has now."""
         _, found = self._events.emit_until_response(
             f"before-call.sagemaker.{call.operation}",
             model=_Operation(name=call.operation),

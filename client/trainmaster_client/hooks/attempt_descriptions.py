@@ -1,4 +1,4 @@
-"""What SageMaker says of the attempts of a job."""
+"""Descriptions of a job's attempts, as SageMaker gives them."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ _NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
 
 
 class AttemptDescriptions:
-    """What SageMaker says of a job's attempts; of those that are over it is asked once."""
+    """Asks SageMaker for descriptions of attempts; for those that are over once."""
 
     def __init__(self) -> None:
         self._over = RecentlyUsed[Description]()
 
     def of(self, job: JobView, client: Any) -> dict[int, Description]:  # noqa: ANN401  boto3's
-        """By number of the attempt; those that SageMaker never had, or has no more, are not in it.
+        """Describe each attempt, by its number; those that SageMaker never had, or has no more, are left out.
 
         Args:
             job: With its attempts. One that SageMaker did not confirm may be a stranger's training job.

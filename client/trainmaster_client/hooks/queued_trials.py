@@ -20,7 +20,7 @@ _ENDED = {"Completed", "Failed", "Stopped"}
 
 
 class Jobs(Protocol):
-    """What trials need of the hooks of training jobs."""
+    """The part of the hooks of training jobs that trials need."""
 
     api: ApiClient
     queued: QueuedJobs
@@ -48,7 +48,7 @@ class TrialJobs:
         return _seen(self._jobs.described(job, self._where), metric)
 
     def submit(self, request: Mapping[str, Any]) -> None:
-        """Without a key: of two processes that submit a trial at once both get the job, though it ended.
+        """Send no key: two processes that submit a trial at once both get the job, though it ended.
 
         A trial is submitted where no job has its name, so a minute after that it is another study's.
         """

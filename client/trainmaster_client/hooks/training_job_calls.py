@@ -173,9 +173,9 @@ class QueueHooks:
                 self._lists.forget()
 
     def _renewed(self, handle: Callable[[_Call], Answer | None], call: _Call) -> Answer | None:
-        """With new credentials where AWS called the old ones expired; a gateway renews its own.
+        """Handle the call, again with new credentials where AWS called the old ones expired.
 
-        Raises ExpiredCredentialsError where there are none.
+        A gateway renews its own. Raises ExpiredCredentialsError where there are no new ones.
         """
         try:
             return handle(call)
@@ -235,7 +235,7 @@ class QueueHooks:
         return answered({}, request_id=request_id_of(document))
 
     def _update(self, call: _Call) -> Answer | None:
-        """Of the training job that the job is right now; while it waits there is none."""
+        """Rename the job to the training job that it is right now; while it waits there is none."""
         name = call.body["TrainingJobName"]
         document = self._submitted_as(name)
         if document is None or (job := job_view(document)).is_final:

@@ -45,7 +45,7 @@ Describe = Callable[[str, Where], Description | None]
 
 
 class TrainingJobLists:
-    """For one caller, who sees the jobs that the queue shows. Threads may share it.
+    """Lists for one caller, who sees the jobs that the queue shows. Threads may share it.
 
     Args:
         api: Whose jobs are listed.
@@ -147,7 +147,7 @@ class TrainingJobLists:
         return {**entry, **{key: said[key] for key in (*entry, "TrainingEndTime") if key in said}}
 
     def _prefix(self, job: JobView, where: Where) -> str:
-        """Of the ARNs of training jobs: the stack's account is that of each job's role."""
+        """The beginning of the ARNs of training jobs: the stack's account is that of each job's role."""
         if not self._arn_prefix:
             found = self._describe(str(job.name), where) or {}
             self._arn_prefix = str(found.get("TrainingJobArn") or "").rpartition("/")[0]
@@ -155,7 +155,7 @@ class TrainingJobLists:
 
 
 def summary_of(job: JobView, *, arn_prefix: str) -> Summary:
-    """Of an unfinished job. Its list says nothing of changes, so it was changed when it was submitted."""
+    """List an unfinished job. The API's list has no time of a change, so it is that of the submission."""
     assert job.submitted_at is not None, "whoever may see the name may see the time"
     at = job.submitted_at.timestamp()
     return {

@@ -92,7 +92,7 @@ def _is_read_once(found: Credentials | None) -> bool:
 
 
 def _read_again(source: boto3.Session, method: str) -> Credentials | None:
-    """What the same place holds now; None where it has none, and another place would give others.
+    """Read what the same place holds now; None where it has none, and another place would give others.
 
     A profile that is named switches the environment off, so it is named for the files alone.
     """

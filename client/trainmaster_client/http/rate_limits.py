@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import TypeAlias
 
-from trainmaster_client.http.answers import Answer, document_of, printable
+from trainmaster_client.http.answers import Answer, document_of, seconds_to_wait, shown
 
 LONGEST_WAIT_SECONDS = 60
 """A limit counts by the minute. What asks for more is reported to the user."""
@@ -16,23 +16,20 @@ MOST_WAITS_OF_A_READ = 2
 
 _NOT_BY_THE_CLOCK = frozenset({"max_waiting"})
 """Limits, by the rule that the API names, which no minute lifts: jobs must start or be cancelled."""
-_MOST_DIGITS = 9
 
 Say: TypeAlias = Callable[[str], None]
 
 
-def seconds_to_wait(answer: Answer) -> int | None:
+def limit_passes_in(answer: Answer) -> int | None:
     """Seconds until the API takes the call; None: there is nothing to wait for, or too long."""
     if answer.status != HTTPStatus.TOO_MANY_REQUESTS or _NOT_BY_THE_CLOCK & set(_rules(answer)):
         return None
-    text = answer.headers.get("retry-after", "")
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) > LONGEST_WAIT_SECONDS:
-        return None
-    return int(text)
+    seconds = seconds_to_wait(answer)
+    return None if seconds is None or seconds > LONGEST_WAIT_SECONDS else seconds
 
 
 def wait_line(answer: Answer, seconds: int) -> str:
-    detail = printable((document_of(answer) or {}).get("detail")).rstrip(".") or "too many requests"
+    detail = shown((document_of(answer) or {}).get("detail")).rstrip(".") or "too many requests"
     return f"trainmaster: {detail}; waiting {seconds} s, then trying again (said once)"
 
 

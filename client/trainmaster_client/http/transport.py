@@ -25,24 +25,33 @@ from botocore.exceptions import (
 )
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
+from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import NameResolutionError
 
-from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
+from trainmaster_client.errors import (
+    ApiUnreachableError,
+    CredentialsError,
+    InvalidApiUrlError,
+    UnexpectedAnswerError,
+)
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.http.answers import Answer, trouble_of
+from trainmaster_client.http.bounded_answers import UnboundedAnswerError, bounded_answer
 from trainmaster_client.http.expiry import CREDENTIAL_ERRORS, is_renewable, renew, unusable
 from trainmaster_client.http.rate_limits import (
     MOST_WAITS,
     MOST_WAITS_OF_A_READ,
     ONCE_A_PROCESS,
     Say,
-    seconds_to_wait,
+    limit_passes_in,
     wait_line,
 )
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
 """API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
+LONGEST_ANSWER_SECONDS = 60.0
+"""From the connection to the last byte: the gateway's 29 s, and 10 MiB on a slow line."""
 
 ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
@@ -100,7 +109,7 @@ class SignedTransport:
 
         Where AWS calls the credentials expired and there are new ones by now, it is sent again with those.
 
-        Raises ApiUnreachableError and CredentialsError.
+        Raises ApiUnreachableError, CredentialsError, and UnexpectedAnswerError for an answer without an end.
         """
         answer = self._sent(self._signed(method, path, body, headers))
         if trouble_of(answer, now=datetime.now(UTC)) is Trouble.EXPIRED_CREDENTIALS and renew(self._session):
@@ -133,10 +142,10 @@ class SignedTransport:
         attempts: int,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """As ``send_patiently``, and again when a rate limit has passed: a refused call changed nothing."""
+        """Send patiently, and again when a rate limit has passed: a refused call changed nothing."""
         for _ in range(MOST_WAITS_OF_A_READ if method == "GET" else MOST_WAITS):
             answer = self.send_patiently(method, path, body, attempts=attempts, headers=headers)
-            seconds = seconds_to_wait(answer)
+            seconds = limit_passes_in(answer)
             if seconds is None:
                 return answer
             self._say(wait_line(answer, seconds))
@@ -163,11 +172,13 @@ class SignedTransport:
         if self._process != os.getpid():  # forked: on a shared socket each would read the other's answers
             self._http, self._process = connections(self.api_url), os.getpid()
         try:
-            response = self._http.send(request)
+            return bounded_answer(self._http, request, seconds=LONGEST_ANSWER_SECONDS)
+        except UnboundedAnswerError as error:
+            raise UnexpectedAnswerError(self.api_url, what=str(error)) from error
         except (BotoConnectionError, HTTPClientError) as error:
             raise ApiUnreachableError(self.api_url, why=_why(error), trouble=_trouble(error)) from error
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(status=response.status_code, headers=headers, body=response.content)
+        except Urllib3Error as error:  # botocore knows those that come before the body
+            raise ApiUnreachableError(self.api_url, why=_why(error)) from error
 
     def _signed(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None

@@ -77,7 +77,7 @@ class JobLogs:
         self._readings: dict[int, _Reading] = {}
 
     def read_with(self, logs_client: Any) -> None:  # noqa: ANN401  boto3's
-        """From now on, from where it is: another client has other credentials."""
+        """Read on with this client, which has other credentials."""
         self._streams = LogStreams(logs_client)
 
     def new_lines(self, document: Document) -> list[LogLine]:

@@ -211,7 +211,7 @@ def test_a_queue_that_is_full_is_said_at_once_as_no_clock_empties_it(
     )
 
 
-@pytest.mark.parametrize("seconds", [61, 86_400 * 365])
+@pytest.mark.parametrize("seconds", [61, 3600])
 def test_C5_no_sentence_comes_twice_where_a_wait_is_too_long(
     seconds: int, api: FakeApi, session: boto3.Session
 ) -> None:

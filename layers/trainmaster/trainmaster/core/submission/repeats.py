@@ -66,7 +66,7 @@ def conflict_with(job: Job, submission: Submission, *, now: datetime, is_seen: b
 
 
 def conflict_error(error: FieldError) -> JobConflictError:
-    """What the caller is answered who wanted the name."""
+    """Make the answer to a caller who wanted the name."""
     kind = KeyReusedError if error.rule == RULE_KEY_REUSED else JobNameTakenError
     return kind(f"{error.message}: {error.hint}", errors=[error])
 
