@@ -142,7 +142,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.EXPIRED_CREDENTIALS: Advice(
         cause="The AWS credentials have expired.",
-        remedy="Get new ones: aws sso login, or as you got these; then restart a notebook's kernel.",
+        remedy="To log in again: aws sso login, or as you got these; restart what was given keys of its own.",
     ),
     _T.UNKNOWN_KEY: Advice(
         cause="AWS does not know this access key, or the session token does not belong to it.",

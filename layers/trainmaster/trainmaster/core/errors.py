@@ -4,7 +4,9 @@
   + InvalidRequestError           400  the caller must change the request
   + ForbiddenError                403  no team, not this team, not an admin
   + NotFoundError                 404  unknown, or another team's
-  + JobConflictError              409  the job's state or another job under the name forbids it
+  + JobConflictError              409  the job's state forbids it
+    + JobNameTakenError           409  a job has the name: another request's, or one that has ended
+    + KeyReusedError              409  the idempotency key came before with another request
   + PolicyInUseError              409  the policy change would strand live or waiting jobs
   + PayloadTooLargeError          413  over the limit of the request body
   + PolicyViolationError          422  every rule and limit of the policy that is violated
@@ -82,6 +84,14 @@ class NotFoundError(TrainmasterError):
 class JobConflictError(TrainmasterError):
     status = HTTPStatus.CONFLICT
     title = "Conflict"
+
+
+class JobNameTakenError(JobConflictError):
+    title = "Name taken"
+
+
+class KeyReusedError(JobConflictError):
+    title = "Key reused"
 
 
 class PolicyInUseError(TrainmasterError):

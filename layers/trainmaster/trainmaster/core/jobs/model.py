@@ -91,7 +91,10 @@ class JobSpec:
     max_wait: timedelta | None
     """Managed spot only: from creation to the end, waiting included."""
     body_hash: str
-    """SHA-256 (hex) of the canonical request: the identity of a repeated submission."""
+    """SHA-256 (hex) of the canonical request: the identity of a repeated request."""
+    key_hash: str | None = None
+    """SHA-256 (hex) of the idempotency key of the submission; None: it had none, or an earlier release
+    stored it."""
     choice: Choice = Choice.FIRST_FIT
     checkpoint_uri: str | None = None
     """CheckpointConfig.S3Uri; None: a stop loses everything."""

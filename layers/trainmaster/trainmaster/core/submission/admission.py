@@ -37,6 +37,8 @@ class Submission:
     ask: Ask
     team: str
     submitted_by: str
+    key_hash: str | None = None
+    """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
 
     @property
     def traits(self) -> Traits:
@@ -113,6 +115,7 @@ def new_job(
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=body_hash(submission.body),
+        key_hash=submission.key_hash,
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         role=role_digest(ask.role_arn),
@@ -143,8 +146,8 @@ def audit_record(
     )
 
 
-def is_same_submission(job: Job, submission: Submission) -> bool:
-    """True when this very request is being repeated."""
+def is_same_request(job: Job, submission: Submission) -> bool:
+    """True where the job was made from the same body for the same team, whenever that was."""
     return job.spec.team == submission.team and job.spec.body_hash == body_hash(submission.body)
 
 
