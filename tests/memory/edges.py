@@ -174,6 +174,22 @@ class MemoryAlarms:
         return {name: reading for name, reading in found.items() if reading is not None}
 
 
+@dataclass(slots=True)
+class MemoryMetrics:
+    """MetricReader: every host has data, but for those that a test silences."""
+
+    silent: set[str] = field(default_factory=set)
+
+    def have_data(
+        self,
+        hosts: Sequence[str],
+        *,
+        since: datetime,  # noqa: ARG002
+        until: datetime,  # noqa: ARG002
+    ) -> Mapping[str, bool]:
+        return {host: host not in self.silent for host in hosts}
+
+
 class MemoryRegister:
     """Dictionaries are always understood."""
 

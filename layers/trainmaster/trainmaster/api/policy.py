@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
 
+from trainmaster.api.alarm_warnings import alarm_warnings
 from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.policy_trial import try_policy
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
@@ -138,7 +139,7 @@ def put_policy(context: RequestContext) -> Answer:
 
 def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:
     changed = defaults_that_change(context.policy, policy)
-    return policy.warnings + changed + price_warnings(context, policy)
+    return policy.warnings + changed + alarm_warnings(context, policy) + price_warnings(context, policy)
 
 
 def _tried(context: RequestContext, policy: Policy) -> Answer:

@@ -91,6 +91,8 @@ class GpuWatch:
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
     """Its utilization alarm is in ALARM since then."""
+    metrics_sought: bool = False
+    """Somebody looked whether CloudWatch has data of its GPUs, which happens once an attempt."""
 
     @property
     def is_idle(self) -> bool:
@@ -173,7 +175,7 @@ class Attempt:
     spot: SpotState = SpotState()
     watch: GpuWatch = GpuWatch()
     unmonitored: Reason | None = None
-    """Why its GPUs have no alarms although the policy wants them."""
+    """Why nobody sees whether its GPUs work although the policy wants it: no alarms, or no data for them."""
     checkpoint: CheckpointState = CheckpointState()
     end: AttemptEnd | None = None
     """None: it runs, as far as anybody knows."""
