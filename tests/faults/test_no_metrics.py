@@ -5,15 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import A, minutes
-from tests.faults.alarming import (
-    alarms,
-    gpu_hosts,
-    gpu_policy,
-    idle_alarm,
-    live,
-    watched_job,
-    work,
-)
+from tests.faults.alarming import alarms, gpu_hosts, gpu_policy, idle_alarm, live, watched_job, work
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import trains
 from tests.integration.cloud import THROTTLED

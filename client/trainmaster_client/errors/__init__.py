@@ -26,6 +26,7 @@
     - ConflictError             409
     - PolicyViolationError      422
     - TooManyRequestsError      429
+    - RepairNeededError         5xx: a row of the table is broken, and stays so until an admin repairs it
     - ApiFailedError            5xx
 """
 
@@ -211,6 +212,8 @@ class Problem:
     errors: tuple[FieldProblem, ...] = ()
     retry_after: str = ""
     """Seconds, as in the answer's header; empty when there was none."""
+    kind: str = ""
+    """The last word of its ``type``, for example ``repair-needed``; empty when it had none."""
 
     def __str__(self) -> str:
         retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
@@ -259,6 +262,10 @@ class TooManyRequestsError(RefusedError):
     pass
 
 
+class RepairNeededError(RefusedError):
+    """A row that the call needs is broken: only an admin can help, so no client tries again by itself."""
+
+
 class ApiFailedError(RefusedError):
     """The API's own failure; the request may be right."""
 
@@ -274,7 +281,12 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 }
 
 
+_BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
+
+
 def refused(problem: Problem) -> RefusedError:
     """The error of the tree that stands for this answer."""
+    if problem.kind in _BROKEN_ROWS:
+        return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
     return _BY_STATUS.get(problem.status, fallback)(problem)

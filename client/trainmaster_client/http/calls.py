@@ -195,6 +195,7 @@ def _problem(answer: Answer, document: Document) -> Problem:
         detail=printable(detail) or _description(answer),
         errors=tuple(field_problem(entry) for entry in entries if isinstance(entry, dict)),
         retry_after=printable(answer.headers.get("retry-after")),
+        kind=printable(document.get("type")).rpartition(":")[2],
     )
 
 

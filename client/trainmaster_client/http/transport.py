@@ -29,7 +29,7 @@ from urllib3.exceptions import NameResolutionError
 
 from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer
+from trainmaster_client.http.answers import Answer, is_own
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
@@ -105,7 +105,8 @@ class SignedTransport:
             if error.trouble in _LASTING:
                 raise
             return None
-        return answer if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
+        is_final = answer.status < HTTPStatus.INTERNAL_SERVER_ERROR or _needs_a_repair(answer)
+        return answer if is_final else None
 
     def look(self, path: str) -> Answer:
         """What answers there to somebody who does not sign. Raises ApiUnreachableError."""
@@ -154,6 +155,12 @@ def _pause_wanted(answer: Answer) -> float | None:
     if not seconds.isdecimal() or int(seconds) > PATIENCE_SECONDS:
         return None
     return float(seconds)
+
+
+def _needs_a_repair(answer: Answer) -> bool:
+    """Tell whether the API says that it cannot serve this until somebody acts: a 503 without Retry-After."""
+    is_unavailable = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
+    return is_own(answer) and is_unavailable and "retry-after" not in answer.headers
 
 
 def full_jitter(attempt: int) -> float:

@@ -28,9 +28,7 @@ class CloudWatchAlarms:
     # ---- what they say
 
     def reading(self, alarm_name: str) -> AlarmReading | None:
-        answer = called(
-            self._client.describe_alarms, {"AlarmNames": [alarm_name], "AlarmTypes": list(TYPES)}
-        )
+        answer = called(self._client.describe_alarms, {"AlarmNames": [alarm_name], "AlarmTypes": list(TYPES)})
         return next((_reading(one) for one in _alarms(answer)), None)
 
     def readings(self, prefix: str) -> Mapping[str, AlarmReading]:

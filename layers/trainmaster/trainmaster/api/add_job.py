@@ -20,13 +20,14 @@ from trainmaster.api.request_context import (
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
+    HOW_TO_REPAIR,
     FieldError,
     JobConflictError,
     LostRaceError,
     MissingIdentityError,
+    RepairNeededError,
     TeamLimitError,
     TrainmasterError,
-    UnavailableError,
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
@@ -141,11 +142,11 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
 def _admission(
     context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
 ) -> Admission:
-    """Raises UnavailableError where the pool does not know what the team has in it."""
+    """Raises RepairNeededError where the pool does not know what the team has in it."""
     if entrance.standing is TeamStanding.LOST:
-        raise UnavailableError(
-            f"what team {submission.team} has in pool {pool.name} cannot be read; "
-            "an admin has it counted again: trainmaster policy pause, then trainmaster repair --apply",
+        raise RepairNeededError(
+            f"what team {submission.team} has in pool {pool.name} cannot be read, so nothing of it is taken "
+            f"there; {HOW_TO_REPAIR}",
         )
     return Admission(
         policy_version=context.stored.version,

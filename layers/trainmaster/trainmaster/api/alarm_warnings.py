@@ -15,7 +15,7 @@ from trainmaster.core.monitoring.alarm_costs import (
     new_kinds,
 )
 from trainmaster.core.monitoring.alarms import HOSTS_OF_ONE
-from trainmaster.core.policy import UNMANAGED, Policy
+from trainmaster.core.policy import DEFAULTS, UNMANAGED, Policy
 
 _PRICES = (
     f"an alarm costs {USD_PER_METRIC} USD a month for each host, and {USD_PER_COMPOSITE} USD more for a job "
@@ -42,8 +42,20 @@ def alarm_warnings(context: RequestContext, policy: Policy) -> tuple[FieldError,
     is_unwritten = "idle" in kinds and policy.source.get("idle") is None
     first = "is not written: the GPUs of running jobs are watched, and owners of idle ones notified; "
     message = f"{first if is_unwritten else ''}{_counted(found, is_all=context.has_time)}; {_PRICES}"
-    hint = "write idle: off for no idle alarms" if "idle" in kinds else "remove utilization for no such alarms"
+    hint = "write idle: off for none" if "idle" in kinds else "remove utilization for none"
     return (FieldError(field=str(kinds[0]), message=message, hint=hint),)
+
+
+def unwatched_warning(policy: Policy) -> tuple[FieldError, ...]:
+    """Say that the policy in force watches no GPUs only because it is older than the default that does."""
+    is_older = policy.defaults < DEFAULTS and policy.governing.idle is None
+    if not is_older or not any(gpus(name) for pool in policy.pools for name in pool.instance_types):
+        return ()
+    message = (
+        "is missing: no GPUs are watched until a policy is applied again; from then on the owners of idle "
+        "jobs are notified"
+    )
+    return (FieldError(field="idle", message=message, hint="apply it again, or write idle: off"),)
 
 
 def _counted(found: NewAlarms, *, is_all: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
 
-from trainmaster.api.alarm_warnings import alarm_warnings
+from trainmaster.api.alarm_warnings import alarm_warnings, unwatched_warning
 from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.policy_trial import try_policy
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
@@ -105,7 +105,8 @@ def show_policy(context: RequestContext) -> Answer:
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
         text = {"text": written.text if written else None}
-        warnings = context.found.warnings + price_warnings(context, context.policy)
+        unwatched = unwatched_warning(context.policy)
+        warnings = context.found.warnings + unwatched + price_warnings(context, context.policy)
         return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, warnings) | text)
     found = context.outside.policies.revision(_revision(wanted))
     if found is None:

@@ -258,10 +258,11 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
-    then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
+    is_due = until <= now  # a pass takes it back: they come each minute at least
+    then = "it is tried again within a minute" if is_due else f"the next try is at {instant_text(until)}"
     tried = f", after {job.starts.refused} so far" if job.starts.refused else ""
     code = ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
-    return Reason(code=code, message=f"{why}the next try {then}{tried}")
+    return Reason(code=code, message=f"{why}{then}{tried}")
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

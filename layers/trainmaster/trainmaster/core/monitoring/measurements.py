@@ -15,7 +15,7 @@ from trainmaster.core.policy.governance import Watch
 FIRST_LOOK = timedelta(minutes=15)
 """After the start of Training. Data points come each minute, the first ones some minutes late."""
 LAST_LOOK = timedelta(minutes=30)
-"""After it an attempt is left alone: it may be from before anybody looked, or its data have a coarser period."""
+"""After it an attempt is left alone: it may have begun before an upgrade, and one look is enough."""
 MOST_HOSTS = 500
 """In one GetMetricData. Source: CloudWatch API reference, GetMetricData, MetricDataQueries."""
 RIGHT = "cloudwatch:PutMetricData"
