@@ -183,7 +183,7 @@ class Wiring:
                 repairs=self.table.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
-                reads=ReadCounts(counts),
+                reads=ReadCounts(counts, throttle=self.settings.api_throttle),
                 left=self._left,
                 region=self.settings.region,
             ),

@@ -98,7 +98,9 @@ def test_every_other_key_is_shown_with_its_default() -> None:
         "recovery.on_oom": "none",
         "recovery.on_oom.batch": "needed",
     }
-    assert parse_policy({"idle": defaults["idle"]}).governing == plain, "what stands for a section not written"
+    assert parse_policy({"idle": defaults["idle"]}).governing == plain, (
+        "what stands for a section not written"
+    )
     assert (plain.recovery.on_oom, parse_policy({}).prices, defaults["prices"]) == (None, {}, {})
     example = yaml.safe_load(codes(next(row[2] for row in rows if "prices" in row[0]))[0])
     assert parse_policy({"prices": example}).prices == {"ml.p5.48xlarge": Decimal("60.5")}

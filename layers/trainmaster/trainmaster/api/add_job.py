@@ -16,6 +16,7 @@ from trainmaster.api.request_context import (
     flag,
     read_policy,
     wake,
+    weigh,
 )
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
@@ -26,6 +27,7 @@ from trainmaster.core.errors import (
     LostRaceError,
     MissingIdentityError,
     RepairNeededError,
+    ShareExceededError,
     TeamLimitError,
     TrainmasterError,
 )
@@ -57,19 +59,22 @@ def add_job(call: Call, outside: Outside) -> Answer:
     """By the policy that this process knows, which the table confirms with what is read anyway.
 
     Whatever is refused, or was decided by a policy that is in force no more, is decided again by the one that
-    is.
+    is, and counts twice in the team's share.
     """
+    outside.reads.turn_away(call.user_arn)
     known = outside.last_policy.found
     if known is not None and not call.query:
         try:
             context = enter(call, outside, known=known)
+            weigh(context)
             return _submit(context, _read(context), version=known.stored.version)
-        except MissingIdentityError:
+        except (MissingIdentityError, ShareExceededError):
             raise
         except TrainmasterError:
             if read_policy(outside).stored.version == known.stored.version:
                 raise
     context = enter(call, outside)
+    weigh(context)
     if "team" not in call.query and not flag(call, "dry_run", default=False):
         return _submit(context, _read(context))
     count_read(context)

@@ -9,6 +9,7 @@
   + PayloadTooLargeError          413  over the limit of the request body
   + PolicyViolationError          422  every rule and limit of the policy that is violated
   + TooManyRequestsError          429  over a per-team limit
+    + ShareExceededError          429  faster than the team's share of the API's throttle
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
   + RowSetAsideError              500  a row of the table cannot be understood: it is left as it is
   + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
@@ -109,6 +110,10 @@ class TooManyRequestsError(TrainmasterError):
     def __init__(self, detail: str, *, retry_after: int, errors: Sequence[FieldError] = ()) -> None:
         super().__init__(detail, errors=errors)
         self.retry_after = retry_after
+
+
+class ShareExceededError(TooManyRequestsError):
+    """A team that asks faster than its share of the API's throttle; nothing was read for it."""
 
 
 class TeamLimit(StrEnum):
