@@ -281,12 +281,13 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 }
 
 
-_BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
+BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
+"""Kinds of problems that last until an admin has repaired the table."""
 
 
 def refused(problem: Problem) -> RefusedError:
     """The error of the tree that stands for this answer."""
-    if problem.kind in _BROKEN_ROWS:
+    if problem.kind in BROKEN_ROWS:
         return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
     return _BY_STATUS.get(problem.status, fallback)(problem)

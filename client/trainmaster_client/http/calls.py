@@ -21,7 +21,7 @@ from trainmaster_client.errors import (
     refused,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, document_of, printable, skew_of, trouble_of
+from trainmaster_client.http.answers import Answer, document_of, kind_of, printable, skew_of, trouble_of
 from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
 
 Document: TypeAlias = dict[str, Any]
@@ -195,7 +195,7 @@ def _problem(answer: Answer, document: Document) -> Problem:
         detail=printable(detail) or _description(answer),
         errors=tuple(field_problem(entry) for entry in entries if isinstance(entry, dict)),
         retry_after=printable(answer.headers.get("retry-after")),
-        kind=printable(document.get("type")).rpartition(":")[2],
+        kind=kind_of(document),
     )
 
 

@@ -27,9 +27,9 @@ from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 from urllib3.exceptions import NameResolutionError
 
-from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
+from trainmaster_client.errors import BROKEN_ROWS, ApiUnreachableError, CredentialsError, InvalidApiUrlError
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, is_own
+from trainmaster_client.http.answers import Answer, document_of, kind_of
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
@@ -158,9 +158,8 @@ def _pause_wanted(answer: Answer) -> float | None:
 
 
 def _needs_a_repair(answer: Answer) -> bool:
-    """Tell whether the API says that it cannot serve this until somebody acts: a 503 without Retry-After."""
-    is_unavailable = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
-    return is_own(answer) and is_unavailable and "retry-after" not in answer.headers
+    """Tell whether the API says that it cannot serve this until an admin has repaired a row."""
+    return kind_of(document_of(answer) or {}) in BROKEN_ROWS
 
 
 def full_jitter(attempt: int) -> float:
