@@ -1,4 +1,4 @@
-"""O17 through the deployed stack: a role that may not put metrics, and a policy that does not mention idle."""
+"""O17 through the deployed stack: a role that may not put metrics, a policy that does not mention idle."""
 
 import json
 from collections.abc import Iterator

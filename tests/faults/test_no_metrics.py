@@ -74,7 +74,7 @@ def test_O17_a_changed_policy_brings_no_data(gpus: World) -> None:
 def test_O17_a_host_with_data_is_guarded_and_is_looked_for_once(gpus: World) -> None:
     work(gpus, "job1", 90.0, minutes=15)
     assert (runs(gpus, 20), unguarded(gpus)) == (1, None)
-    assert live(gpus).watch.metrics_sought
+    assert live(gpus).watch.metrics_sought_at is not None
 
 
 def test_O17_one_silent_host_of_several_is_named(new_world: NewWorld) -> None:

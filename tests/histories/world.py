@@ -34,11 +34,11 @@ from tests.histories.watch import JudgedStore, Watch
 from tests.memory.edges import (
     FOREVER,
     MemoryAlarms,
-    MemoryMetrics,
     MemoryCheckpoints,
     MemoryFronts,
     MemoryLogs,
     MemoryMailer,
+    MemoryMetrics,
     MemoryNotifier,
     MemoryReadCounts,
     MemoryRegister,

@@ -188,7 +188,7 @@ def read_policy(outside: Outside) -> PolicyInForce:
 
 
 def weigh(context: RequestContext, *, may_refuse: bool = True) -> None:
-    """Take the call off its team's share of the API; an admin's calls are nobody's: he looks while others storm.
+    """Take the call off its team's share of the API; an admin looks while others storm, and is not weighed.
 
     Raises ShareExceededError.
     """

@@ -54,8 +54,9 @@ class MetricLooks:
         if job is None or not is_conclusive(job, entry.training_job_name):
             return
         role = self._role(job.name) if silent else ""
-        after = sought(job, silent, hosts=len(hosts), role=role)
-        self.store.commit([Change(before=job, after=after)], at=self.clock())
+        now = self.clock()
+        after = sought(job, silent, hosts=len(hosts), role=role, now=now)
+        self.store.commit([Change(before=job, after=after)], at=now)
 
     def _role(self, name: str) -> str:
         """Read the role from the request as it was submitted; every attempt runs under the same."""

@@ -91,8 +91,8 @@ class GpuWatch:
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
     """Its utilization alarm is in ALARM since then."""
-    metrics_sought: bool = False
-    """Somebody looked whether CloudWatch has data of its GPUs, which happens once an attempt."""
+    metrics_sought_at: datetime | None = None
+    """When somebody looked whether CloudWatch has data of its GPUs, which happens once; None: not yet."""
 
     @property
     def is_idle(self) -> bool:

@@ -46,7 +46,9 @@ def due_looks(live: Iterable[RunningJob], watch: Watch, *, now: datetime) -> dic
 
 def _is_due(entry: RunningJob, watch: Watch, *, now: datetime) -> bool:
     """An attempt that has no alarms for another reason is reported for that one."""
-    if entry.state is not JobState.RUNNING or entry.training_since is None or entry.watch.metrics_sought:
+    if entry.state is not JobState.RUNNING or entry.training_since is None:
+        return False
+    if entry.watch.metrics_sought_at is not None:
         return False
     in_time = FIRST_LOOK <= now - entry.training_since < LAST_LOOK
     return in_time and entry.unmonitored is None and wanted_of(entry.vector, watch).digest is not None
@@ -57,10 +59,10 @@ def is_conclusive(job: Job, training_job_name: str) -> bool:
     live = job.live
     if live is None or live.training_job_name != training_job_name or not is_watched(job):
         return False
-    return not live.spot.interruptions and not live.watch.metrics_sought
+    return not live.spot.interruptions and live.watch.metrics_sought_at is None
 
 
-def sought(job: Job, silent: Collection[str], *, hosts: int, role: str) -> Job:
+def sought(job: Job, silent: Collection[str], *, hosts: int, role: str, now: datetime) -> Job:
     """Note on the job that somebody looked for data of its GPUs, and what is missing.
 
     Args:
@@ -68,9 +70,10 @@ def sought(job: Job, silent: Collection[str], *, hosts: int, role: str) -> Job:
         silent: Its hosts of which CloudWatch has no data point.
         hosts: How many it has in all.
         role: ARN of the role that the training job runs under; read where a host is silent.
+        now: UTC.
     """
     live = job.live_attempt
-    watch = replace(live.watch, metrics_sought=True)
+    watch = replace(live.watch, metrics_sought_at=now)
     reason = live.unmonitored
     if silent:
         reason = Reason(code=ReasonCode.NO_METRICS, message=_message(live, silent, hosts, role=role))
