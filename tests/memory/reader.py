@@ -127,6 +127,7 @@ class MemoryReader(MemoryHistoryReader):
             gone_preemptors=frozenset(name for name in rows.holds if not self._waits(name)),
             account_limits=dict(rows.limits),
             last_end=dict(rows.last_end),
+            served=dict(rows.served),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             prices=PriceTable(overrides=policy.prices),
             order_key=rows.order_key,

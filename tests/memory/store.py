@@ -9,6 +9,7 @@ from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.history.journal import warm_pool_over
+from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
@@ -292,9 +293,7 @@ class MemoryJobStore:
             _require(pool.used[capacity] == count, f"not {count} {capacity} in use")
         for capacity, count in (condition.warm or {}).items():
             _require(pool.warm[capacity] == count, f"not {count} {capacity} warm")
-        if condition.places_hold is not None:
-            stands_there = pool.holds.get(condition.places_hold.preemptor)
-            _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
+        _check_holds(condition, pool)
         if condition.still_waiting is not None:
             waiting = self._tables.jobs.get(condition.still_waiting.name)
             _require(
@@ -355,6 +354,7 @@ class MemoryJobStore:
         if ended is None:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
+        pool.served |= served_by(ended, at=at)
         pool.past_use[spec.team] = added(pool.past_use.get(spec.team, {}), ended, at=at)
         count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
@@ -373,9 +373,20 @@ def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:
     return None if record is None else (record.outcome, record.revision)
 
 
+def _check_holds(condition: WriteCondition, pool: PoolRows) -> None:
+    if condition.places_hold is not None:
+        stands_there = pool.holds.get(condition.places_hold.preemptor)
+        _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
+    if condition.drops_hold is not None:
+        stands_there = pool.holds.get(condition.drops_hold.preemptor)
+        _require(stands_there == condition.drops_hold, "its hold is another, or is gone")
+
+
 def _apply_guard(condition: WriteCondition, pool: PoolRows) -> None:
     if condition.places_hold is not None:
         pool.holds[condition.places_hold.preemptor] = condition.places_hold
+    if condition.drops_hold is not None:
+        del pool.holds[condition.drops_hold.preemptor]
     if condition.ends_hold_of is not None:
         pool.holds.pop(condition.ends_hold_of, None)
     if condition.reuses is not None:

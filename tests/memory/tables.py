@@ -11,6 +11,7 @@ from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.history.past_records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
@@ -40,6 +41,7 @@ class PoolRows:
     """By training-job name."""
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
+    served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     past_use: dict[str, UseSums] = field(default_factory=dict)
     """By team."""
     run_times: dict[tuple[str, str], RunTimes] = field(default_factory=dict)

@@ -8,8 +8,9 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason, StatusStart
+from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
@@ -24,6 +25,13 @@ from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running
 SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
 SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
 LIKELY = LikelyLengths(lengths=(minutes(20), minutes(40)))
+FUTILE = FutilePreemptions(
+    count=2,
+    vector={Capacity(A): 2, Capacity(B): 2},
+    choice=Choice.SAGEMAKER,
+    since=NOON + minutes(56),
+    until=NOON + minutes(86),
+)
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
     advice="Halve the batch.",
@@ -110,6 +118,9 @@ def full_job() -> Job:
         started_at=NOON + minutes(2),
         ended_at=NOON + minutes(90),
         preemptions=1,
+        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research"), count=2),
+        made_room_for=2,
+        futile=FUTILE,
         retries=2,
         productive=minutes(3),
         halvings=4,
@@ -125,7 +136,9 @@ def full_job() -> Job:
         unknown_errors=12,
         faults=3,
         refused_by_account=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
+        no_capacity=4,
         wasted={"preemption": 13},
+        startups={"preemption": 240},
         cents=14,
         unpriced=True,
     )
@@ -151,6 +164,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
+        futile=FUTILE,
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
 

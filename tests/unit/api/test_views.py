@@ -19,6 +19,7 @@ from trainmaster.api.views import (
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
@@ -107,6 +108,23 @@ def test_C20_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
         "code": "backoff",
         "message": f"SageMaker is busy; {then}, after 2 so far",
     }
+
+
+def test_a_job_that_backs_off_and_preempts_nobody_yet_says_both() -> None:
+    futile = FutilePreemptions(count=1, vector=of(4), since=NOON, until=NOON + minutes(15))
+    none = Reason(code=ReasonCode.BACKOFF, message="CapacityError: none")
+    one = changed(job("a"), waiting=none, not_before=NOON + minutes(1), no_capacity=1, futile=futile)
+    message = seen(one)["waiting"]["message"]
+    assert message.startswith("CapacityError: none; the last time that jobs were stopped for it, AWS did not")
+    assert "it stops no job until 2026-11-02 12:15 UTC" in message
+    assert message.endswith("; the next try is at 2026-11-02T12:01:00.000Z, after 1 so far")
+    over = replace(one, futile=replace(futile, until=NOON))
+    assert "stops no job" not in seen(over)["waiting"]["message"]
+
+
+def test_start_ups_that_stops_made_worthless_are_wasted_seconds() -> None:
+    one = changed(job("a"), wasted={"preemption": 60, "idle": 5}, startups={"preemption": 240})
+    assert seen(one)["wasted_seconds"] == {"preemption": 300, "idle": 5}
 
 
 REFUSED = Reason(code=ReasonCode.ACCOUNT_LIMIT, message="AWS refused to start it once: no")

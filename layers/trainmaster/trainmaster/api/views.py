@@ -67,7 +67,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
         "retries": job.comebacks.retries,
-        "wasted_seconds": dict(job.spent.wasted),
+        "wasted_seconds": job.spent.all_wasted(),
         "cost_usd": _cost_usd(job, now=around.now),
         "cost_is_estimate": not job.is_final,
     }
@@ -258,9 +258,12 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
+    if job.futile is not None and job.futile.until > now:
+        why += f"{wait_reasons.stops_nobody(job.futile)}; "
     is_due = until <= now  # a pass takes it back: they come each minute at least
     then = "it is tried again within a minute" if is_due else f"the next try is at {instant_text(until)}"
-    tried = f", after {job.starts.refused} so far" if job.starts.refused else ""
+    tries = job.starts.refused + (job.starts.no_capacity or 0)
+    tried = f", after {tries} so far" if tries else ""
     code = ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
     return Reason(code=code, message=f"{why}{then}{tried}")
 

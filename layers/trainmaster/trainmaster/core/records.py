@@ -37,6 +37,8 @@ class WriteCondition:
     replaces_hold: PreemptionReservation | None = None
     """What is stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
     ends_hold_of: str | None = None
+    drops_hold: PreemptionReservation | None = None
+    """What is stored is to go, and must be as it was seen."""
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""
     warm: Vector | None = None

@@ -93,6 +93,7 @@ class PoolReads(QueueReads):
             ),
             account_limits=counters.limits,
             last_end=counters.last_ends,
+            served=counters.served,
             budgets=self._budgets(policy, {entry.team for entry in found.waiting}, now=now),
             order_key=counters.order_key,
             prices=PriceTable(overrides=policy.prices),

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.instances import CapacityType, Shape, Vector
-from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,14 @@ class Preemptor:
 
     name: str
     team: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopsInARow:
+    """How often in a row a job was stopped for one and the same other job."""
+
+    preemptor: Preemptor
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +215,12 @@ class Attempt:
     def reason(self) -> Reason | None:
         """Why it ended."""
         return self.end.reason if self.end else None
+
+    @property
+    def preemptor(self) -> Preemptor | None:
+        """The job that it made room for, where that is why it ended; another reason may have come first."""
+        ended_so = self.reason is not None and self.reason.code is ReasonCode.PREEMPTION
+        return self.preempted_for if ended_so else None
 
     @property
     def lost(self) -> timedelta:

@@ -10,7 +10,8 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 
 
@@ -141,6 +142,9 @@ class StartTrouble:
     """Passes in a row that failed, by a fault of ours, while they were about to start it; None: none."""
     by_account: AccountRefusals | None = None
     """None: none since AWS took one last."""
+    no_capacity: int | None = None
+    """Attempts since one last trained that ended because AWS had no instances; the exponent of the back-off
+    after such an end. None: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +182,19 @@ class Spent:
 
     wasted: Mapping[str, int] = field(default_factory=dict)
     """Seconds of training lost, by cause."""
+    startups: Mapping[str, int] | None = None
+    """Seconds from claim to stop of attempts that were stopped before they trained, by cause; None: none."""
     cents: int = 0
     """What they cost, as far as prices are known."""
     unpriced: bool = False
     """One of them had no known price."""
+
+    def all_wasted(self) -> dict[str, int]:
+        """Seconds of training and of start-ups that were lost, by cause."""
+        lost = dict(self.wasted)
+        for cause, seconds in (self.startups or {}).items():
+            lost[cause] = lost.get(cause, 0) + seconds
+        return lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +221,12 @@ class Job:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
+    stopped_for: StopsInARow | None = None
+    """The job that it last made room for, and how often in a row; None: it never did since that is noted."""
+    made_room_for: int | None = None
+    """Number of the attempt that other jobs were last stopped for; None: none, or it came to nothing."""
+    futile: FutilePreemptions | None = None
+    """Preemptions for it that did not help, since an attempt of it last trained; None: none."""
     checkpointed: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0

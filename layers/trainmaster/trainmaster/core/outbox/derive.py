@@ -16,6 +16,7 @@ from trainmaster.core.outbox.texts.job_running import (
     unguarded_notice,
 )
 from trainmaster.core.outbox.texts.platform import job_fault_notice
+from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice, futile_preemption_warning
 from trainmaster.core.outbox.texts.refusals import start_refused_notice, unknown_status_notice
 from trainmaster.core.outbox.texts.rules_and_budgets import job_not_stopped_notice
 from trainmaster.core.outbox.texts.wording import to_tell
@@ -53,6 +54,8 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
     start_refused_notice,
     unknown_status_notice,
     job_fault_notice,
+    futile_preemption_notice,
+    futile_preemption_warning,
 )
 """Each about another decision, of another kind."""
 

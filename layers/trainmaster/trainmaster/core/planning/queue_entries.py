@@ -33,6 +33,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         likely=job.spec.likely,
         not_before=job.not_before,
         refused=job.starts.by_account,
+        futile=job.futile,
     )
 
 

@@ -88,7 +88,7 @@ class QueueWalk:
         if not shapes:
             self._preempt_own(job)
             return False
-        for shape in self._warm_first(shapes):
+        for shape in self.capacity.warm_first(shapes):
             if self._start_if_it_fits(job, shape):
                 return False
         if job.name in self.capacity.holds:
@@ -135,8 +135,7 @@ class QueueWalk:
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         """The shapes that room may be made and kept for: AWS is not known to refuse them."""
-        if job.refused is not None:
-            return ()
+        shapes = () if job.refused is not None else shapes
         return tuple(one for one in shapes if not self.capacity.above_limit(one.vector, None))
 
     def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
@@ -156,12 +155,6 @@ class QueueWalk:
         return None
 
     # ---- start
-
-    def _warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Of several shapes one with a warm pool goes first: it starts in seconds."""
-        if len(shapes) == 1 or not self.snapshot.warm_pools:
-            return shapes
-        return tuple(sorted(shapes, key=lambda shape: self.capacity.warm_pool_for(shape) is None))
 
     def _start_if_it_fits(self, job: WaitingJob, shape: Shape) -> bool:
         warm = self.capacity.warm_pool_for(shape)
@@ -235,12 +228,15 @@ class QueueWalk:
         shapes = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
+        elif shapes and (futile := self.preemptions.wait_of(job)) is not None:
+            first = next(why for _, why in refused if why is not None)
+            self.reasons[job.name] = wait_reasons.with_wait(first, futile)
         else:
             any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
         key = (*self.quotas.party(job), *shape.vector.items())
-        if self.hopeless.get(key, -1) >= job.priority:
+        if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
         found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
@@ -261,11 +257,14 @@ class QueueWalk:
     # ---- wait
 
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
-        vector = shapes[0].vector
+        vector, futile = shapes[0].vector, self.preemptions.wait_of(job)
         ahead = self.front.ahead(vector)
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
+        elif futile is not None:
+            short = wait_reasons.short(vector, self.capacity.free)
+            self.reasons[job.name] = wait_reasons.with_wait(short, futile)
         elif job.name in self.not_worth:
             free = {one: self.capacity.free.get(one, 0) for one in vector}
             words = partial(wait_reasons.not_worth, vector, free, self.not_worth[job.name], to=job.team)
@@ -277,7 +276,8 @@ class QueueWalk:
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
         self.preemptions.goes_ahead(vector)
-        self._reserve(job, shapes)
+        if futile is None:  # AWS does not serve it: nobody waits for what it could not use anyway
+            self._reserve(job, shapes)
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep its place: the first to wait for a type has it reserved."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.planning.actions import EndReservation, LimitReservation, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
@@ -14,6 +15,7 @@ from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
+from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.victims import Victims
@@ -97,6 +99,10 @@ class Preemptions:
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
         return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
 
+    def wait_of(self, job: WaitingJob) -> FutilePreemptions | None:
+        """Say why nobody is stopped for it yet: the last times did not help; None: nothing keeps it."""
+        return self._waits.of(job)
+
     def _may_outrank(self, preemptor: Preemptor) -> bool:
         """Whether anybody is there that it may stop, enough or not: the rest costs far more to find out."""
         below = preemptor.job.priority - self.rules.min_priority_gap
@@ -172,6 +178,10 @@ class Preemptions:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
         return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
+
+    @cached_property
+    def _waits(self) -> PreemptionWaits:
+        return PreemptionWaits(snapshot=self.snapshot, now=self.now)
 
     @cached_property
     def _stopping(self) -> dict[str, RunningJob]:

@@ -10,6 +10,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
@@ -54,12 +55,13 @@ class WaitingJob:
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    futile: FutilePreemptions | None = None
+    """Preemptions for it that did not help: it stops nobody for a while (``preemption_waits``)."""
     share_ms: int | None = None
     """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
     """What it asks for: its best shape, or all that SageMaker may choose from."""
     held: Held = field(init=False, compare=False, repr=False)
-    """The same, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
     """Its turn among the jobs of its tier."""
 
@@ -124,7 +126,6 @@ class RunningJob:
     warm_key: str | None = None
     """Of the warm pool it would leave behind; None: none."""
     ranked_by: str = ""
-    """As of a waiting job."""
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None
     """Code of the reason why nobody sees whether its GPUs work."""
@@ -133,7 +134,6 @@ class RunningJob:
     preempted_for: str | None = None
     """Once it was asked to stop for another job: that one's name."""
     share_ms: int | None = None
-    """As of a waiting job."""
     held: Held = field(init=False, compare=False, repr=False)
     """Its instances, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
@@ -270,6 +270,8 @@ class Snapshot:
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
+    served: ServedStarts = field(default_factory=dict)
+    """Of attempts that have ended; those that run say it themselves."""
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
     """By team, of those with a budget."""
     prices: PriceTable = field(default_factory=PriceTable)

@@ -1,10 +1,11 @@
 """Why a job waits, in words: each with numbers or names that its owner can act on."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
@@ -75,6 +76,28 @@ def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *
         f" for {_hours(refusal.wait)} of your wait: not worth it{when}"
     )
     return short(vector, free, note=note)
+
+
+def with_wait(why: Reason, futile: FutilePreemptions) -> Reason:
+    """A preemption would help, if AWS served the job: the last ones did not."""
+    return replace(why, message=f"{why.message}; {stops_nobody(futile)}")
+
+
+def stops_nobody(futile: FutilePreemptions) -> str:
+    """The wait of a job whose preemptions did not help, with its end."""
+    times = "the last time" if futile.count == 1 else f"the last {futile.count} times"
+    wanted = vector_text(futile.vector)
+    return (
+        f"{times} that jobs were stopped for it, AWS did not let it train: it stops no job until"
+        f" {_minute_after(futile.until)}, or until AWS serves {wanted} to some job;"
+        " it starts at once where enough is free"
+    )
+
+
+def _minute_after(instant: datetime) -> str:
+    """The first full minute at which it is over."""
+    full = instant.replace(second=0, microsecond=0)
+    return _minute(full if full == instant else full + timedelta(minutes=1))
 
 
 def _hours(span: timedelta) -> str:

@@ -47,7 +47,7 @@ from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_j
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
-from trainmaster.services.scheduler.stops import preempt, stop
+from trainmaster.services.scheduler.stops import end_reservation, preempt, stop
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
 
 CREATE = "CreateTrainingJob"
@@ -233,7 +233,7 @@ def _write(
             job = read_job(waiting, context)
             context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
         case EndReservation(hold=hold):
-            context.store.drop_hold(context.pool, hold)
+            end_reservation(hold, context)
         case LimitReservation(hold=hold, until=until):
             context.store.limit_hold(context.pool, hold, until)
         case WarnOfBudget():

@@ -31,6 +31,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
+from trainmaster.core.lifecycle.unserved_attempts import after_put_off
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.policy.job_rules import Mode
@@ -101,7 +102,7 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
 
 def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> Job:
     attempt = attempt_for(job, action, pool=context.pool_policy, policy=context.policy, at=at)
-    return steps.claim(job, attempt)
+    return steps.claim(job, attempt, after_stops=action.ends_hold)
 
 
 def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
@@ -200,6 +201,7 @@ def _release(job: Job, step: Callable[[Job], Job], context: PassContext) -> None
 
 
 def _undone(job: Job, after: Job, context: PassContext) -> Change:
+    after = after_put_off(job, after, now=context.clock())
     return steps.claim_undone(job, after, pool_left(job, context.training))
 
 

@@ -23,6 +23,7 @@ class PlatformSubject(StrEnum):
     WARM_POOLS_NOT_KEPT = "warm-pools-not-kept"
     CHECKPOINTS_UNREADABLE = "checkpoints-unreadable"
     JOB_FAULT = "job-fault"
+    PREEMPTION_FUTILE = "preemption-did-not-help"
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:
