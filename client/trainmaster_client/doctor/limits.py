@@ -44,11 +44,10 @@ def _full_queues(seen: Seen) -> Iterator[str]:
     for pool in seen.pools:
         most = limits.get(pool.get("name"), {}).get("max_waiting") or Limits().max_waiting
         for team in pool.get("teams") or ():
-            if int(team.get("waiting") or 0) >= _NEAR * most:
-                yield (
-                    f"team {team.get('name')} has {team['waiting']} of {most} jobs waiting "
-                    f"in pool {pool.get('name')}"
-                )
+            waiting = team.get("waiting")
+            if isinstance(waiting, int) and waiting >= _NEAR * most:
+                where = f"in pool {pool.get('name')}"
+                yield f"team {team.get('name')} has {waiting} of {most} jobs waiting {where}"
 
 
 def _many_pools(seen: Seen) -> Iterator[str]:

@@ -112,7 +112,7 @@ def document_of(answer: Answer) -> dict[str, object] | None:
 
 def kind_of(document: Mapping[str, object]) -> str:
     """Return the last word of a problem's type, for example ``repair-needed``; empty where it has none."""
-    return printable(document.get("type")).rpartition(":")[2]
+    return shown(document.get("type")).rpartition(":")[2]
 
 
 def _forbidden(answer: Answer, now: datetime) -> Trouble:

@@ -21,11 +21,15 @@ from trainmaster_client.errors import (
     refused,
 )
 from trainmaster_client.errors.troubles import Trouble
-<<<<<<< HEAD
-from trainmaster_client.http.answers import Answer, document_of, kind_of, printable, skew_of, trouble_of
-=======
-from trainmaster_client.http.answers import Answer, document_of, seconds_to_wait, shown, skew_of, trouble_of
->>>>>>> main
+from trainmaster_client.http.answers import (
+    Answer,
+    document_of,
+    kind_of,
+    seconds_to_wait,
+    shown,
+    skew_of,
+    trouble_of,
+)
 from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
 
 Document: TypeAlias = dict[str, Any]
@@ -227,18 +231,11 @@ def _problem(answer: Answer, document: Document) -> Problem:
     entries = errors if isinstance(errors, list) else []
     return Problem(
         status=answer.status,
-<<<<<<< HEAD
-        title=printable(document.get("title")) or "The API refused",
-        detail=printable(detail) or _description(answer),
-        errors=tuple(field_problem(entry) for entry in entries if isinstance(entry, dict)),
-        retry_after=printable(answer.headers.get("retry-after")),
-        kind=kind_of(document),
-=======
         title=shown(document.get("title")) or "The API refused",
         detail=shown(detail) or _description(answer),
         errors=tuple(field_problem(entry) for entry in entries[:_MOST_ERRORS] if isinstance(entry, dict)),
         retry_after=shown(answer.headers.get("retry-after")),
->>>>>>> main
+        kind=kind_of(document),
     )
 
 

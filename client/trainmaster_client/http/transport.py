@@ -28,21 +28,16 @@ from botocore.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import NameResolutionError
 
-<<<<<<< HEAD
-from trainmaster_client.errors import BROKEN_ROWS, ApiUnreachableError, CredentialsError, InvalidApiUrlError
-from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, document_of, kind_of
-=======
 from trainmaster_client.errors import (
+    BROKEN_ROWS,
     ApiUnreachableError,
     CredentialsError,
     InvalidApiUrlError,
     UnexpectedAnswerError,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, seconds_to_wait
+from trainmaster_client.http.answers import Answer, document_of, kind_of, seconds_to_wait
 from trainmaster_client.http.bounded_answers import UnboundedAnswerError, bounded_answer
->>>>>>> main
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
