@@ -43,6 +43,8 @@ class Outside:
     """For the folders of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
+    may_publish: Callable[[str], bool] = lambda _role_arn: True
+    """Whether the hosts of a job publish their metrics, which they do with the rights of its role."""
     ports: Ports = field(default_factory=Ports)
     capacity: Capacity = field(default_factory=Capacity)
     world: WorldInForce = field(default_factory=WorldInForce)

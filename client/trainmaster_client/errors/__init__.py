@@ -28,6 +28,7 @@
     - ConflictError             409
     - PolicyViolationError      422
     - TooManyRequestsError      429
+    - RepairNeededError         5xx: a row of the table is broken, and stays so until an admin repairs it
     - ApiFailedError            5xx
 """
 
@@ -225,6 +226,8 @@ class Problem:
     errors: tuple[FieldProblem, ...] = ()
     retry_after: str = ""
     """Seconds, as in the answer's header; empty when there was none."""
+    kind: str = ""
+    """The last word of its ``type``, for example ``repair-needed``; empty when it had none."""
 
     def __str__(self) -> str:
         """Each sentence once: the API repeats its detail in the field's message, the wait in its hint."""
@@ -279,6 +282,10 @@ class TooManyRequestsError(RefusedError):
     pass
 
 
+class RepairNeededError(RefusedError):
+    """A row that the call needs is broken: only an admin can help, so no client tries again by itself."""
+
+
 class ApiFailedError(RefusedError):
     """The API's own failure; the request may be right."""
 
@@ -294,7 +301,13 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 }
 
 
+BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
+"""Kinds of problems that last until an admin has repaired the table."""
+
+
 def refused(problem: Problem) -> RefusedError:
     """The error of the tree that stands for this answer."""
+    if problem.kind in BROKEN_ROWS:
+        return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
     return _BY_STATUS.get(problem.status, fallback)(problem)

@@ -20,7 +20,15 @@ from trainmaster_client.errors import (
     refused,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, document_of, seconds_to_wait, shown, skew_of, trouble_of
+from trainmaster_client.http.answers import (
+    Answer,
+    document_of,
+    kind_of,
+    seconds_to_wait,
+    shown,
+    skew_of,
+    trouble_of,
+)
 from trainmaster_client.http.rate_limits import ONCE_A_PROCESS, Say
 from trainmaster_client.http.transport import ATTEMPTS, SignedTransport, pause_for
 
@@ -243,6 +251,7 @@ def _problem(answer: Answer, document: Document) -> Problem:
         detail=shown(detail) or _description(answer),
         errors=tuple(field_problem(entry) for entry in entries[:_MOST_ERRORS] if isinstance(entry, dict)),
         retry_after=shown(answer.headers.get("retry-after")),
+        kind=kind_of(document),
     )
 
 

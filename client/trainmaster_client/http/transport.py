@@ -29,13 +29,14 @@ from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import NameResolutionError
 
 from trainmaster_client.errors import (
+    BROKEN_ROWS,
     ApiUnreachableError,
     CredentialsError,
     InvalidApiUrlError,
     UnexpectedAnswerError,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, trouble_of
+from trainmaster_client.http.answers import Answer, document_of, kind_of, trouble_of
 from trainmaster_client.http.bounded_answers import UnboundedAnswerError, bounded_answer
 from trainmaster_client.http.expiry import CREDENTIAL_ERRORS, is_renewable, renew, unusable
 from trainmaster_client.http.rate_limits import (
@@ -162,7 +163,8 @@ class SignedTransport:
             if error.trouble in _LASTING:
                 raise
             return None
-        return answer if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
+        is_final = answer.status < HTTPStatus.INTERNAL_SERVER_ERROR or _needs_a_repair(answer)
+        return answer if is_final else None
 
     def look(self, path: str) -> Answer:
         """What answers there to somebody who does not sign. Raises ApiUnreachableError."""
@@ -210,6 +212,11 @@ class SignedTransport:
 
 _LASTING = frozenset({Trouble.HOST_UNKNOWN, Trouble.TLS})
 """Another try within seconds does not help."""
+
+
+def _needs_a_repair(answer: Answer) -> bool:
+    """Tell whether the API says that it cannot serve this until an admin has repaired a row."""
+    return kind_of(document_of(answer) or {}) in BROKEN_ROWS
 
 
 def full_jitter(attempt: int) -> float:

@@ -4,11 +4,14 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
 import boto3
 import pytest
 from trainmaster_client import errors
 from trainmaster_client.api import ApiClient
+from trainmaster_client.cli.exit_codes import ExitCode, exit_code
+from trainmaster_client.cli.silences import is_passing
 from trainmaster_client.http.transport import ATTEMPTS
 
 from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
@@ -110,6 +113,22 @@ def test_after_the_last_try_the_servers_own_words_are_raised(client: ApiClient, 
     with pytest.raises(errors.ApiFailedError, match="DynamoDB is throttled"):
         client.policy()
     assert len(api.received) == ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("status", "title"), [(503, "Repair needed"), (500, "Row not understood")], ids=["team", "row"]
+)
+def test_O18_what_only_an_admin_can_repair_is_asked_once(
+    status: int, title: str, client: ApiClient, api: FakeApi
+) -> None:
+    broken = problem(status, title, "trying again does not help")
+    kind = f"urn:trainmaster:problem:{title.lower().replace(' ', '-')}"
+    api.script("POST", "/add-job", replace(broken, document={**(broken.document or {}), "type": kind}))
+    with pytest.raises(errors.RepairNeededError, match="trying again does not help") as caught:
+        client.add_job(REQUEST)
+    assert len(api.received) == 1
+    assert exit_code(caught.value) is ExitCode.REFUSED
+    assert not is_passing(caught.value), "no watch waits for it"
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,19 @@ from trainmaster.api.request_context import (
     flag,
     read_policy,
     wake,
+    weigh,
 )
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
+    HOW_TO_REPAIR,
     FieldError,
     LostRaceError,
     MissingIdentityError,
+    RepairNeededError,
+    ShareExceededError,
     TeamLimitError,
     TrainmasterError,
-    UnavailableError,
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
@@ -49,19 +52,22 @@ def add_job(call: Call, outside: Outside) -> Answer:
     """By the policy that this process knows, which the table confirms with what is read anyway.
 
     Whatever is refused, or was decided by a policy that is in force no more, is decided again by the one that
-    is.
+    is, and counts twice in the team's share.
     """
+    outside.reads.turn_away(call.user_arn)
     known = outside.last_policy.found
     if known is not None and not call.query:
         try:
             context = enter(call, outside, known=known)
+            weigh(context)
             return _submit(context, _read(context), version=known.stored.version)
-        except MissingIdentityError:
+        except (MissingIdentityError, ShareExceededError):
             raise
         except TrainmasterError:
             if read_policy(outside).stored.version == known.stored.version:
                 raise
     context = enter(call, outside)
+    weigh(context)
     if "team" not in call.query and not flag(call, "dry_run", default=False):
         return _submit(context, _read(context))
     count_read(context)
@@ -135,11 +141,11 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
 def _admission(
     context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
 ) -> Admission:
-    """Raises UnavailableError where the pool does not know what the team has in it."""
+    """Raises RepairNeededError where the pool does not know what the team has in it."""
     if entrance.standing is TeamStanding.LOST:
-        raise UnavailableError(
-            f"what team {submission.team} has in pool {pool.name} cannot be read; "
-            "an admin has it counted again: trainmaster policy pause, then trainmaster repair --apply",
+        raise RepairNeededError(
+            f"what team {submission.team} has in pool {pool.name} cannot be read, so nothing of it is taken "
+            f"there; {HOW_TO_REPAIR}",
         )
     return Admission(
         policy_version=context.stored.version,

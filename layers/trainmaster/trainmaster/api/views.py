@@ -263,11 +263,12 @@ def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
     if job.futile is not None and job.futile.until > now:
         why += f"{wait_reasons.stops_nobody(job.futile)}; "
-    then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
+    is_due = until <= now  # a pass takes it back: they come each minute at least
+    then = "it is tried again within a minute" if is_due else f"the next try is at {instant_text(until)}"
     tries = job.starts.refused + (job.starts.no_capacity or 0)
     tried = f", after {tries} so far" if tries else ""
     code = job.starts.refused_with or ReasonCode.BACKOFF
-    return Reason(code=code, message=f"{why}the next try {then}{tried}")
+    return Reason(code=code, message=f"{why}{then}{tried}")
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

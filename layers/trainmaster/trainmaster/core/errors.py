@@ -11,9 +11,11 @@
   + PayloadTooLargeError          413  over the limit of the request body
   + PolicyViolationError          422  every rule and limit of the policy that is violated
   + TooManyRequestsError          429  over a per-team limit
+    + ShareExceededError          429  faster than the team's share of the API's throttle
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
   + RowSetAsideError              500  a row of the table cannot be understood: it is left as it is
   + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
+  + RepairNeededError             503  an admin has to repair a row first: trying again does not help
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  a quota of the account forbids it for now
@@ -121,6 +123,10 @@ class TooManyRequestsError(TrainmasterError):
         self.retry_after = retry_after
 
 
+class ShareExceededError(TooManyRequestsError):
+    """A team that asks faster than its share of the API's throttle; nothing was read for it."""
+
+
 class TeamLimit(StrEnum):
     """A pool's ``limits``, as the policy names them; each counts for every team by itself."""
 
@@ -141,6 +147,12 @@ class MissingIdentityError(TrainmasterError):
     title = "No caller identity"
 
 
+HOW_TO_REPAIR = (
+    "trying again does not help: an admin sees why in `trainmaster doctor`, and repairs it with "
+    "`trainmaster policy pause`, `trainmaster repair --apply`, `trainmaster policy resume`"
+)
+
+
 class RowSetAsideError(TrainmasterError):
     """A row that was asked for cannot be understood; nothing is done with it, and nothing to it."""
 
@@ -148,8 +160,7 @@ class RowSetAsideError(TrainmasterError):
 
     def __init__(self, key: str, *, subject: str | None = None) -> None:
         super().__init__(
-            f"the row {key} cannot be understood by this version and is left as it is; "
-            "an admin sees why in `trainmaster doctor`",
+            f"the row {key} cannot be understood by this version and is left as it is; {HOW_TO_REPAIR}",
         )
         self.key = key
         self.subject = subject
@@ -160,6 +171,16 @@ class WriteRefusedError(TrainmasterError):
     """The table will never take the write as it is: a row at its size limit, a malformed value."""
 
     title = "Write refused"
+
+
+class RepairNeededError(TrainmasterError):
+    """A row that the call needs is lost or broken; it stays so until an admin has it counted again.
+
+    Its answer has no Retry-After, unlike every other 503: a client that waited would wait for ever.
+    """
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    title = "Repair needed"
 
 
 class UnavailableError(TrainmasterError):

@@ -103,6 +103,15 @@ class SetAside:
     """Whose row it is; None: no pool's, or nobody can tell."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamCalls:
+    """Calls of the API by one team in one minute."""
+
+    reads: int = 0
+    calls: int = 0
+    """Reads and changes together."""
+
+
 class TeamStanding(StrEnum):
     """What a pool knows of a team before a submission."""
 

@@ -31,6 +31,7 @@ from trainmaster.core.records import (
     Entrance,
     HistoryLine,
     PoolState,
+    TeamCalls,
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
@@ -230,8 +231,11 @@ class QueueReader(Protocol):
 
 
 class ReadCountStore(Protocol):
-    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
-        """Count reads of a team's minute; how many everybody has counted in it. Raises UnavailableError."""
+    def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
+        """Add to the calls of a team in this minute; return what all instances have added, by team.
+
+        Raises UnavailableError.
+        """
 
 
 class PaceStore(Protocol):

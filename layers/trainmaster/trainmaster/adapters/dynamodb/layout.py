@@ -20,7 +20,7 @@
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
 | its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
-| its reads in a minute | ``S#-#team`` | ``minute`` |
+| reads and calls of all teams in a minute | ``S#-##`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |

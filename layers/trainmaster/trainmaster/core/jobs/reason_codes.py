@@ -76,6 +76,8 @@ class ReasonCode(StrEnum):
     TOO_MANY_HOSTS = "too-many-hosts"
     ALARM_QUOTA = "alarm-quota"
     ALARM_REFUSED = "alarm-refused"
+    NO_METRICS = "no-metrics"
+    """It has its alarms, and CloudWatch has no data for them."""
 
     # what else the history notes
     RELEASED = "released"

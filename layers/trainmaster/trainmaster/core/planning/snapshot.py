@@ -137,7 +137,7 @@ class RunningJob:
     ranked_by: str = ""
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None
-    """Code of the reason why its GPUs have no alarms."""
+    """Code of the reason why nobody sees whether its GPUs work."""
     reuses: str | None = None
     """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
     preempted_for: str | None = None
