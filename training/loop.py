@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from training.config import TrainConfig
 from training.data import seed_of
 from training.data.batches import Batch, BatchSource
 from training.errors import NotFiniteError
+from training.hold import wait_for
 from training.metrics import Event, Validation
 from training.model import Backbone
 from training.models.families import objective_of
@@ -103,6 +105,8 @@ class Trainer:
         if self._was_dropped(self.reached):
             self._evaluate(self.reached)
         for step in steps:
+            if self.config.hold_file and self._stopped_on_hold(step):
+                return self._leave(is_saved=step == steps.start)
             ends_at = time.monotonic() + config.min_step_seconds
             self.trace.begin(step)
             # Whatever draws random numbers draws the same after a resume.
@@ -232,6 +236,13 @@ class Trainer:
             self.reporter.evaluated(self.validation, seconds=time.perf_counter() - began)
         self.meter.paused(time.perf_counter() - began)
         return decision
+
+    def _stopped_on_hold(self, step: int) -> bool:
+        """Wait until a demonstration lets this step begin; every rank has a view of its own of the file."""
+        began = time.perf_counter()
+        wait_for(step, Path(self.config.hold_file), is_over=lambda: self.agreement.is_asked)
+        self.meter.paused(time.perf_counter() - began)
+        return self.agreement.now().stop
 
     def _save_is_due(self) -> bool:
         """By time."""
