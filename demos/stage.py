@@ -1,11 +1,12 @@
 """The stage of a demo: a twin whose clock the story moves, the API, the screen, and patience.
 
 Nothing here depends on how fast the machine is. The twin's clock stands still between two looks and while a
-container that was asked to leave has not left, so its grace is never over too early; jobs are held after a
+container that was asked to leave has not left, so its grace is as long as on SageMaker; jobs are held after a
 step by a file (``hold_file`` of the training program) until the story lets them on.
 """
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,8 @@ from demos.vigil import LOOK_SECONDS, Vigil
 from local.twin_process import TwinProcess, running_twin
 
 MANUAL = ("--clock", "manual")
+GRACE_SECONDS = 120.0
+"""As on SageMaker (API reference, StopTrainingJob), and in the machine's time: the twin's own is shorter."""
 FINAL = frozenset({"completed", "failed", "stopped"})
 _LOOKS_A_LOG = 10
 """Logs are read after so many looks without news: a slow machine has better things to do."""
@@ -46,6 +49,7 @@ class Stage:
         """By label, what GET /jobs/{name} said at the last look."""
         self._lines: Sequence[str] = ()
         self._looks = 0
+        self._leaving_since: float | None = None
 
     def name(self, label: str, job: str) -> None:
         """From now on show this job, as ``label``."""
@@ -65,8 +69,8 @@ class Stage:
         Args:
             what: For the screen and for whoever reads why a demo was given up.
             holds: Looked at after each look at the jobs.
-            leaves_by_itself: Containers that were asked to leave do, however long it takes them. False: one
-                does not hear SIGTERM, so the clock goes on to the end of its grace.
+            leaves_by_itself: Containers that were asked to leave have ``GRACE_SECONDS`` of the machine's time
+                for it. False: one does not hear SIGTERM, so its grace ends as fast as the clock can go.
 
         Raises:
             StandstillError: Nothing has changed for minutes.
@@ -81,7 +85,7 @@ class Stage:
 
     def look(self) -> bool:
         """Show what is new of the jobs. Always True."""
-        found = {label: self._view(name) for label, name in self.names.items()}
+        found = {label: self.view(name) for label, name in self.names.items()}
         self.views = {label: view for label, view in found.items() if view is not None}
         self.screen.show(self.api.jobs()["jobs"], list(self.views.values()))
         return True
@@ -95,7 +99,8 @@ class Stage:
         attempts = self.views[label]["attempts"] if label in self.views else []
         return str(attempts[number]["training_job_name"]) if attempts else ""
 
-    def _view(self, name: str) -> Document | None:
+    def view(self, name: str) -> Document | None:
+        """GET /jobs/{name}; None while the API knows no such job."""
         try:
             return self.api.job(name, estimate=False)
         except NotFoundError:
@@ -112,8 +117,12 @@ class Stage:
         return self._lines
 
     def _tick(self, *, waits_for_leavers: bool) -> None:
-        if waits_for_leavers and self.vigil.journal.is_leaving:
-            return
+        if not self.vigil.journal.leaving:
+            self._leaving_since = None
+        elif waits_for_leavers:
+            self._leaving_since = self._leaving_since or time.monotonic()
+            if time.monotonic() - self._leaving_since < GRACE_SECONDS:
+                return
         try:
             self.control("POST", "/clock", advance_seconds=LOOK_SECONDS)
         except urllib.error.HTTPError as error:

@@ -36,7 +36,8 @@ class Journal:
         self._path, self._offset = path, 0
         self.changes = 0
         """Events of processes, and calls that changed something."""
-        self._leaving: set[tuple[str, str]] = set()
+        self.leaving: set[tuple[str, str]] = set()
+        """Training job and host of each container that has had its signal, and has not ended yet."""
 
     def read(self) -> None:
         with self._path.open("rb") as file:
@@ -47,19 +48,14 @@ class Journal:
                 self._offset += len(line)
                 self._note(json.loads(line))
 
-    @property
-    def is_leaving(self) -> bool:
-        """A container has had its signal, and has not ended yet."""
-        return bool(self._leaving)
-
     def _note(self, record: Document) -> None:
         if record["kind"] == "process":
             self.changes += 1
             container = (record["training_job"], record["host"])
             if record["event"] == "signal":
-                self._leaving.add(container)
+                self.leaving.add(container)
             else:
-                self._leaving.discard(container)
+                self.leaving.discard(container)
         elif record["operation"] in CHANGING and record["status"] < HTTPStatus.BAD_REQUEST:
             self.changes += 1
 
