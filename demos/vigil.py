@@ -15,7 +15,6 @@ CHANGING = frozenset(
     {
         "CreateTrainingJob",
         "DeleteAlarms",
-        "DELETE /jobs/{name}",
         "POST /add-job",
         "Publish",
         "PUT /policy",
@@ -56,8 +55,13 @@ class Journal:
                 self.leaving.add(container)
             else:
                 self.leaving.discard(container)
-        elif record["operation"] in CHANGING and record["status"] < HTTPStatus.BAD_REQUEST:
+        elif record["status"] < HTTPStatus.BAD_REQUEST and _changes(record["operation"] or ""):
             self.changes += 1
+
+
+def _changes(operation: str) -> bool:
+    """Tell calls that say or do something from those that look; REST calls begin with their verb."""
+    return operation in CHANGING or operation.partition(" ")[0] in {"POST", "PUT", "PATCH", "DELETE"}
 
 
 class Vigil:
