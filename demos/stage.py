@@ -6,7 +6,6 @@ step by a file (``hold_file`` of the training program) until the story lets them
 """
 
 import json
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +21,10 @@ from trainmaster_client.errors import NotFoundError
 from demos.evidence import Bucket, Document, last_lines
 from demos.patience import TwinEndedError
 from demos.screen import Screen
-from demos.vigil import LOOK_SECONDS, Vigil
+from demos.vigil import LOOK_SECONDS, Grace, Vigil
 from local.twin_process import TwinProcess, running_twin
 
 MANUAL = ("--clock", "manual")
-GRACE_SECONDS = 120.0
-"""As on SageMaker (API reference, StopTrainingJob), and in the machine's time: the twin's own is shorter."""
 FINAL = frozenset({"completed", "failed", "stopped"})
 _LOOKS_A_LOG = 10
 """Logs are read after so many looks without news: a slow machine has better things to do."""
@@ -49,7 +46,7 @@ class Stage:
         """By label, what GET /jobs/{name} said at the last look."""
         self._lines: Sequence[str] = ()
         self._looks = 0
-        self._leaving_since: float | None = None
+        self._grace = Grace()
 
     def name(self, label: str, job: str) -> None:
         """From now on show this job, as ``label``."""
@@ -117,12 +114,8 @@ class Stage:
         return self._lines
 
     def _tick(self, *, waits_for_leavers: bool) -> None:
-        if not self.vigil.journal.leaving:
-            self._leaving_since = None
-        elif waits_for_leavers:
-            self._leaving_since = self._leaving_since or time.monotonic()
-            if time.monotonic() - self._leaving_since < GRACE_SECONDS:
-                return
+        if not self._grace.may_go_on(self.vigil.journal.leaving) and waits_for_leavers:
+            return
         try:
             self.control("POST", "/clock", advance_seconds=LOOK_SECONDS)
         except urllib.error.HTTPError as error:

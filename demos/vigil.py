@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from demos.patience import Progress, TwinEndedError
 from local.twin_process import TwinProcess
 
 LOOK_SECONDS = 0.5
+GRACE_SECONDS = 120.0
+"""As on SageMaker (API reference, StopTrainingJob), and in the machine's time: the twin's own is shorter."""
 CHANGING = frozenset(
     {
         "CreateTrainingJob",
@@ -28,6 +30,10 @@ CHANGING = frozenset(
 """Calls that say or do something; the rest of the journal looks, or writes the table."""
 
 
+Container = tuple[str, str]
+"""Its training job and host."""
+
+
 class Journal:
     """The twin's journal, read as it grows."""
 
@@ -35,8 +41,8 @@ class Journal:
         self._path, self._offset = path, 0
         self.changes = 0
         """Events of processes, and calls that changed something."""
-        self.leaving: set[tuple[str, str]] = set()
-        """Training job and host of each container that has had its signal, and has not ended yet."""
+        self.leaving: set[Container] = set()
+        """Those that have had their signal, and have not ended yet."""
 
     def read(self) -> None:
         with self._path.open("rb") as file:
@@ -62,6 +68,26 @@ class Journal:
 def _changes(operation: str) -> bool:
     """Tell calls that say or do something from those that look; REST calls begin with their verb."""
     return operation in CHANGING or operation.partition(" ")[0] in {"POST", "PUT", "PATCH", "DELETE"}
+
+
+class Grace:
+    """Decides whether the twin's clock may go on while containers were asked to leave.
+
+    A busy machine may need a minute for what takes a second elsewhere, and the twin would kill a container
+    that is still saving.
+    """
+
+    def __init__(
+        self, *, seconds: float = GRACE_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._since: dict[Container, float] = {}
+
+    def may_go_on(self, leaving: Collection[Container]) -> bool:
+        """Tell whether each of them has had the machine's time for it; True when none is leaving."""
+        now = self._clock()
+        self._since = {container: self._since.get(container, now) for container in leaving}
+        return all(now - since >= self._seconds for since in self._since.values())
 
 
 class Vigil:
