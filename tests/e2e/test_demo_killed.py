@@ -33,17 +33,21 @@ def running_demo(folder: Path, *, until: str) -> Iterator["subprocess.Popen[str]
         demo.wait()
 
 
-def test_a_twin_that_is_killed_in_the_middle_costs_three_lines_and_no_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("killed", "code"), [("twin", 247), ("reaper", -9)])
+def test_a_twin_that_is_killed_in_the_middle_costs_three_lines_and_no_traceback(
+    killed: str, code: int, tmp_path: Path
+) -> None:
     with running_demo(tmp_path, until="job1 is running") as demo:
         started = tree_of(demo.pid) - {demo.pid}
         (reaper,) = [pid for pid in children_of(demo.pid) if _is_twin(pid)]
         (twin,) = [pid for pid in children_of(reaper) if _is_twin(pid)]
-        os.kill(twin, signal.SIGKILL)
+        os.kill({"twin": twin, "reaper": reaper}[killed], signal.SIGKILL)
         printed, _ = demo.communicate(timeout=LONGEST_SECONDS)
     assert demo.returncode == 1, printed
     assert "Traceback" not in printed
     last = printed.strip().splitlines()[-3:]
-    assert last[0].startswith("demo: NOT ok: the local twin has ended in the middle, with exit code -9. Rea")
+    told = f"demo: NOT ok: the local twin has ended in the middle, with exit code {code}. Reached: "
+    assert last[0].startswith(told)
     assert last[1].startswith("The machine: ")
     assert last[2].startswith("What to do: run it again")
     report = json.loads((tmp_path / "demo.json").read_text())
