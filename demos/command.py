@@ -22,7 +22,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """What a story is told with."""
+    """What every story needs: a report, where that goes, and a screen."""
 
     report: Report
     path: Path

@@ -156,7 +156,7 @@ class Hold:
 def opened_twin(
     folder: Path, *, policy: dict[str, Any], options: Sequence[str] = MANUAL
 ) -> Iterator[TwinProcess]:
-    """Run a twin for the block. An error in it that comes from the twin's end is told as that.
+    """Run a twin for the block. An error in it that comes from the twin's end is raised as that.
 
     Raises:
         TwinEndedError: The twin ended before the block.

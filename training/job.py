@@ -33,13 +33,13 @@ from training.models.families import (
 )
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
+from training.models.precision import PrecisionChoice, noted, settled
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
 from training.monitoring.report import Reporter, Trace, tell
 from training.optim import make_optimizer
 from training.parallel import allocate, shard
-from training.precision import PrecisionChoice, noted, settled
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.ranks.memory import refuse_unless_it_fits
 from training.ranks.meshes import with_shares
@@ -63,9 +63,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     together(partial(_make_directories, config))
     store = open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir)
     config, choice = settled(config, world, store)
-    began = time.perf_counter()
-    data = together(partial(open_data, config, env))
-    data_seconds = time.perf_counter() - began
+    data, data_seconds = _opened_data(config, env)
     model = empty_model(config, world)
     _tell_what_runs(config, world, model, choice)
     optimizer = make_optimizer(trained_part(model), config)
@@ -97,6 +95,13 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
+
+
+def _opened_data(config: TrainConfig, env: Mapping[str, str]) -> tuple[TextData | ImageData, float]:
+    """Open what is trained on, on all ranks or on none; and the seconds it took."""
+    began = time.perf_counter()
+    data = together(partial(open_data, config, env))
+    return data, time.perf_counter() - began
 
 
 def _was_stopped(agreement: Agreement, world: World) -> bool:

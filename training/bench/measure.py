@@ -31,9 +31,9 @@ from training.errors import DoesNotFitError, MissingPackageError, UnsupportedDev
 from training.job import make_model
 from training.metrics import peak_of
 from training.model import flops_per_token
+from training.models.precision import settled
 from training.monitoring.report import Trace
 from training.optim import make_optimizer
-from training.precision import settled
 from training.ranks.processors import this_processor
 from training.ranks.world import World, joined_world
 

@@ -26,12 +26,12 @@ from training.data import seed_of
 from training.errors import ConfigError, TrainingError
 from training.job import make_model
 from training.loop import Trainer
+from training.models.precision import settled
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Trace, yardstick
 from training.optim import make_optimizer
 from training.options.choices import Compile
 from training.options.reader import described, option, paired, read
-from training.precision import settled
 from training.preempt import StopRequest
 from training.ranks.processors import this_processor
 from training.ranks.world import World, joined_world

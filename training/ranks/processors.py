@@ -1,4 +1,4 @@
-"""What a processor does with bf16, as Linux tells it and as oneDNN was told to use it.
+"""What a processor does with bf16, as Linux tells it and as oneDNN is allowed to.
 
 All that PyTorch calls bf16 on a CPU without such instructions is fp32 with casts around it: a step takes
 twice to six times as long as in fp32.

@@ -92,8 +92,8 @@ def _device() -> str:
 
 def _precision(config: TrainConfig) -> str:
     """Name what ``auto`` comes to on this host; all hosts are taken to be alike."""
+    from training.models.precision import choose  # noqa: PLC0415
     from training.options.choices import DeviceName  # noqa: PLC0415  as above
-    from training.precision import choose  # noqa: PLC0415
     from training.ranks.devices import accelerator  # noqa: PLC0415
 
     kind = accelerator(config.device)

@@ -13,9 +13,9 @@ from tests.integration.training.worlds import in_world
 from training.config import TrainConfig
 from training.errors import ConfigError
 from training.job import make_model, run_in
+from training.models.precision import settled
 from training.optim import make_optimizer
 from training.options.choices import Precision
-from training.precision import settled
 from training.preempt import StopRequest
 from training.ranks.devices import Cpu
 from training.ranks.world import World

@@ -20,8 +20,14 @@ def last_step_allowed(file: Path) -> float:
 
 
 def wait_for(
-    step: int, file: Path, *, is_over: Callable[[], bool], pause: Callable[[float], None] = time.sleep
-) -> None:
-    """Return when the file allows this step, or ``is_over`` says that it is no longer wanted."""
-    while step > last_step_allowed(file) and not is_over():
+    step: int, file: str, *, is_over: Callable[[], bool], pause: Callable[[float], None] = time.sleep
+) -> float:
+    """Return when the file allows this step, or ``is_over`` says that it is no longer wanted.
+
+    Returns:
+        The seconds of the wait.
+    """
+    began = time.perf_counter()
+    while step > last_step_allowed(Path(file)) and not is_over():
         pause(_LOOK_SECONDS)
+    return time.perf_counter() - began

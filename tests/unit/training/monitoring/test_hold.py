@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from training.hold import last_step_allowed, wait_for
+from training.monitoring.hold import last_step_allowed, wait_for
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ def test_a_step_begins_when_the_file_allows_it(tmp_path: Path) -> None:
         if len(pauses) == 4:
             file.write_text("4")
 
-    wait_for(3, file, is_over=lambda: False, pause=pause)
+    wait_for(3, str(file), is_over=lambda: False, pause=pause)
     assert pauses == []
-    wait_for(4, file, is_over=lambda: False, pause=pause)
+    wait_for(4, str(file), is_over=lambda: False, pause=pause)
     assert len(pauses) == 4
 
 
@@ -38,5 +38,5 @@ def test_a_stop_ends_the_wait(tmp_path: Path) -> None:
     file = tmp_path / "hold"
     file.write_text("3")
     asked: list[bool] = []
-    wait_for(9, file, is_over=lambda: len(asked) > 2, pause=lambda _: asked.append(True))
+    wait_for(9, str(file), is_over=lambda: len(asked) > 2, pause=lambda _: asked.append(True))
     assert len(asked) == 3

@@ -9,8 +9,8 @@ import torch
 from training.checkpoint.manifest import Manifest
 from training.config import TrainConfig
 from training.errors import ConfigError
+from training.models.precision import Kept, choose, noted, precision_of
 from training.options.choices import DeviceName, Precision
-from training.precision import Kept, choose, noted, precision_of
 from training.ranks import devices
 from training.ranks.devices import Cpu, Cuda
 from training.ranks.processors import Processor
