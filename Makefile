@@ -226,8 +226,8 @@ deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emu
 account-smoke: setup ## a stack of its own in YOUR account, four jobs, all of it deleted; asks first; 40 minutes, < 1 USD
 	$(BIN)/python -m demos.account_smoke $(SMOKE_ARGS)
 
-deploy: build ## to your AWS account; asks for each parameter of docs/guides/deploy.md
-	$(BIN)/sam deploy --guided
+deploy: build ## to your AWS account: looks at it first, then asks for each parameter of docs/guides/deploy.md
+	$(BIN)/python -m release.deployment
 
 clean: ## everything that was made here
 	rm -rf tests/browser/node_modules tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-hyperpod .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

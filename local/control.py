@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
+from local.account.answers import AccountAround
 from local.clock import TwinClock
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.lambda_runtime.invocation import Outcome
@@ -112,6 +113,7 @@ class Control:
     deliveries: DeliveryFaults
     training: TrainingJobs
     world: WorldInForce
+    account: AccountAround
     invoke: Callable[[str, bytes], Outcome]
     """Runs a function of the stack, by the name its sessions have; KeyError for one that there is not."""
     told: Callable[[], Mapping[str, Any]]
@@ -133,6 +135,8 @@ class Control:
 
     def _routes(self) -> Mapping[tuple[str, str], Callable[[Request], Response]]:
         return {
+            ("GET", "/account"): lambda _: _answer(200, {"account": self.account.document}),
+            ("POST", "/account"): self._set_account,
             ("POST", "/clock"): self._advance,
             ("POST", "/capacity"): self._withhold_capacity,
             ("POST", "/errors"): self._inject_errors,
@@ -229,6 +233,12 @@ class Control:
         body.end()
         self.training.spot(training_job, action)
         return _answer(200, {"training_job": training_job, "action": action})
+
+    def _set_account(self, request: Request) -> Response:
+        body = Body(request.body)
+        values = body.mapping("set")
+        body.end()
+        return _answer(200, {"account": self.account.set(values)})
 
     def _set_world(self, request: Request) -> Response:
         body = Body(request.body)

@@ -1,13 +1,17 @@
 """The whole twin in one process: composes its parts, deploys the stack, answers what a user needs to know."""
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from types import TracebackType
+from typing import Any
 
 from botocore.credentials import Credentials
 
 from local import foundation, policy_file
+from local.account.answers import SERVICES as ACCOUNT_SERVICES
+from local.account.answers import STUDIO_CALLS, AccountAround
 from local.clock import each_minute
 from local.config import ReadyInfo, TwinConfig
 from local.control import PREFIX as CONTROL_PREFIX
@@ -25,7 +29,7 @@ from local.foundation import USER, Foundation
 from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
 from local.sdk_defaults import write_defaults
-from local.wire import AwsError
+from local.wire import AwsError, Principal
 from local.world_in_force import WorldInForce
 
 STACK = "trainmaster"
@@ -134,6 +138,26 @@ class Twin:
             log_folder=log_folder,
         )
 
+    def _mount_account(self, base: Foundation, training: SageMakerTwin) -> AccountAround:
+        """Mount what the account says of itself: alone, and beside what SageMaker's twin answers."""
+        account = AccountAround(account_id=base.account_id, region=self._config.region)
+        for service in ACCOUNT_SERVICES:
+            base.door.mount_service(service, account.call)
+
+        def sagemaker(operation: str, params: dict[str, Any], caller: Principal) -> dict[str, Any]:
+            answers = account.call if operation in STUDIO_CALLS else training.call
+            return answers(operation, params, caller)
+
+        def quotas(operation: str, params: dict[str, Any], caller: Principal) -> dict[str, Any]:
+            return account.with_warm_pools(training.service_quotas(operation, params, caller))
+
+        def owns(operation: str, params: Mapping[str, Any]) -> bool:
+            return operation in STUDIO_CALLS or training.owns(operation, params)
+
+        base.door.mount_service("sagemaker", sagemaker, owns=owns)
+        base.door.mount_service("service-quotas", quotas)
+        return account
+
     def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> None:
         work = base.state / "training"
         work.mkdir(exist_ok=True)
@@ -154,8 +178,7 @@ class Twin:
         )
         self._resources.callback(training.close)
         each_minute(base.clock, training.measure, base.engine.cloudwatch.evaluate)
-        base.door.mount_service("sagemaker", training.call, owns=training.owns)
-        base.door.mount_service("service-quotas", training.service_quotas)
+        account = self._mount_account(base, training)
         base.door.add_resource_tags("sagemaker", training.resource_tags)
         control = Control(
             clock=base.clock,
@@ -163,6 +186,7 @@ class Twin:
             deliveries=deliveries,
             training=training,
             world=world,
+            account=account,
             invoke=assembly.functions.invoke_named,
             told=lambda: {
                 "throttled": training.throttled(),

@@ -14,6 +14,7 @@ import typer
 
 from trainmaster_client.cli.screen import say
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors.missing_packages import install_hint
 from trainmaster_client.gateway import gateway_files
 from trainmaster_client.gateway.gateway_files import GatewayState
 
@@ -65,7 +66,7 @@ def require_packages(what: str, *, extra: str) -> None:
     if missing:
         raise InvalidArgumentError(
             f"The {what} needs packages that are not installed: {', '.join(missing)}.",
-            hint=f"Run: pip install 'trainmaster[{extra}]'",
+            hint=install_hint(extra),
         )
 
 

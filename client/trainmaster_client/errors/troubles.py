@@ -97,7 +97,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.PUBLIC_ADDRESS: Advice(
         cause="The host has a public address, where a private API does not answer.",
-        remedy="Use the URL with the id of the VPC endpoint in it (output ApiUrl), or switch on private DNS.",
+        remedy="Use the URL with the id of the VPC endpoint in it: the stack's output ApiUrl.",
     ),
     _T.NOTHING_LISTENS: Advice(
         cause="The host is there, but nothing listens on this port.",

@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors.missing_packages import install_hint
 from trainmaster_client.manifests.job_request import Document
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_EXTRA = 'Install it: pip install "trainmaster[manifest]".'
 
 
 def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
@@ -27,7 +27,9 @@ def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
         # An extra. OpenAPI 3.0 is a dialect of draft 4.
         from jsonschema import Draft4Validator  # type: ignore[import-untyped]  # noqa: PLC0415
     except ImportError as error:
-        raise InvalidArgumentError("--crd needs the package jsonschema.", hint=_EXTRA) from error
+        raise InvalidArgumentError(
+            "--crd needs the package jsonschema.", hint=install_hint("manifest")
+        ) from error
     validator = Draft4Validator(_strict(_schema(document, crd), is_root=True))
     found = sorted(validator.iter_errors(document), key=lambda one: [str(part) for part in one.absolute_path])
     return [

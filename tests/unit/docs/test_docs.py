@@ -182,6 +182,28 @@ def test_every_control_call_in_a_shell_block_goes_to_a_route() -> None:
     assert set(called) <= routes
 
 
+@every_document
+def test_C42_no_page_installs_us_by_name_from_an_index(name: str) -> None:
+    """On a public index the name belongs to somebody else: only the wheel's path is safe."""
+    wheel = re.compile(r"(dist/)?trainmaster-[\w.]+-py3-none-any\.whl(\[[\w,]+\])?")
+    for line in re.findall(r"pip install ([^\n`]+)", text_of(name)):
+        for argument in shlex.split(line.rstrip("),.;:"), comments=True):
+            if argument.startswith(("trainmaster", "dist/")):
+                assert wheel.fullmatch(argument), (name, line)
+
+
+@every_document
+def test_C41_no_page_advises_private_dns_for_the_endpoint_of_the_api(name: str) -> None:
+    """It would send the default name of every public API to the private endpoint."""
+    text = text_of(name)
+    assert not re.search(
+        r"switch (it |private DNS )?on private DNS|enable private DNS", text, re.IGNORECASE
+    ), name
+    for command in re.findall(r"aws ec2 create-vpc-endpoint(?:[^\n]*\\\n)*[^\n]*", text):
+        if "execute-api" in command:
+            assert "--no-private-dns-enabled" in command, name
+
+
 def test_records_are_numbered_have_four_parts_and_are_listed() -> None:
     records = [name for name in DOCUMENTS if name.startswith("docs/adr/")]
     listed = [link for link in links(text_of("docs/ARCHITECTURE.md")) if link.startswith("adr/")]

@@ -449,13 +449,15 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
             {"name": "job2", **line(None)},
         ],
         "total": {**line(None), "known_usd": 25},
+        "running": {"jobs": 2, "usd": 84.1, "known_usd": 84.1},
         "preemptions": [taken],
         "budget": {"limit": 30, "spent": 25, "reserved": 3.5, "warning": True},
     }
     script(api, "GET", "/usage", document)
     ran = trainmaster("usage", "--team", "vision", "--month", "2026-11")
     assert ran.out.splitlines() == [
-        "Team vision, 2026-11: 2.5 instance-hours, cost unknown: a price is missing",
+        "Team vision, 2026-11: at least 25.00 USD spent, 84.10 USD so far by 2 running jobs",
+        "  ended: 2.5 instance-hours, cost unknown: a price is missing",
         (
             "  budget: 30.00 USD, of it 25.00 USD spent and 3.50 USD reserved for what runs;"
             " 80 % or more is spent"
@@ -473,7 +475,8 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
     trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by = {
-        "productive": 29000,
+        "productive": 19000,
+        "unknown": 10000,
         "preemption": 100,
         "failures": 1250.5,
         "idle": 0,
@@ -487,8 +490,11 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
     monkeypatch.setenv("COLUMNS", "60")
     printed = trainmaster("usage").out.splitlines()
     assert [line.rstrip() for line in printed] == [
-        "Team vision, 2026-11: 1234.5 instance-hours, 31000.00 USD",
-        "  productive      29000.00 USD   93.5 %",
+        "Team vision, 2026-11: 31000.00 USD spent; 61 to 94 % useful",
+        "(of 10000.00 USD no checkpoint was seen)",
+        "  ended: 1234.5 instance-hours, 31000.00 USD",
+        "  productive      19000.00 USD   61.3 %",
+        "  unknown         10000.00 USD   32.3 %",
         "  preemption        100.00 USD    0.3 %",
         "  failures         1250.50 USD    4.0 %",
         "  idle                0.00 USD    0.0 %",
@@ -496,9 +502,9 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
         "  start-up          600.00 USD    1.9 %",
         "  spot saved 4200.00 USD of the on-demand price",
         "  llama-7: 1234.5 instance-hours, 31000.00 USD",
-        "    productive 29000.00, preemption 100.00, failures",
-        "    1250.50, warm pool 49.50, start-up 600.00; spot saved",
-        "    4200.00 USD",
+        "    productive 19000.00, unknown 10000.00, preemption",
+        "    100.00, failures 1250.50, warm pool 49.50, start-up",
+        "    600.00; spot saved 4200.00 USD",
     ]
 
 

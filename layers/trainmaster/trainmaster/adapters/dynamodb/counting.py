@@ -7,7 +7,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import LEARNED, NEWEST, RUNS_IN, RUNS_OF, SPENT_ON, encode, iso
+from trainmaster.adapters.dynamodb.codec import (
+    LEARNED,
+    NEWEST,
+    RUNS_IN,
+    RUNS_OF,
+    SPENT_ON,
+    UNSEEN,
+    encode,
+    iso,
+)
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
@@ -216,7 +225,12 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
     job.add["saved"] += line.saved_cents
-    job.add.update({f"{SPENT_ON}{cause.value}": cents for cause, cents in line.by.items()})
+    by = {cause: cents for cause, cents in line.by.items() if cause is not Cause.UNKNOWN}
+    if unseen := line.by.get(Cause.UNKNOWN, 0):
+        # Stored as a part of what is productive: releases that a stack may go back to know no such cause.
+        by[Cause.PRODUCTIVE] = by.get(Cause.PRODUCTIVE, 0) + unseen
+        job.add[UNSEEN] += unseen
+    job.add.update({f"{SPENT_ON}{cause.value}": cents for cause, cents in by.items()})
 
 
 def _within_budget(updates: Updates, live: Attempt | None, team: str, condition: WriteCondition) -> None:

@@ -25,7 +25,9 @@ class Cause(StrEnum):
     """What instances were paid for."""
 
     PRODUCTIVE = "productive"
-    """Training that was not lost."""
+    """Training that a result, or a checkpoint that was seen, has kept."""
+    UNKNOWN = "unknown"
+    """Training of which nobody saw whether a checkpoint kept it."""
     PREEMPTION = "preemption"
     """Training lost because another job needed the room."""
     FAILURES = "failures"
@@ -77,6 +79,8 @@ class EndedAttempt:
     lost: timedelta = timedelta()
     """Of its training, what neither a checkpoint nor a result kept; it may overlap with ``idle``."""
     lost_to: Cause = Cause.FAILURES
+    unknown: timedelta = timedelta()
+    """Of its training, what may have been kept: the job saves, and nobody saw a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +156,10 @@ def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
     training = max(attempt.trained, timedelta())
     idle = min(max(attempt.idle, timedelta()), training)
     lost = max(min(attempt.lost, training) - idle, timedelta())  # both are the last of its training
+    unknown = max(min(attempt.unknown, training - idle - lost), timedelta())
     spent = {
-        Cause.PRODUCTIVE: training - idle - lost,
+        Cause.PRODUCTIVE: training - idle - lost - unknown,
+        Cause.UNKNOWN: unknown,
         Cause.STARTUP: max(_up(attempt) - training, timedelta()),
     }
     for cause, time in ((Cause.IDLE, idle), (attempt.lost_to, lost)):

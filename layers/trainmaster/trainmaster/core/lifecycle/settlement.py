@@ -112,6 +112,8 @@ class Times:
     """Of that, from the idle alarm on, where that is why it ended."""
     lost: timedelta
     """Of that, what has to be done again, or was for nothing."""
+    unknown: timedelta
+    """Of that, what may be in a checkpoint that nobody saw."""
 
 
 def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Times:
@@ -127,6 +129,7 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
         checkpointed=checkpointed,
         idle=min(_idle(live, end, ended_at), trained),
         lost=_lost(job, end, trained - checkpointed),
+        unknown=_unknown(job, end, trained - checkpointed),
     )
 
 
@@ -140,8 +143,21 @@ def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
     """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
     if end.becomes is JobState.FAILED:
         return unsaved
-    unknown = job.spec.has_checkpoint and job.live_attempt.checkpoint.last is None
-    return unsaved if end.comes_back and not unknown else timedelta()
+    return unsaved if end.comes_back and not _saves_unseen(job) else timedelta()
+
+
+def _unknown(job: Job, end: End, unsaved: timedelta) -> timedelta:
+    """Training of a job that was stopped and saves somewhere, while nobody saw a checkpoint of it.
+
+    A job that is stopped for good leaves what it has in its output, too; but whether that is of use is as
+    unknown. Completed work is never unknown, and failed work is lost.
+    """
+    is_kept_or_lost = end.becomes in (JobState.COMPLETED, JobState.FAILED)
+    return timedelta() if is_kept_or_lost or not _saves_unseen(job) else unsaved
+
+
+def _saves_unseen(job: Job) -> bool:
+    return job.spec.has_checkpoint and job.live_attempt.checkpoint.last is None
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
@@ -201,6 +217,7 @@ def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, re
             idle=times.idle,
             lost=times.lost,
             lost_to=lost_to(reason.code),
+            unknown=times.unknown,
         ),
     )
     by = {cause.value: cents for cause, cents in line.by.items() if cents}
