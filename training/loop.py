@@ -242,8 +242,7 @@ class Trainer:
 
     def _stopped_on_hold(self, step: int) -> bool:
         """Wait until a demonstration lets this step begin; every rank has a view of its own of the file."""
-        seconds = wait_for(step, self.config.hold_file, is_over=lambda: self.agreement.is_asked)
-        self.meter.paused(seconds)
+        self.meter.paused(wait_for(step, self.config.hold_file, is_over=lambda: self.agreement.is_asked))
         return self.agreement.now().stop
 
     def _save_is_due(self) -> bool:
