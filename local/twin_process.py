@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-START_SECONDS = 180.0
+START_SECONDS = 600.0
+"""A start takes about ten CPU seconds; a busy machine may be sixty times slower."""
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
 PROGRAM = (sys.executable, "-m", "local", "up")

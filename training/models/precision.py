@@ -53,6 +53,7 @@ def choose(
         kept: None: nothing is resumed.
     """
     lacks = next((text for text in slow if text), "")
+    precision: Precision
     if wanted is not Precision.AUTO:
         precision, reason = wanted, "as the job says"
     elif device is DeviceName.NEURON:

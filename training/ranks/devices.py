@@ -79,7 +79,7 @@ class Cpu(Accelerator):
     def slow_bf16(self, _device: torch.device) -> str:
         """Ask the processor, and whether this build of torch has kernels for what it has."""
         # The name says mkldnn on Arm, too, where the kernels are those of Arm's compute library.
-        has_kernels = torch.backends.mkldnn.is_available() and bool(
+        has_kernels = torch.backends.mkldnn.is_available() and bool(  # type: ignore[no-untyped-call]  # torch's
             torch.ops.mkldnn._is_mkldnn_bf16_supported()  # noqa: SLF001  no public way
         )
         return this_processor().slow_bf16(os.environ, has_kernels=has_kernels)

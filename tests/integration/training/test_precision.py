@@ -149,7 +149,7 @@ def test_weights_computation_gradients_and_moments_are_of_these_types(
     block.register_forward_hook(lambda _module, _inputs, output: computed.append(output.dtype))
     logits: Tensor = model(torch.zeros((2, 16), dtype=torch.long))
     wanted = torch.zeros(32, dtype=torch.long)
-    nn.functional.cross_entropy(logits.float().flatten(0, 1), wanted).backward()  # type: ignore[no-untyped-call]
+    nn.functional.cross_entropy(logits.float().flatten(0, 1), wanted).backward()
     matrix = next(one for one in block.parameters() if one.ndim == 2)
     optimizer.step()
     assert matrix.grad is not None
