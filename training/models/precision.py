@@ -7,7 +7,9 @@ import torch.distributed as dist
 
 from training.checkpoint import CheckpointStore, Manifest, newest_manifest
 from training.config import TrainConfig
+from training.errors import ConfigError
 from training.options.choices import DeviceName, Precision, ReduceDtype
+from training.options.contradictions import contradictions
 from training.ranks.world import World
 
 _NOTE = "precision"
@@ -86,6 +88,7 @@ def settled(
 
     Raises:
         CheckpointReadError: The store does not answer.
+        ConfigError: What the checkpoint was trained in does not go with an option.
     """
     slow: list[str | None] = [None] * world.size
     dist.all_gather_object(slow, world.accelerator.slow_bf16(world.device))
@@ -96,10 +99,14 @@ def settled(
         slow=[text or "" for text in slow],
         kept=Kept(precision=precision_of(newest), step=newest.step) if newest else None,
     )
+    chosen = replace(config, precision=choice.precision)
     if choice.precision is Precision.FP32 and config.reduce_dtype is ReduceDtype.BF16:
         # What auto chose must not refuse a job that left it open.
+        chosen = replace(chosen, reduce_dtype=ReduceDtype.FP32)
         choice = replace(choice, reason=f"{choice.reason}; gradients are summed in fp32, too")
-    return replace(config, precision=choice.precision), choice
+    if problems := contradictions(chosen):  # a kept precision, with options that are new in this attempt
+        raise ConfigError(problems)
+    return chosen, choice
 
 
 def noted(precision: Precision) -> dict[str, str]:

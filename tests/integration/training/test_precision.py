@@ -95,6 +95,14 @@ def test_a_checkpoint_without_notes_was_written_where_bf16_was_the_default(
     assert _told(attempts.trained(3)) == f"precision: {kept}, by precision auto: as the checkpoint of step 2"
 
 
+def test_a_kept_precision_is_held_to_the_options_of_the_new_attempt(attempts: Attempts) -> None:
+    attempts.on_cpu("")
+    attempts.trained(2, "--precision=float8-emulated")
+    with pytest.raises(ConfigError, match="precision float8_emulated does not go with strategy tp"):
+        attempts.trained(4, "--strategy=tp")
+    assert "as the checkpoint of step 2" in _told(attempts.trained(4))
+
+
 def test_gradients_of_a_job_that_turns_out_fp32_are_summed_in_fp32(attempts: Attempts) -> None:
     attempts.on_cpu(_SLOW)
     lines = attempts.trained(2, "--reduce_dtype=bf16")
