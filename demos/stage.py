@@ -16,7 +16,7 @@ from typing import Any
 
 import boto3
 from trainmaster_client.api import ApiClient
-from trainmaster_client.errors import NotFoundError
+from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, NotFoundError
 
 from demos.evidence import Bucket, Document, last_lines
 from demos.patience import TwinEndedError
@@ -81,10 +81,14 @@ class Stage:
         self.screen.reached = what
 
     def look(self) -> bool:
-        """Show what is new of the jobs. Always True."""
-        found = {label: self.view(name) for label, name in self.names.items()}
+        """Show what is new of the jobs. False: the API was too slow to answer, as on a busy machine."""
+        try:
+            found = {label: self.view(name) for label, name in self.names.items()}
+            queue = self.api.jobs()["jobs"]
+        except (ApiFailedError, ApiUnreachableError):
+            return False
         self.views = {label: view for label, view in found.items() if view is not None}
-        self.screen.show(self.api.jobs()["jobs"], list(self.views.values()))
+        self.screen.show(queue, list(self.views.values()))
         return True
 
     def control(self, method: str, path: str, **fields: object) -> Document:

@@ -50,10 +50,10 @@ class GovernedStage(Stage):
 
     def look(self) -> bool:
         """Show what is new, and who is about to be stopped."""
-        super().look()
+        has_looked = super().look()
         for view in self.views.values():
             self._warn(view)
-        return True
+        return has_looked
 
     def wait_for_processes(self, what: str, holds: Callable[[], object]) -> None:
         """Wait for what processes of this machine do while the twin's clock stands still.
