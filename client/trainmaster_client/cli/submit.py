@@ -1,7 +1,5 @@
 """``trainmaster submit``: a CreateTrainingJob request from a file into the queue, or only tried out."""
 
-import json
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -11,15 +9,16 @@ import typer
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.instants import likely_start
-from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.files.request_documents import read_request
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.progress import place_line
 
 RequestFile = Annotated[
     typer.FileBinaryRead,
-    typer.Argument(metavar="FILE", help="A CreateTrainingJob request as JSON; - reads standard input."),
+    typer.Argument(metavar="FILE", help="A CreateTrainingJob request, JSON or YAML; - reads standard input."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only report what would happen; nothing is stored.")]
 AsTeam = Annotated[
@@ -51,26 +50,14 @@ def submit(
 
 
 def parse_request(text: bytes, *, source: str) -> dict[str, Any]:
-    """Raises InvalidArgumentError."""
-    try:
-        request = json.loads(text, object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{source}: {error}.", hint=_HINT) from error
-    if not isinstance(request, dict):
-        raise InvalidArgumentError(f"{source} holds no request.", hint=_HINT)
-    return request
+    """Read the request of a file; what was dropped from it is said on standard error.
 
-
-_HINT = 'Give JSON like {"TrainingJobName": ...}, as boto3 takes it. Nothing was sent.'
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON's parser lets the last of two equal keys win."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        (repeated, _), *_others = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {repeated!r} is written twice")
-    return found
+    Raises:
+        InvalidArgumentError: It is not a request, or wraps one.
+    """
+    found = read_request(text, source=source)
+    say("\n".join(f"Note: {note}" for note in found.notes))
+    return found.request
 
 
 def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:

@@ -19,6 +19,7 @@ import boto3
 from trainmaster_client.api import ApiClient, Document, field_problem, find_api_url
 from trainmaster_client.dashboard.job_readers import CurveReader
 from trainmaster_client.errors import InvalidArgumentError, LogsUnreadableError, TrainmasterClientError
+from trainmaster_client.files.request_documents import request_of
 from trainmaster_client.handles.job_picture import COLUMNS, JobPicture, Points, html, table, text
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
 from trainmaster_client.http.answers import printable
@@ -215,9 +216,17 @@ def _record(view: JobView) -> dict[str, Any]:
 def submit(
     request: Mapping[str, Any], *, api_url: str | None = None, boto_session: boto3.Session | None = None
 ) -> Job:
-    """Queue a CreateTrainingJob request; a refusal raises as ``ApiClient.add_job`` does."""
+    """Queue a CreateTrainingJob request, or what DescribeTrainingJob answered of one.
+
+    Raises:
+        InvalidArgumentError: The request stands within the mapping, or holds what JSON cannot say.
+        RefusedError: As ``ApiClient.add_job`` raises it.
+    """
+    found = request_of(request, source="the request")
+    for note in found.notes:
+        print(f"Note: {note}", flush=True)
     connected = _Connection(api_url, boto_session)
-    answer = connected.api.add_job(request)
+    answer = connected.api.add_job(found.request)
     for warning in answer.get("warnings") or ():
         print(f"Warning: {field_problem(warning)}", flush=True)
     return connected.handle(answer.get("job") or {})

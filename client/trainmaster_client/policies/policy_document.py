@@ -7,8 +7,10 @@ import yaml
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.files.yaml_documents import read_yaml
+from trainmaster_client.files.yaml_mistakes import yaml_mistake
 
 _HINT = "Give YAML or JSON with keys such as pools: at its top; quote dates. Nothing was changed."
+_UNCHANGED = "Nothing was changed."
 
 
 def parse_policy(text: bytes, *, source: str) -> dict[str, Any]:
@@ -18,10 +20,9 @@ def parse_policy(text: bytes, *, source: str) -> dict[str, Any]:
     try:
         document = read_yaml(text)
         json.dumps(document, allow_nan=False)
-    except yaml.MarkedYAMLError as error:
-        place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InvalidArgumentError(f"{source}{place}: {error.problem}.", hint=_HINT) from error
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+    except yaml.YAMLError as error:
+        raise InvalidArgumentError(yaml_mistake(error, text=text, source=source), hint=_UNCHANGED) from error
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"{source}: {error}.", hint=_HINT) from error
     if not isinstance(document, dict):
         raise InvalidArgumentError(f"{source} holds no policy document.", hint=_HINT)
