@@ -1,4 +1,4 @@
-"""The twin's own API for tests and demos: clock, faults, training jobs. No keys, loopback only."""
+"""The twin's own API for tests and demos: clock, faults, training jobs. The front door asks for its token."""
 
 import json
 import math
@@ -19,6 +19,7 @@ from local.worlds import CAPACITY_TYPES, World, WorldError, shown
 T = TypeVar("T")
 
 PREFIX = "/_control"
+_JSON = "application/json"
 _MOST_PERCENT = 100
 _MOST_SECONDS = timedelta(days=3650).total_seconds()
 
@@ -126,6 +127,9 @@ class Control:
         if route is None:
             known = ", ".join(" ".join(key) for key in routes)
             return _answer(404, {"message": f"no {request.method} {path}; there are {known}"})
+        if request.method != "GET" and not _is_json(request):
+            message = f"send the body with the header Content-Type: {_JSON}"
+            return _answer(403, {"field": "content-type", "message": message})
         try:
             return route(request)
         except (BadFieldError, WorldError) as error:
@@ -253,6 +257,14 @@ class Control:
         return _answer(200, {"training_jobs": self.training.training_jobs()})
 
 
+def _is_json(request: Request) -> bool:
+    """Tell whether the body calls itself JSON, which no page of another origin can do without being asked.
+
+    Browsers send text/plain, forms and bodies without a type to any server, and ask it before they send JSON.
+    """
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON
+
+
 def _answer(status: int, document: Mapping[str, Any]) -> Response:
     body = json.dumps(document, default=str).encode()
-    return Response(status=status, body=body, headers={"content-type": "application/json"})
+    return Response(status=status, body=body, headers={"content-type": _JSON})

@@ -82,11 +82,11 @@ class Twin:
         # In this order, so that on closing nothing new begins before what runs is ended.
         self._resources.callback(background.close)
         self._resources.callback(assembly.close)
-        self._mount_training(base, assembly, deliveries)
+        control_url = self._mount_training(base, assembly, deliveries)
         _mount_roles(base)
         base.door.start()
         background.run("warming functions", assembly.warm)
-        ready = self._ready(base, assembly)
+        ready = self._ready(base, assembly, control_url)
         policy = memory.recall() if self._config.policy is None else self._config.policy
         if policy is not None:
             keys = Credentials(ready.access_key_id, ready.secret_access_key)
@@ -121,8 +121,6 @@ class Twin:
         return deploy(template, site, api_root=f"{base.door.endpoint_url}{API_PREFIX}").wiring
 
     def _platform(self, base: Foundation, background: Background, deliveries: DeliveryFaults) -> Platform:
-        log_folder = base.state / "logs"
-        log_folder.mkdir(exist_ok=True)
         return Platform(
             door=base.door,
             client=base.engine.client,
@@ -135,7 +133,7 @@ class Twin:
             region=self._config.region,
             account_id=base.account_id,
             clock_file=base.clock_file,
-            log_folder=log_folder,
+            log_folder=foundation.own_folder(base.state, "logs"),
         )
 
     def _mount_account(self, base: Foundation, training: SageMakerTwin) -> AccountAround:
@@ -158,9 +156,8 @@ class Twin:
         base.door.mount_service("service-quotas", quotas)
         return account
 
-    def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> None:
-        work = base.state / "training"
-        work.mkdir(exist_ok=True)
+    def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> str:
+        """Serve SageMaker and what is done to it from outside; answers the URL of the control calls."""
         world = WorldInForce(self._config.world)
         outside = Outside(
             clock=base.clock,
@@ -169,7 +166,7 @@ class Twin:
             logs=CloudWatchLogSink(base.engine.client("logs")),
             metrics=CloudWatchMetrics(base.engine.cloudwatch),
             region=self._config.region,
-            work_dir=work,
+            work_dir=foundation.own_folder(base.state, "training"),
             environment=partial(_reach, base),
             world=world,
         )
@@ -193,15 +190,15 @@ class Twin:
                 "killed_invocations": assembly.functions.killed(),
             },
         )
-        base.door.mount(CONTROL_PREFIX, control.handle)
+        return base.door.mount(CONTROL_PREFIX, control.handle)
 
-    def _ready(self, base: Foundation, assembly: Assembly) -> ReadyInfo:
+    def _ready(self, base: Foundation, assembly: Assembly, control_url: str) -> ReadyInfo:
         role_arn, bucket = _role_arn(base), _bucket(base, self._config)
         return ReadyInfo(
             pid=os.getpid(),
             endpoint_url=base.door.endpoint_url,
             api_url=assembly.api_url,
-            control_url=f"{base.door.endpoint_url}{CONTROL_PREFIX}",
+            control_url=control_url,
             region=self._config.region,
             account_id=base.account_id,
             access_key_id=base.admin.access_key_id,

@@ -94,7 +94,8 @@ class World:
     def control(self, method: str, path: str, **fields: object) -> Document:
         """A control call of the twin."""
         url = f"{self.twin.ready['control_url']}{path}"
-        request = urllib.request.Request(url, data=json.dumps(fields).encode(), method=method)  # noqa: S310
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(url, json.dumps(fields).encode(), headers, method=method)  # noqa: S310
         with urllib.request.urlopen(request) as answer:  # noqa: S310  the twin's own address
             found: Document = json.loads(answer.read())
         return found

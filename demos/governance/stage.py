@@ -91,8 +91,8 @@ class Stage:
     def control(self, method: str, path: str, **fields: object) -> Document:
         """A control call of the twin."""
         url = f"{self.twin.ready['control_url']}{path}"
-        body = json.dumps(fields).encode()
-        request = urllib.request.Request(url, data=body, method=method)  # noqa: S310  the twin's own address
+        body, headers = json.dumps(fields).encode(), {"content-type": "application/json"}
+        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310  the twin's own address
         with urllib.request.urlopen(request) as answer:  # noqa: S310
             found: Document = json.loads(answer.read())
         return found

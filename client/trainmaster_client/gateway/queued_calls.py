@@ -32,6 +32,7 @@ from trainmaster_client.gateway.training_job_lists import has_queued, summary_of
 from trainmaster_client.hooks.botocore_events import refusal
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 from trainmaster_client.http.answers import Answer, trouble_of
+from trainmaster_client.http.bounded_answers import UnboundedAnswerError, whole_body
 from trainmaster_client.jobs import merged_lists as lists
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.merged_lists import TRAINING_JOBS
@@ -208,7 +209,10 @@ class QueuedCalls:
         reply = self._endpoint.send({**call.headers, "accept-encoding": "identity"}, body)
         if isinstance(reply.body, bytes):
             return reply
-        found: Document = json.loads(b"".join(reply.body))
+        try:
+            found: Document = json.loads(whole_body(reply.body))
+        except UnboundedAnswerError as error:
+            raise ApiUnreachableError(self._endpoint.url, why=f"{error}.") from error
         return found
 
     def _corrected(self, entries: Iterable[lists.Summary], unfinished: set[str]) -> Iterable[lists.Summary]:

@@ -116,6 +116,11 @@ async def body_of(request: Request) -> bytes:
     return bytes(found)
 
 
+def refusal_of_a_call(refusal: CallRefusedError) -> Response:
+    """Answer in the form in which SageMaker refuses, which clients turn into their own errors."""
+    return _response(_refused(refusal))
+
+
 def _refused(refusal: CallRefusedError) -> Reply:
     return error(refusal.code, str(refusal), status=refusal.status, request_id=str(uuid.uuid4()))
 

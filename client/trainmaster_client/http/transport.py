@@ -25,15 +25,24 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
+from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import NameResolutionError
 
-from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
+from trainmaster_client.errors import (
+    ApiUnreachableError,
+    CredentialsError,
+    InvalidApiUrlError,
+    UnexpectedAnswerError,
+)
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer
+from trainmaster_client.http.answers import Answer, seconds_to_wait
+from trainmaster_client.http.bounded_answers import UnboundedAnswerError, bounded_answer
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
 """API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
+LONGEST_ANSWER_SECONDS = 60.0
+"""From the connection to the last byte: the gateway's 29 s, and 10 MiB on a slow line."""
 
 ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
@@ -73,7 +82,7 @@ class SignedTransport:
     ) -> Answer:
         """``path`` is percent-encoded and begins with a slash; signed again on each call.
 
-        Raises ApiUnreachableError and CredentialsError.
+        Raises ApiUnreachableError, CredentialsError, and UnexpectedAnswerError for an answer without an end.
         """
         return self._sent(self._signed(method, path, body, headers))
 
@@ -115,11 +124,13 @@ class SignedTransport:
         if self._process != os.getpid():  # forked: on a shared socket each would read the other's answers
             self._http, self._process = connections(self.api_url), os.getpid()
         try:
-            response = self._http.send(request)
+            return bounded_answer(self._http, request, seconds=LONGEST_ANSWER_SECONDS)
+        except UnboundedAnswerError as error:
+            raise UnexpectedAnswerError(self.api_url, what=str(error)) from error
         except (BotoConnectionError, HTTPClientError) as error:
             raise ApiUnreachableError(self.api_url, why=_why(error), trouble=_trouble(error)) from error
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(status=response.status_code, headers=headers, body=response.content)
+        except Urllib3Error as error:  # botocore knows those that come before the body
+            raise ApiUnreachableError(self.api_url, why=_why(error)) from error
 
     def _signed(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
@@ -150,10 +161,8 @@ def _pause_wanted(answer: Answer) -> float | None:
     """Seconds until the server takes a request that came too soon; None: nothing to wait for, or too long."""
     if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
         return None
-    seconds = answer.headers.get("retry-after", "")
-    if not seconds.isdecimal() or int(seconds) > PATIENCE_SECONDS:
-        return None
-    return float(seconds)
+    seconds = seconds_to_wait(answer)
+    return None if seconds is None or seconds > PATIENCE_SECONDS else float(seconds)
 
 
 def full_jitter(attempt: int) -> float:

@@ -12,9 +12,11 @@ import yaml
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.errors.missing_packages import install_hint
+from trainmaster_client.files.yaml_documents import read_yaml_documents
 from trainmaster_client.manifests.job_request import Document
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LARGEST_BYTES = 16 * 1024 * 1024
+"""Definitions with the schema of a pod in them have up to 1 MB each, and a file may hold several."""
 
 
 def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
@@ -41,9 +43,8 @@ def read_crd(file: Path) -> Mapping[str, Any]:
     """Raises InvalidArgumentError."""
     hint = "Name the YAML file of a CustomResourceDefinition with --crd."
     try:
-        with file.open(encoding="utf-8") as stream:
-            documents = list(yaml.load_all(stream, Loader=_LOADER))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        documents = read_yaml_documents(file.read_bytes(), largest=_LARGEST_BYTES)
+    except (OSError, yaml.YAMLError) as error:
         raise InvalidArgumentError(f"{file} cannot be read: {error}.", hint=hint) from error
     for one in documents:
         if isinstance(one, dict) and one.get("kind") == "CustomResourceDefinition":

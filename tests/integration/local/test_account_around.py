@@ -5,8 +5,8 @@ from typing import Any
 
 import boto3
 import pytest
-from trainmaster_client.preflight.account import Concurrency, Known, StudioDomain, Unknown
 from trainmaster_client.preflight.account_reading import AccountReader
+from trainmaster_client.preflight.target_account import Concurrency, Known, StudioDomain, Unknown
 
 from local.account.answers import SERVICES, STUDIO_CALLS, AccountAround
 from local.wire import AwsError, Principal

@@ -222,7 +222,10 @@ TAMPERINGS: dict[str, tuple[Callable[[Api, Sent], Sent], str]] = {
         INVALID,
     ),
     "host not signed": (lambda api, _: api.signed(api.twin.admin, auth=WithoutHost), INVALID),
-    "another host": (lambda _api, sent: replace(sent, headers=sent.headers | {"Host": "elsewhere"}), INVALID),
+    "another host": (
+        lambda _api, sent: replace(sent, headers=sent.headers | {"Host": "localhost:1"}),
+        INVALID,
+    ),
     "another service": (lambda api, _: api.signed(api.twin.admin, service="s3"), INVALID),
     "another region": (lambda api, _: api.signed(api.twin.admin, region="eu-west-1"), INVALID),
     "6 minutes old": (

@@ -17,7 +17,6 @@ import yaml
 from trainmaster.core.policy import parse_policy
 from trainmaster_client.cli.app import app
 
-from local.control import PREFIX
 from local.up import _parser
 from local.worlds import KIND, changed
 from tests.markdown import ROOT, anchors, blocks, codes, documents, links, text_of, without_blocks
@@ -177,7 +176,7 @@ def test_the_example_policy_is_valid_and_all_of_it_is_acted_on() -> None:
 
 def test_every_control_call_in_a_shell_block_goes_to_a_route() -> None:
     routes = set(re.findall(r"`(?:POST|GET) (/[a-z-]+)`", text_of("docs/twin.md")))
-    called = re.findall(rf"{PREFIX}(/[a-z-]+)", text_of("docs/twin.md"))
+    called = re.findall(r'"\$control(/[a-z-]+)"', text_of("docs/twin.md"))
     assert called
     assert set(called) <= routes
 
