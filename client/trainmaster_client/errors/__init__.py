@@ -4,7 +4,8 @@
   + ApiNotConfiguredError       no API is named in any of the three places
   + InvalidApiUrlError          what is named is not a URL to send signed requests to
   + CredentialsError            no AWS credentials or region to sign with
-    - ExpiredCredentialsError   those of the local gateway, and its chain has no others
+    - ExpiredCredentialsError   they have expired, and the session cannot renew them
+      . GatewayCredentialsError those of the local gateway, and its chain has no others
   + InvalidArgumentError        refused here, before anything was sent
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
   + UnsupportedBotocoreError    older than what the hooks need
@@ -17,6 +18,7 @@
   + TrainingJobsUnreadableError SageMaker does not let its training jobs be read
   + LogsUnreadableError         CloudWatch Logs refused
     - LogsUnansweredError       it gave no answer, or failed by itself: later it may
+      . LogsExpiredError        the credentials have expired: after a new login it may
   + MalformedViewError          a job described as this client does not know
   + RefusedError                the API answered with a problem
     - InvalidRequestError       400, 413
@@ -26,6 +28,7 @@
     - ConflictError             409
     - PolicyViolationError      422
     - TooManyRequestsError      429
+    - RepairNeededError         5xx: a row of the table is broken, and stays so until an admin repairs it
     - ApiFailedError            5xx
 """
 
@@ -41,6 +44,8 @@ class TrainmasterClientError(Exception):
     """Which row of the guide to troubles it is; None where the message alone says what to do."""
     request_id: str = ""
     """Of the API's answer that it was; empty where there was none."""
+    may_be_renewed: bool = False
+    """Credentials have expired, and new ones reach this process without a restart."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
@@ -75,14 +80,18 @@ class CredentialsError(TrainmasterClientError):
 
 
 class ExpiredCredentialsError(CredentialsError):
-    remedy = (
-        "The gateway's AWS credentials have expired. Get new ones: aws sso login, or as you got these; the "
-        "next call uses them. Those of the gateway's own environment variables need a start with new ones."
-    )
+    remedy = f"{ADVICE[Trouble.EXPIRED_CREDENTIALS]} Jobs of the queue do not depend on them."
 
     def __init__(self, why: str) -> None:
         super().__init__(why, trouble=Trouble.EXPIRED_CREDENTIALS)
         self.args = (f"{why} {self.remedy}",)
+
+
+class GatewayCredentialsError(ExpiredCredentialsError):
+    remedy = (
+        "The gateway's AWS credentials have expired. To log in again: aws sso login, or as you got these; "
+        "the next call uses them. Those of its own environment variables need a start with new ones."
+    )
 
 
 class InvalidArgumentError(TrainmasterClientError):
@@ -127,6 +136,12 @@ class LogsUnreadableError(TrainmasterClientError):
 
 class LogsUnansweredError(LogsUnreadableError):
     remedy = "The job does not depend on it; the same lines can be read later."
+
+
+class LogsExpiredError(LogsUnansweredError):
+    trouble = Trouble.EXPIRED_CREDENTIALS
+    may_be_renewed = True
+    remedy = f"{ADVICE[Trouble.EXPIRED_CREDENTIALS]} {LogsUnansweredError.remedy}"
 
 
 class MalformedViewError(TrainmasterClientError):
@@ -211,12 +226,20 @@ class Problem:
     errors: tuple[FieldProblem, ...] = ()
     retry_after: str = ""
     """Seconds, as in the answer's header; empty when there was none."""
+    kind: str = ""
+    """The last word of its ``type``, for example ``repair-needed``; empty when it had none."""
 
     def __str__(self) -> str:
-        retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
+        """Each sentence once: the API repeats its detail in the field's message, the wait in its hint."""
+        has_hint = any(error.hint for error in self.errors)
+        retry = f"; try again in {self.retry_after} s" if self.retry_after and not has_hint else ""
         first = f"{self.title} ({self.status}): {self.detail}{retry}"
-        if len(self.errors) == 1 and self.detail.endswith(self.errors[0].message):  # the field says it, too
-            return f"{self.title} ({self.status}): {self.errors[0]}{retry}"
+        if len(self.errors) == 1:
+            only = self.errors[0]
+            if self.detail.endswith(only.message):
+                return f"{self.title} ({self.status}): {only}{retry}"
+            if only.message in self.detail and only.hint in self.detail:
+                return first
         return "\n".join([first, *(f"  {error}" for error in self.errors)])
 
 
@@ -259,6 +282,10 @@ class TooManyRequestsError(RefusedError):
     pass
 
 
+class RepairNeededError(RefusedError):
+    """A row that the call needs is broken: only an admin can help, so no client tries again by itself."""
+
+
 class ApiFailedError(RefusedError):
     """The API's own failure; the request may be right."""
 
@@ -274,7 +301,13 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 }
 
 
+BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
+"""Kinds of problems that last until an admin has repaired the table."""
+
+
 def refused(problem: Problem) -> RefusedError:
     """The error of the tree that stands for this answer."""
+    if problem.kind in BROKEN_ROWS:
+        return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
     return _BY_STATUS.get(problem.status, fallback)(problem)

@@ -46,17 +46,23 @@ class Trouble(StrEnum):
     OUTDATED_DEFAULTS = "outdated-defaults"
     ROWS_SET_ASIDE = "rows-set-aside"
     POOL_ABOVE_QUOTA = "pool-above-quota"
+    IDLE_UNWATCHED = "idle-unwatched"
     ACCOUNT_LIMIT = "account-limit"
+    STARTS_PAUSED = "starts-paused"
+    NEAR_LIMIT = "near-limit"
+    CONCURRENCY = "concurrency"
     PRICES_ELSEWHERE = "prices-elsewhere"
     LOGS_UNREADABLE = "logs-unreadable"
     PARAMETER_MISSING = "parameter-missing"
     PARAMETER_DIFFERS = "parameter-differs"
     ROLE_MISSING = "role-missing"
     ROLE_NOT_TRUSTING = "role-not-trusting"
+    GPU_METRICS_MISSING = "gpu-metrics-missing"
     VOLUME_KEYS = "volume-keys"
     CHECKPOINT_KEYS = "checkpoint-keys"
     TABLE_KEY = "table-key"
     DIRECT_STARTS = "direct-starts"
+    MAIL_UNCONFIRMED = "mail-unconfirmed"
     OPERATOR_ALARM = "operator-alarm"
     GATEWAY_SILENT = "gateway-silent"
 
@@ -141,7 +147,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.EXPIRED_CREDENTIALS: Advice(
         cause="The AWS credentials have expired.",
-        remedy="Get new ones: aws sso login, or as you got these; then restart a notebook's kernel.",
+        remedy="To log in again: aws sso login, or as you got these; restart what was given keys of its own.",
     ),
     _T.UNKNOWN_KEY: Advice(
         cause="AWS does not know this access key, or the session token does not belong to it.",
@@ -227,9 +233,25 @@ ADVICE: Mapping[Trouble, Advice] = {
         cause="A pool is larger than what the account may run at once; jobs beyond that only wait.",
         remedy="Ask for more in the console of Service Quotas, or lower the pool's capacity in the policy.",
     ),
+    _T.IDLE_UNWATCHED: Advice(
+        cause="Nobody notices GPUs that do nothing: the policy in force has no idle alarms.",
+        remedy="An admin removes idle: off, or applies the policy again: trainmaster policy apply.",
+    ),
     _T.ACCOUNT_LIMIT: Advice(
         cause="AWS refuses the job, or as many of its type, for a limit of the account.",
         remedy="It is retried automatically; if it persists, ask Service Quotas for more.",
+    ),
+    _T.STARTS_PAUSED: Advice(
+        cause="AWS refuses every start with a role: the jobs wait as refused, and one at a time tries again.",
+        remedy="Operators restore what AWS names: a right, PassRole, the role, its subnets or keys.",
+    ),
+    _T.NEAR_LIMIT: Advice(
+        cause="A limit is nearly reached; beyond it submissions are refused.",
+        remedy="Cancel jobs that nobody needs, or raise the limit in the policy (limits.max_waiting).",
+    ),
+    _T.CONCURRENCY: Advice(
+        cause="The account runs nearly as many functions at once as Lambda lets it; more are throttled.",
+        remedy="Ask Service Quotas for more concurrent executions, or reserve some (docs/guides/scale.md).",
     ),
     _T.PRICES_ELSEWHERE: Advice(
         cause="Costs and budgets count with list prices of us-east-1, and the stack is elsewhere.",
@@ -255,6 +277,10 @@ ADVICE: Mapping[Trouble, Advice] = {
         cause="A training role does not let SageMaker assume it.",
         remedy="Let its trust policy allow sts:AssumeRole to the service sagemaker.amazonaws.com.",
     ),
+    _T.GPU_METRICS_MISSING: Advice(
+        cause="A training role may not publish GPU metrics, so idle alarms of its jobs never go off.",
+        remedy="Allow it cloudwatch:PutMetricData, as docs/guides/iam/training-role.json does.",
+    ),
     _T.VOLUME_KEYS: Advice(
         cause="Neither the training role nor the stack has kms:CreateGrant on a key that jobs may name.",
         remedy="Allow the training roles kms:CreateGrant on it, or list it in TrainingKmsKeyArns and deploy.",
@@ -270,6 +296,10 @@ ADVICE: Mapping[Trouble, Advice] = {
     _T.DIRECT_STARTS: Advice(
         cause="You may also start training jobs that bypass the queue.",
         remedy="Only IAM can enforce the queue: deny sagemaker:CreateTrainingJob to users.",
+    ),
+    _T.MAIL_UNCONFIRMED: Advice(
+        cause="Mails of the stack do not reach these people: no confirmed subscription to its mail topic.",
+        remedy="Subscribe them (docs/guides/deploy.md) and follow the link in the first mail.",
     ),
     _T.OPERATOR_ALARM: Advice(
         cause="An alarm of the stack is in state ALARM: a function fails, or a message could not be handled.",

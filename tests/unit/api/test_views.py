@@ -25,7 +25,8 @@ from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTro
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.past_use import HALF_LIFE, UsePeriod, UseSums
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.wait_reasons import QueuePosition
 from trainmaster.core.policy import Aging, FairShare, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
@@ -96,10 +97,10 @@ def test_every_waiting_job_has_a_reason(position: QueuePosition, message: str) -
     ("left", "then"),
     [
         pytest.param(minutes(3), "the next try is at 2026-11-02T12:03:00.000Z", id="until then"),
-        pytest.param(timedelta(), "the next try is due: the next pass takes the job back", id="it is over"),
+        pytest.param(timedelta(), "it is tried again within a minute", id="it is over"),
     ],
 )
-def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
+def test_C20_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
     left: timedelta, then: str
 ) -> None:
     refused = Reason(code=ReasonCode.BACKOFF, message="SageMaker is busy")

@@ -20,7 +20,7 @@
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
 | its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
-| its reads in a minute | ``S#-#team`` | ``minute`` |
+| reads and calls of all teams in a minute | ``S#-##`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
@@ -225,8 +225,8 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED = (
-    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#"),
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED, ROLE_STARTS = (
+    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#", "role#"),
 )
 """How attributes of counters and teams begin that there are several of.
 

@@ -99,6 +99,8 @@ class GpuWatch:
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
     """Its utilization alarm is in ALARM since then."""
+    metrics_sought_at: datetime | None = None
+    """When somebody looked whether CloudWatch has data of its GPUs, which happens once; None: not yet."""
 
     @property
     def is_idle(self) -> bool:
@@ -181,7 +183,7 @@ class Attempt:
     spot: SpotState = SpotState()
     watch: GpuWatch = GpuWatch()
     unmonitored: Reason | None = None
-    """Why its GPUs have no alarms although the policy wants them."""
+    """Why nobody sees whether its GPUs work although the policy wants it: no alarms, or no data for them."""
     checkpoint: CheckpointState = CheckpointState()
     end: AttemptEnd | None = None
     """None: it runs, as far as anybody knows."""
