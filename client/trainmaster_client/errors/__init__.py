@@ -32,9 +32,10 @@
     - ApiFailedError            5xx
 """
 
-from dataclasses import dataclass
-
-from trainmaster_client.errors.troubles import ADVICE, Trouble
+from trainmaster_client.errors.problems import FieldProblem as FieldProblem
+from trainmaster_client.errors.problems import Problem as Problem
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Trouble
 
 
 class TrainmasterClientError(Exception):
@@ -154,22 +155,6 @@ class MalformedViewError(TrainmasterClientError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldProblem:
-    """One thing wrong, or worth a warning, with one field."""
-
-    field: str
-    message: str
-    hint: str = ""
-    rule: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.field}: " if self.field else ""
-        rule = f" [{self.rule}]" if self.rule else ""
-        hint = f"; {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{rule}{hint}"
-
-
 class InvalidOptionsError(TrainmasterClientError):
     def __init__(self, problems: tuple[FieldProblem, ...]) -> None:
         lines = [f"  {problem}" for problem in problems]
@@ -214,33 +199,6 @@ class TrainingJobsUnreadableError(TrainmasterClientError):
         super().__init__(f"SageMaker refused {operation}: {why} {remedy}")
         self.operation = operation
         self.is_denied = is_denied
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What the API said: a problem document (RFC 9457), or the gateway's bare message."""
-
-    status: int
-    title: str
-    detail: str
-    errors: tuple[FieldProblem, ...] = ()
-    retry_after: str = ""
-    """Seconds, as in the answer's header; empty when there was none."""
-    kind: str = ""
-    """The last word of its ``type``, for example ``repair-needed``; empty when it had none."""
-
-    def __str__(self) -> str:
-        """Each sentence once: the API repeats its detail in the field's message, the wait in its hint."""
-        has_hint = any(error.hint for error in self.errors)
-        retry = f"; try again in {self.retry_after} s" if self.retry_after and not has_hint else ""
-        first = f"{self.title} ({self.status}): {self.detail}{retry}"
-        if len(self.errors) == 1:
-            only = self.errors[0]
-            if self.detail.endswith(only.message):
-                return f"{self.title} ({self.status}): {only}{retry}"
-            if only.message in self.detail and only.hint in self.detail:
-                return first
-        return "\n".join([first, *(f"  {error}" for error in self.errors)])
 
 
 class RefusedError(TrainmasterClientError):

@@ -10,7 +10,8 @@ from trainmaster_client.errors import (
     TooManyRequestsError,
     TrainmasterClientError,
 )
-from trainmaster_client.errors.troubles import ADVICE, Trouble
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, Transition
 
 FIRST_POLL_SECONDS = 1.0

@@ -77,7 +77,13 @@ def _trainer(
     stop: Callable[[Trainer], bool] = lambda _: False,
     **options: object,
 ) -> Trainer:
-    texts = {"steps": 10, "seed": 1, "batch_size": 2, "sequence_length": 16, "checkpoint_every": 4}
+    texts: dict[str, object] = {
+        "steps": 10,
+        "seed": 1,
+        "batch_size": 2,
+        "sequence_length": 16,
+        "checkpoint_every": 4,
+    }
     texts |= {"precision": "bf16"} | options
     config = TrainConfig.from_arguments([f"--{name}={value}" for name, value in texts.items()], {})
     model = make_model(config, world)

@@ -116,7 +116,7 @@ def test_a_job_that_backs_off_and_preempts_nobody_yet_says_both() -> None:
     none = Reason(code=ReasonCode.BACKOFF, message="CapacityError: none")
     one = changed(job("a"), waiting=none, not_before=NOON + minutes(1), no_capacity=1, futile=futile)
     message = seen(one)["waiting"]["message"]
-    assert message.startswith("CapacityError: none; the last time that jobs were stopped for it, AWS did not")
+    assert message.startswith("CapacityError: none; the last time that jobs were stopped for it, it did not")
     assert "it stops no job until 2026-11-02 12:15 UTC" in message
     assert message.endswith("; the next try is at 2026-11-02T12:01:00.000Z, after 1 so far")
     over = replace(one, futile=replace(futile, until=NOON))

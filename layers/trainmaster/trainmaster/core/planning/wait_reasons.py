@@ -89,7 +89,7 @@ def stops_nobody(futile: FutilePreemptions) -> str:
     times = "the last time" if futile.count == 1 else f"the last {futile.count} times"
     wanted = vector_text(futile.vector)
     return (
-        f"{times} that jobs were stopped for it, AWS did not let it train: it stops no job until"
+        f"{times} that jobs were stopped for it, it did not get to train: it stops no job until"
         f" {_minute_after(futile.until)}, or until AWS serves {wanted} to some job;"
         " it starts at once where enough is free"
     )
