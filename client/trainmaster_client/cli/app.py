@@ -38,7 +38,6 @@ from trainmaster_client.cli import (
     twin,
     usage,
     violations,
-    why,
 )
 from trainmaster_client.cli.command_examples import epilog
 from trainmaster_client.cli.connection import aws_session
@@ -82,7 +81,7 @@ def _options(
 
 app.command("queue", rich_help_panel=Panel.POOLS)(queue.queue)
 app.command("show", rich_help_panel=Panel.JOBS)(jobs.show)
-app.command("why", rich_help_panel=Panel.JOBS)(why.why)
+app.command("why", rich_help_panel=Panel.JOBS)(jobs.why)
 app.command("logs", rich_help_panel=Panel.JOBS)(job_logs.logs)
 app.command("history", rich_help_panel=Panel.JOBS)(history.history)
 app.command("top", rich_help_panel=Panel.POOLS)(top.top)

@@ -14,10 +14,10 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_client, connect
 from trainmaster_client.cli.exit_codes import ExitCode
-from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.screen import busy, print_json_line, say
 from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, TrainmasterClientError
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.progress import (
     FIRST_POLL_SECONDS,

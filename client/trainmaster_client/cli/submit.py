@@ -8,11 +8,11 @@ import typer
 
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.files.request_documents import read_request
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import likely_start
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.progress import place_line
 

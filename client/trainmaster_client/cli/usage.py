@@ -13,10 +13,10 @@ from rich.table import Table
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import CommandApi, connect
-from trainmaster_client.cli.instants import api_time, instant
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import api_time, instant
 
 _CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
 """As people write them; the others are words already."""

@@ -34,6 +34,8 @@ from trainmaster_client.http.transport import ATTEMPTS, SignedTransport, pause_f
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""
+Parameter: TypeAlias = str | bool | int | datetime | None
+"""A query parameter as Python has it; None leaves it out."""
 
 _REQUEST_ID_HEADER = "x-amzn-requestid"
 _NEXT_PAGE_HEADER = "trainmaster-next-token"
@@ -106,7 +108,7 @@ class ApiCalls:
     def region(self) -> str:
         return self._transport.region
 
-    def _whole(self, path: str, asked: Mapping[str, str | None], *lists: str) -> Document:
+    def _whole(self, path: str, asked: Mapping[str, Parameter], *lists: str) -> Document:
         """The last page, with what the lists had on those before it; an older API has one page."""
         page = self._read(f"{path}{query(asked)}")
         size = _size_of(page)
@@ -134,7 +136,7 @@ class ApiCalls:
             most = f"{_MOST_LIST_BYTES // 1024 // 1024} MiB"
             raise UnexpectedAnswerError(self.api_url, what=f"the pages of its list are longer than {most}")
 
-    def _whole_csv(self, path: str, asked: Mapping[str, str | None]) -> str:
+    def _whole_csv(self, path: str, asked: Mapping[str, Parameter]) -> str:
         """All pages under the head line of the first one."""
         pages, token, size = [], "", 0
         for _ in range(_MOST_PAGES):
@@ -147,7 +149,7 @@ class ApiCalls:
                 break
         return "".join(pages)
 
-    def _text_page(self, path: str, asked: Mapping[str, str | None], kind: str) -> tuple[str, str]:
+    def _text_page(self, path: str, asked: Mapping[str, Parameter], kind: str) -> tuple[str, str]:
         """One page of what is not a JSON document, and the token of the next; empty where it is the last."""
         answer = self._transport.send_patiently(
             "GET", f"{path}{query(asked)}", attempts=ATTEMPTS, headers={"accept": kind}
@@ -225,9 +227,21 @@ def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
     return FieldProblem(**{key: shown(document.get(key)) for key in ("field", "message", "hint", "rule")})
 
 
-def query(parameters: Mapping[str, str | None]) -> str:
-    given = {key: value for key, value in parameters.items() if value is not None}
+def query(parameters: Mapping[str, Parameter]) -> str:
+    """Write query parameters as the API reads them: true and false, whole numbers, instants in UTC.
+
+    A datetime without a zone is of this machine's.
+    """
+    given = {key: _written(value) for key, value in parameters.items() if value is not None}
     return f"?{urlencode(given, quote_via=quote, safe='')}" if given else ""
+
+
+def _written(value: str | bool | int | datetime) -> str:  # noqa: FBT001  any of them
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(value)
 
 
 def path_name(name: str) -> str:

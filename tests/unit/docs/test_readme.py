@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 import pytest
-from trainmaster_client.cli import main, queue, why
+from trainmaster_client.cli import jobs, main, queue
 from trainmaster_client.cli.connection import CommandApi
 
 from tests.markdown import ROOT, blocks, table, text_of
@@ -39,7 +39,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return now.astimezone(tz)
 
-    for module in (queue, why):
+    for module in (queue, jobs):
         monkeypatch.setattr(module, "connect", lambda **_: RecordedApi())
         monkeypatch.setattr(module, "datetime", AtThatInstant)
     monkeypatch.setenv("TZ", "UTC")

@@ -66,8 +66,8 @@ def test_C11_a_misspelled_field_of_an_answer_is_not_dropped() -> None:
 
 def test_C11_every_field_that_only_an_answer_has_is_known() -> None:
     client = boto3.Session().client("sagemaker", region_name="us-east-1")
-    answered = client.meta.service_model.operation_model("DescribeTrainingJob").output_shape.members
-    assert set(answered) - set(SHAPES[ROOT]["members"]) == ANSWER_FIELDS - {"ResponseMetadata"}
+    answered: Any = client.meta.service_model.operation_model("DescribeTrainingJob").output_shape
+    assert set(answered.members) - set(SHAPES[ROOT]["members"]) == ANSWER_FIELDS - {"ResponseMetadata"}
 
 
 # ---- wrapped requests

@@ -1,23 +1,21 @@
-"""``trainmaster why``: why a job does not run, who uses its instances until when, and what would help."""
+"""Why a job does not run, who uses its instances until when, and what would help: lines for people."""
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.cli.connection import LARGEST_PAGE, connect
-from trainmaster_client.cli.instants import clock, length, likely_start, with_local_clocks, zone_line
-from trainmaster_client.cli.jobs import JobName
-from trainmaster_client.cli.queue_table import NO_NAME
-from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.instants import clock, length, likely_start, with_local_clocks, zone_line
+from trainmaster_client.jobs.job_views import NO_NAME, JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 
 SHOWN_JOBS = 5
 """Jobs that are named in a line; more are only counted."""
 MOST_PAGES = 5
-"""Of the pool's queue."""
+"""Pages of the pool's queue that are read."""
+_LARGEST_PAGE = "100"
+"""Jobs; the most that the API gives at once."""
 _CLOCK = re.compile(r"\b\d\d:\d\d\b")
 
 HELP = {
@@ -44,19 +42,19 @@ _FOR_INSTANCES = frozenset({"capacity", "ahead", "reservation", "quota"})
 """Codes of waits that end when others give instances back."""
 
 
-def why(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Show why a job waits, who uses its instances, who is ahead, when it may start and what would help."""
-    api = connect()
-    document = api.job(job)
-    if as_json:
-        print_json(document)
-        return
-    view, now = job_view(document), datetime.now(UTC)
+def why_lines(api: ApiClient, document: Document, *, now: datetime) -> list[str]:
+    """Explain a job's wait, with up to five pages of its pool's queue; times are in this machine's zone.
+
+    Args:
+        api: Asked for the other jobs of the pool, where they are what the job waits for.
+        document: The job as ``GET /jobs/{name}`` answers it.
+        now: An instant with a zone.
+    """
+    view = job_view(document)
     others = _others(api, view)
     lines = [with_local_clocks(line, now=now) for line in _lines(view, document, others, now=now)]
-    print_lines(lines)
-    if any(_CLOCK.search(line) for line in lines):
-        print_lines([f"  {zone_line(now)}"])
+    has_times = any(_CLOCK.search(line) for line in lines)
+    return [*lines, f"  {zone_line(now)}"] if has_times else lines
 
 
 def _lines(job: JobView, document: Document, others: list[JobView], *, now: datetime) -> Iterator[str]:
@@ -90,7 +88,7 @@ def _others(api: ApiClient, job: JobView) -> list[JobView]:
     found: list[JobView] = []
     token: str | None = None
     for _ in range(MOST_PAGES):
-        page = api.jobs(pool=job.pool, limit=LARGEST_PAGE, next_token=token)
+        page = api.jobs(pool=job.pool, limit=_LARGEST_PAGE, next_token=token)
         found += [job_view(one) for one in page.get("jobs") or ()]
         token = page.get("next_token")
         if not token:
