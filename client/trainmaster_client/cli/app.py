@@ -11,6 +11,7 @@ from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
     account_command,
     advise,
+    cancellations,
     dashboard,
     doctor_report,
     events,
@@ -87,7 +88,7 @@ app.command("history", rich_help_panel=Panel.JOBS)(history.history)
 app.command("top", rich_help_panel=Panel.POOLS)(top.top)
 app.command("timeline", rich_help_panel=Panel.POOLS)(timeline.timeline)
 app.command("events", rich_help_panel=Panel.POOLS)(events.events)
-app.command("cancel", rich_help_panel=Panel.JOBS)(jobs.cancel)
+app.command("cancel", rich_help_panel=Panel.JOBS)(cancellations.cancel)
 app.command("priority", rich_help_panel=Panel.JOBS)(jobs.priority)
 app.command("hold", rich_help_panel=Panel.JOBS)(jobs.hold)
 app.command("release", rich_help_panel=Panel.JOBS)(jobs.release)

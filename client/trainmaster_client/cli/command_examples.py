@@ -19,11 +19,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "why": ("trainmaster why my-job",),
         "logs": ("trainmaster logs my-job -f", "trainmaster logs my-job --attempt 1 --tail 100"),
         "history": ("trainmaster history my-job", "trainmaster history --state failed --since 7d"),
-        "cancel": ("trainmaster cancel my-job",),
+        "cancel": ("trainmaster cancel my-job", "trainmaster cancel --mine --state pending"),
         "priority": ("trainmaster priority my-job 9",),
         "hold": ("trainmaster hold my-job",),
         "release": ("trainmaster release my-job",),
-        "submit": ("trainmaster submit job.json --dry-run", "trainmaster submit job.json"),
+        "submit": (
+            "trainmaster submit job.json --dry-run",
+            "trainmaster submit job.json",
+            "trainmaster submit --from my-job --name my-job-2",
+        ),
         "run": ("trainmaster run -- python train.py",),
         "plan": ("trainmaster plan --preset llama-1b --instances ml.p5.48xlarge=1",),
         "advise": (

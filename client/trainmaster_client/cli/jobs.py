@@ -61,16 +61,6 @@ def why(job: JobName, *, as_json: JsonFlag = False) -> None:
         print_lines(why_lines(api, document, now=datetime.now(UTC)))
 
 
-def cancel(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Take a job out of the queue, or stop it if it runs. It is not requeued."""
-    document = connect().cancel(job)
-    if as_json:
-        print_json(document)
-        return
-    view = job_view(document)
-    print_lines([f"{view.name}: {place_line(view) if view.is_waiting else view.state}"])
-
-
 def priority(
     job: JobName,
     number: Annotated[

@@ -1,13 +1,15 @@
 """``trainmaster submit``: a CreateTrainingJob request from a file into the queue, or only tried out."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from trainmaster_client.api import Document, field_problem
-from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.connection import complete_job, connect
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.files.request_documents import read_request
@@ -15,10 +17,19 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import likely_start
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.jobs.resubmission import request_again
 
 RequestFile = Annotated[
     typer.FileBinaryRead,
     typer.Argument(metavar="FILE", help="A CreateTrainingJob request, JSON or YAML; - reads standard input."),
+]
+OptionalRequestFile = Annotated[
+    typer.FileBinaryRead | None,
+    typer.Argument(
+        metavar="FILE",
+        help="A CreateTrainingJob request, JSON or YAML; - reads standard input.",
+        show_default=False,
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only report what would happen; nothing is stored.")]
 AsTeam = Annotated[
@@ -29,17 +40,42 @@ NOT_VALID = 1
 """The exit code of a refusal."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSource:
+    """Where the request comes from beside a file, and its name."""
+
+    from_job: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="JOB",
+            help="Submit the request of this job again, under another name.",
+            autocompletion=complete_job,
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its TrainingJobName; with --from the default ends in the time."),
+    ] = None
+
+
+@with_options
 def submit(
-    file: RequestFile, *, dry_run: DryRun = False, team: AsTeam = None, as_json: JsonFlag = False
+    file: OptionalRequestFile = None,
+    *,
+    source: RequestSource,
+    dry_run: DryRun = False,
+    team: AsTeam = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Queue the training job that a file describes, as boto3's create_training_job would take it."""
-    request = parse_request(file.read(), source=file.name)
+    if team is not None and not dry_run:
+        hint = "Add --dry-run, or name the team in the request's tag 'team'."
+        raise InvalidArgumentError("--team is for dry runs.", hint=hint)
+    request = _request(file, source)
     if dry_run:
         _try(request, team, as_json=as_json)
         return
-    if team is not None:
-        hint = "Add --dry-run, or name the team in the request's tag 'team'."
-        raise InvalidArgumentError("--team is for dry runs.", hint=hint)
     document = connect().add_job(request)
     if as_json:
         print_json(document)
@@ -47,6 +83,17 @@ def submit(
     view = job_view(document.get("job") or {})
     print_lines([f"{view.name}: {place_line(view) if view.is_waiting else view.state}"])
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+
+
+def _request(file: typer.FileBinaryRead | None, source: RequestSource) -> dict[str, Any]:
+    """Read the request from the one place that is given."""
+    if (file is None) is (source.from_job is None):
+        raise InvalidArgumentError("One request is needed.", hint="Give FILE, or --from JOB.")
+    if source.from_job is not None:
+        return request_again(connect(), source.from_job, name=source.name, now=datetime.now(UTC))
+    assert file is not None
+    request = parse_request(file.read(), source=file.name)
+    return request if source.name is None else {**request, "TrainingJobName": source.name}
 
 
 def parse_request(text: bytes, *, source: str) -> dict[str, Any]:

@@ -44,3 +44,34 @@ def test_C13_a_request_in_yaml_is_sent_as_json(
     api.script("POST", "/add-job", Scripted(status=201, document={"job": view()}))
     assert trainmaster("submit", str(file)).code == 0
     assert json.loads(api.received[0].body) == REQUEST
+
+
+def test_C10_submit_from_a_job_sends_its_request_under_another_name(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("GET", "/jobs/job1", Scripted(document={**view(state="failed"), "request": REQUEST}))
+    api.script("POST", "/add-job", Scripted(status=201, document={"job": view("job2")}))
+    assert trainmaster("submit", "--from", "job1", "--name", "job2").out.startswith("job2: Waiting")
+    assert json.loads(api.received[-1].body) == {**REQUEST, "TrainingJobName": "job2"}
+    assert trainmaster("submit", "--from", "job1").code == 0
+    assert json.loads(api.received[-1].body)["TrainingJobName"].startswith("job1-2")
+    assert trainmaster("submit", "--from", "job1", "--name", "job1").code == 2
+
+
+def test_a_file_may_be_submitted_under_another_name(
+    trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(REQUEST))
+    api.script("POST", "/add-job", Scripted(document=FORESEEN))
+    assert trainmaster("submit", str(file), "--name", "tonight", "--dry-run").code == 0
+    assert json.loads(api.received[-1].body) == {**REQUEST, "TrainingJobName": "tonight"}
+
+
+def test_one_source_of_a_request_is_needed(trainmaster: Trainmaster, api: FakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(REQUEST))
+    for arguments in ([], [str(file), "--from", "job1"]):
+        ran = trainmaster("submit", *arguments)
+        assert (ran.code, ran.out, api.received) == (2, "", [])
+        assert "Give FILE, or --from JOB." in ran.err
