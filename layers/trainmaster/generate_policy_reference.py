@@ -18,7 +18,7 @@ from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, job_rules, k
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
 from trainmaster.core.policy.names import CALLERS, COUNTS, INSTANCE_TYPE, NAME, TAG_KEY, Principal
 from trainmaster.core.policy.patterns import MAX_PATTERN_CHARACTERS
-from trainmaster.core.policy.pool_policy import Quota, QuotaCounts, TeamQuota
+from trainmaster.core.policy.pool_quotas import Quota, QuotaCounts, TeamQuota
 from trainmaster.core.policy.principals import SHAPE
 
 ROOT = Path(__file__).parents[2]

@@ -5,6 +5,7 @@ line can multiply what the line before it means ("billion laughs"). Here a docum
 tokens, before anything of it is built. A few values that share an anchor, and merge keys, stay what they are.
 """
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -20,6 +21,9 @@ LONGEST_NUMBER = 100
 """Characters. Numbers of base 60 (``1:30:00``) cost the square of their length, and Python refuses to print
 whole numbers of more than 4,300 digits."""
 
+_FIRST_GROUP = re.compile(r"-?[1-9][0-9]{0,2}")
+_GROUP = re.compile(r"[0-9]{3}(?:\.[0-9]+)?")
+"""Three digits after a comma, as in 1,000 and 1,000,000.50."""
 _NODE_CHARACTERS = 8
 """What a value counts beside its text, so that a list of nothing is not free."""
 
@@ -33,6 +37,7 @@ class StrictLoader(_Loader):  # type: ignore[misc]
     """Refuses keys that are written twice: YAML's parser lets the last one win, and half a policy is gone."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  PyYAML's
+        _refuse_commas_in_numbers(node)
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
@@ -56,6 +61,25 @@ class StrictLoader(_Loader):  # type: ignore[misc]
         is_whole = node.tag == "tag:yaml.org,2002:int"
         number: int | float = self.construct_yaml_int(node) if is_whole else self.construct_yaml_float(node)
         return number
+
+
+def _refuse_commas_in_numbers(node: yaml.MappingNode) -> None:
+    """Refuse ``{usd: 1,000}``: YAML reads the comma as the end of the value, and 000 as another key."""
+    groups: list[str] = []
+    mark: Any = None
+    for key_node, value_node in node.value if node.flow_style else ():
+        key, value = (
+            each.value if isinstance(each, yaml.ScalarNode) else None for each in (key_node, value_node)
+        )
+        if groups and value == "" and _GROUP.fullmatch(key or ""):
+            groups.append(key or "")
+            continue
+        if len(groups) > 1:
+            break
+        groups, mark = ([value] if value and _FIRST_GROUP.fullmatch(value) else []), key_node.start_mark
+    if len(groups) > 1:
+        problem = f"write {''.join(groups)} without a comma"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 for _kind in ("int", "float"):

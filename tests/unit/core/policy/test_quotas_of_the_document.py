@@ -69,7 +69,7 @@ def test_a_type_with_spot_capacity_alone_does_not_count_for_a_bare_number() -> N
         pytest.param(
             {"vision": {}}, ".vision", "has neither nominal nor borrowing_limit", id="an empty quota"
         ),
-        pytest.param({"vision": "3"}, ".vision", 'must be a mapping, not "3"', id="text"),
+        pytest.param({"vision": "3"}, ".vision", 'is not a number of instances: "3"', id="text"),
         pytest.param({"vision": {"nominal": 1, "limit": 1}}, ".vision.limit", "unknown key", id="unknown"),
         pytest.param(
             {"vision": -1}, ".vision", "must be a whole number, 0 to 1000000, not -1", id="a negative number"

@@ -2,7 +2,6 @@
 
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE
 from trainmaster.core.policy.document import (
-    DEFAULT_TEAM,
     DEFAULTS,
     EARLIER_DEFAULTS,
     UNMANAGED_TEAM,
@@ -21,10 +20,11 @@ from trainmaster.core.policy.pool_policy import (
     PoolPolicy,
     Preemption,
     PreemptionCost,
-    Quota,
     WarmPool,
 )
+from trainmaster.core.policy.pool_quotas import Quota
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
+from trainmaster.core.policy.shared_names import DEFAULT_TEAM
 
 __all__ = [
     "DEFAULTS",

@@ -115,8 +115,8 @@ class Idle(Section):
 
     def check(self, at: Location) -> None:
         """Refuse what no alarm can."""
-        if self.period < _MINUTE:
-            return  # refused already
+        if not at.is_sound("period", "for"):
+            return
         if self.period % _MINUTE:
             at.below("period").refuse("must be whole minutes", "write 1m, 5m or 15m, for example")
         elif self.for_ % self.period:
@@ -151,7 +151,7 @@ class Utilization(Section):
     )
 
     def check(self, at: Location) -> None:
-        if self.for_ % self.PERIOD:
+        if at.is_sound("for") and self.for_ % self.PERIOD:
             message = f"must be a multiple of {duration_text(self.PERIOD)}, not {duration_text(self.for_)}"
             at.below("for").refuse(message, "write 30m or 1h, for example")
 
@@ -185,7 +185,7 @@ class Backoff(Section):
     )
 
     def check(self, at: Location) -> None:
-        if _SECOND <= self.max < self.first:
+        if at.is_sound("first", "max") and self.max < self.first:
             message = f"is longer than max, {duration_text(self.max)}: {duration_text(self.first)}"
             at.below("first").refuse(message, "lower it or raise max")
 
