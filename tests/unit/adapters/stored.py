@@ -61,6 +61,7 @@ def full_attempt() -> Attempt:
         checkpoint_uncertain_since=NOON + minutes(41),
         taken_by="urgent",
         taken_by_team="research",
+        reclaims=True,
         stop_sent=True,
         missing_since=NOON + minutes(50),
         warm_start=True,
@@ -114,6 +115,7 @@ def full_job() -> Job:
         halvings=4,
         rewritten={"batch_size": "4"},
         idle_requeues=5,
+        reclaims=2,
         interruptions=6,
         spot_trained=minutes(7),
         spot_elapsed=minutes(8),
@@ -128,7 +130,7 @@ def full_job() -> Job:
         cents=14,
         unpriced=True,
     )
-    also: dict[str, Any] = {"learned_in": ("n0ff", "e001"), "likely": LIKELY}
+    also: dict[str, Any] = {"learned_in": ("n0ff", "e001"), "likely": LIKELY, "own_quota": {A: 2}}
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
 
 
@@ -150,6 +152,8 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
+        preemptible=False,
+        own_quota={A: 2},
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
 
@@ -180,6 +184,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         checkpoint_overdue=True,
         reuses="train-0",
         preempted_for="urgent",
+        own_quota={A: 2},
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

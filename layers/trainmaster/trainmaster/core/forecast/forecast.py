@@ -58,8 +58,7 @@ class Future:
     themselves any moment count as taken until somebody has seen that they are gone.
     """
 
-    grows = False
-    """It was broken off because more jobs come that go first than can start."""
+    grows = False  # once more jobs come that go first than can start: then it is broken off
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
         self.looks = 0
@@ -69,8 +68,7 @@ class Future:
         self._arrivals = arrivals
         self._next_arrival = next(arrivals, None)
         self._now = outlook.now
-        self._since = outlook.now
-        """Where the interval began."""
+        self._since = outlook.now  # where the interval began
         self._running = {job.name: job for job in outlook.snapshot.running}
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
@@ -82,7 +80,7 @@ class Future:
         self._trains: dict[str, timedelta] = {}
         """What each job that has started has to train in its attempt, or in the next one."""
         self._stops: dict[str, int] = {}
-        """How often each of them was preempted."""
+        """How often each of them was preempted, as ``RunningJob.preemptions`` counts."""
         self._slots = Slots()
         self._ends: dict[str, datetime] = {}
         for waiting in outlook.waiting:
@@ -282,7 +280,11 @@ class Future:
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
             self._running[victim.name] = replace(
-                victim, state=JobState.PREEMPTING, stop_sent=True, preempted_for=action.job.name
+                victim,
+                state=JobState.PREEMPTING,
+                stop_sent=True,
+                preempted_for=action.job.name,
+                preemptions=victim.preemptions - (victim.name in action.reclaimed),  # its end adds one
             )
             self._ends_at(victim.name, at + self._stopping())
         self._holds[action.job.name] = PreemptionReservation(

@@ -48,7 +48,7 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
         ),
     )
     if end.comes_back:
-        after = _waits_again(after, end, now=now)
+        after = _waits_again(after, attempt, end, now=now)
         after = replace(after, score=score_after(job, after))
     else:
         after = replace(after, reason=end.reason, ended_at=now)
@@ -225,16 +225,23 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
     return replace(job, spot=record)
 
 
-def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
+def _is_reclaimed(attempt: Attempt) -> bool:
+    """Tell whether it was stopped because a team took back what it had lent."""
+    return attempt.preempted_for is not None and attempt.preempted_for.reclaims is True
+
+
+def _waits_again(job: Job, attempt: Attempt, end: End, *, now: datetime) -> Job:
+    is_preempted = end.reason.code is ReasonCode.PREEMPTION
     idle_requeues = job.comebacks.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE)
+    reclaims = (job.comebacks.reclaims or 0) + (is_preempted and _is_reclaimed(attempt)) or None
     again = replace(
         job,
         attempt=job.attempt + 1,
         reason=None,
         waiting=None,
         spot=replace(job.spot, left=job.spot.left or end.moves),
-        preemptions=job.preemptions + (end.reason.code is ReasonCode.PREEMPTION),
-        comebacks=replace(job.comebacks, idle_requeues=idle_requeues),
+        preemptions=job.preemptions + is_preempted,
+        comebacks=replace(job.comebacks, idle_requeues=idle_requeues, reclaims=reclaims),
     )
     if end.retry is not None:
         return _retried(again, end.retry, now=now)

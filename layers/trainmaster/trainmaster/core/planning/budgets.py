@@ -68,7 +68,7 @@ class Budgets:
         if budget is None or budget.at_limit is AtLimit.WAIT or not _can_be_spot(job):
             return job.shapes
         covered = tuple(shape for shape in job.shapes if self.refusal(job, shape) is None)
-        spot = (_as_spot(shape) for shape in job.shapes)
+        spot = (as_spot(shape) for shape in job.shapes)
         return covered or tuple(one for one in spot if fits(one.vector, capacity)) or job.shapes
 
     def _runs_as_spot(self, shape: Shape, budget: BudgetState) -> bool:
@@ -98,6 +98,7 @@ def _can_be_spot(job: WaitingJob) -> bool:
     return job.has_checkpoint and job.choice is Choice.FIRST_FIT and not job.left_spot
 
 
-def _as_spot(shape: Shape) -> Shape:
+def as_spot(shape: Shape) -> Shape:
+    """The same instances as managed spot."""
     vector = {Capacity(one.instance_type, CapacityType.SPOT): count for one, count in shape.vector.items()}
     return Shape(vector=vector, subnet=shape.subnet)

@@ -48,4 +48,5 @@ class SameAnswers:
 
 def _is_plain(job: WaitingJob) -> bool:
     """How long it may run decides when its instances are free again."""
-    return len(job.shapes) == 1 and job.refused is None and job.max_wait is None
+    is_bound = job.own_quota is not None  # what its team uses decides, too
+    return len(job.shapes) == 1 and job.refused is None and job.max_wait is None and not is_bound

@@ -54,12 +54,15 @@ class WaitingJob:
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    preemptible: bool | None = None
+    """False: it must never be stopped for others."""
+    own_quota: Mapping[str, int] | None = None
+    """See ``JobSpec.own_quota``."""
     share_ms: int | None = None
     """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
-    """What it asks for: its best shape, or all that SageMaker may choose from."""
+    """What it asks for: its best shape, or all that SageMaker may choose from. ``held``: as a key."""
     held: Held = field(init=False, compare=False, repr=False)
-    """The same, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
     """Its turn among the jobs of its tier."""
 
@@ -98,7 +101,7 @@ class ExpectedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job that holds its instances."""
+    """A job that holds its instances. Fields without a note mean what they mean in ``WaitingJob``."""
 
     name: str
     ver: int
@@ -117,6 +120,7 @@ class RunningJob:
     preemptible: bool
     has_checkpoint: bool
     preemptions: int
+    """Those that count towards ``preemption.max_per_job``."""
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
     cents_per_hour: int | None = None
@@ -124,7 +128,6 @@ class RunningJob:
     warm_key: str | None = None
     """Of the warm pool it would leave behind; None: none."""
     ranked_by: str = ""
-    """As of a waiting job."""
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None
     """Code of the reason why its GPUs have no alarms."""
@@ -132,10 +135,10 @@ class RunningJob:
     """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
     preempted_for: str | None = None
     """Once it was asked to stop for another job: that one's name."""
+    own_quota: Mapping[str, int] | None = None
+    """See ``JobSpec.own_quota``."""
     share_ms: int | None = None
-    """As of a waiting job."""
     held: Held = field(init=False, compare=False, repr=False)
-    """Its instances, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -8,19 +8,20 @@ from typing import Any
 from trainmaster.core import rules
 from trainmaster.core.durations.learned import NOTHING_KNOWN, Known
 from trainmaster.core.durations.traits import Traits
-from trainmaster.core.errors import FieldError, Path, PolicyViolationError, path_text
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
+from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
+from trainmaster.core.planning.loans import promised_quota, why_fixed
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
-from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
+from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom
 from trainmaster.core.request.request import Ask, body_hash, traits_of
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
+from trainmaster.core.submission.never_fits import Bounds
+from trainmaster.core.submission.request_places import Places
 
 RULE_NO_POOL = "no-pool"
 RULE_ONE_POOL = "one-pool"
-RULE_NEVER_FITS = "never-fits"
 RULE_MAX_PRIORITY = "max-priority"
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -36,6 +37,10 @@ class Submission:
     ask: Ask
     team: str
     submitted_by: str
+
+    @property
+    def places(self) -> Places:
+        return Places(body=self.body, ask=self.ask)
 
     @property
     def traits(self) -> Traits:
@@ -114,6 +119,7 @@ def new_job(
         body_hash=body_hash(submission.body),
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
+        own_quota=_own_quota(submission, pool),
     )
     priority = ask.options.priority
     return Job(
@@ -123,6 +129,17 @@ def new_job(
         score=score_of(spec, priority, pool),
         ranked_by=pool.order_key,
     )
+
+
+def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | None:
+    """What a job that cannot be stopped may use of the pool; spot jobs too, as they may be moved off spot."""
+    ask = submission.ask
+    why = why_fixed(
+        preemptible=ask.options.preemptible,
+        has_checkpoint=ask.checkpoint_uri is not None,
+        rules=pool.preemption,
+    )
+    return None if why is None else promised_quota(pool, submission.team, _types(ask))
 
 
 def audit_record(
@@ -166,16 +183,21 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
         yield _no_pool(submission, name, policy)
     pool = policy.pool_of(types)
     if pool is not None:
-        yield from _never_fits(submission, pool)
+        yield from _bounds(submission, pool, policy).violations()
     elif not homeless:
         yield _two_pools(types, policy)
+
+
+def _bounds(submission: Submission, pool: PoolPolicy, policy: Policy) -> Bounds:
+    places = submission.places
+    return Bounds(ask=submission.ask, team=submission.team, pool=pool, policy=policy, places=places)
 
 
 def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> FieldError:
     known = sorted(name for pool in policy.pools for name in pool.instance_types)
     hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
     return FieldError(
-        field=_where(submission, instance_type, "InstanceType"),
+        field=submission.places.type_of(instance_type),
         message=f"{instance_type} belongs to no pool",
         hint=hint,
         rule=RULE_NO_POOL,
@@ -190,37 +212,6 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
         hint="use instance types of one pool",
         rule=RULE_ONE_POOL,
     )
-
-
-def _never_fits(submission: Submission, pool: PoolPolicy) -> Iterator[FieldError]:
-    """Each shape that does not fit into the empty pool, also where another does.
-
-    One that can never start would only make a lane of its own for passes to look at.
-    """
-    for number, shape in enumerate(submission.ask.shapes):
-        for capacity, count in sorted(shape.vector.items()):
-            if count > _room(pool, capacity):
-                yield _too_many(submission, number, capacity, count, pool)
-
-
-def _too_many(
-    submission: Submission, number: int, capacity: Capacity, count: int, pool: PoolPolicy
-) -> FieldError:
-    most, kind, ask = _room(pool, capacity), capacity.capacity_type.value, submission.ask
-    fewer = f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type"
-    has = f"{most} {kind} {capacity.instance_type}"
-    subject = f"{vector_text(ask.shapes[number].vector)} " if len(ask.shapes) > 1 else ""
-    return FieldError(
-        field=_where_counted(submission, number, capacity.instance_type),
-        message=f"{subject}asks for {count}, but pool {pool.name} has {has} in all",
-        hint=f"{fewer}, or leave it out of the list" if subject else fewer,
-        rule=RULE_NEVER_FITS,
-    )
-
-
-def _room(pool: PoolPolicy, capacity: Capacity) -> int:
-    spot = capacity.capacity_type is CapacityType.SPOT
-    return (pool.spot_capacity if spot else pool.capacity).get(capacity.instance_type, 0)
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
@@ -239,34 +230,7 @@ def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> Fie
 
 def _priority_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
     priority = submission.ask.options.priority
-    field = _tag(submission, PRIORITY) if priority else PRIORITY
+    field = submission.places.tag(PRIORITY) if priority else PRIORITY
     refusal = over_ceiling(priority, submission.team, policy, field=field)
     if refusal is not None:
         yield refusal
-
-
-def _tag(submission: Submission, key: str) -> str:
-    tags = submission.body.get("Tags", [])
-    index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
-    return path_text(("Tags", index, "Value"))
-
-
-def _where_counted(submission: Submission, number: int, instance_type: str) -> str:
-    """The path of the count of the job's shape of this number."""
-    preferences = submission.body["ResourceConfig"].get("InstancePreferences", [])
-    if submission.ask.choice is Choice.SAGEMAKER and "InstanceCount" in preferences[number]:
-        return path_text(("ResourceConfig", "InstancePreferences", number, "InstanceCount"))
-    return _where(submission, instance_type, "InstanceCount")
-
-
-def _where(submission: Submission, instance_type: str, field: str) -> str:
-    """The path of a field of the first shape that names the type."""
-    if submission.ask.options.alternatives:
-        return _tag(submission, ALTERNATIVES)
-    resources = submission.body["ResourceConfig"]
-    path: Path = ("ResourceConfig",)
-    for key in ("InstanceGroups", "InstancePreferences"):
-        for index, part in enumerate(resources.get(key, [])):
-            if part["InstanceType"] == instance_type and (field in part or field not in resources):
-                return path_text((*path, key, index, field))
-    return path_text((*path, field))

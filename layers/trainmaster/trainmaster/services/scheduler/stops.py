@@ -67,7 +67,7 @@ def _ask(
     after: PreemptionReservation,
 ) -> tuple[Job, ...]:
     victims = [read_job(victim, context) for victim in batch]
-    changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
+    changes = [Change(before=victim, after=_asked(victim, action)) for victim in victims]
     condition = WriteCondition(
         policy_version=context.policy_version,
         used=action.used,
@@ -76,6 +76,10 @@ def _ask(
         still_waiting=action.job,
     )
     return context.store.commit(changes, at=context.clock(), condition=condition)
+
+
+def _asked(victim: Job, action: Preempt) -> Job:
+    return steps.preempted_for(victim, action.job, reclaims=victim.name in action.reclaimed)
 
 
 def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
