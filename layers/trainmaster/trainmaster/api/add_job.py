@@ -17,7 +17,7 @@ from trainmaster.api.request_context import (
     read_policy,
     wake,
 )
-from trainmaster.api.views import JobContext, field_error_view, job_view
+from trainmaster.api.views import JobContext, View, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
     FieldError,
@@ -33,16 +33,19 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
 from trainmaster.core.records import Admission, Entrance, TeamStanding
+from trainmaster.core.request.completion import in_whole_numbers
 from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
 from trainmaster.core.rules import Violation
 from trainmaster.core.submission.admission import (
     Submission,
+    Verdict,
     audit_record,
     is_same_submission,
     judge,
     new_job,
+    submission_of,
     ulid,
 )
 from trainmaster.core.submission.identity import team_for
@@ -92,12 +95,12 @@ def _read(context: RequestContext, *, team: str | None = None) -> Submission:
     """``team``: the one that a dry run asks for; its tag is not asked then."""
     call = context.call
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
+    body = in_whole_numbers(body)
     require_valid(body)
-    ask = read_request(body)
     if team is None or not context.is_admin:
-        wanted = team or ask.options.team
+        wanted = team or read_request(body).options.team
         team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
+    return submission_of(body, team=team, submitted_by=context.caller.arn, policy=context.policy)
 
 
 class _PolicyChangedError(TrainmasterError):
@@ -118,7 +121,7 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
     """
     verdict = judge(submission, context.policy)
     if verdict.violations and (repeated := _existing(context, submission)):
-        return _answer(context, submission, repeated, verdict.audited)
+        return _answer(context, submission, repeated, verdict)
     pool = verdict.accepted()
     entrance = _entrance(context, submission, pool)
     if version is not None and entrance.policy_version != version:
@@ -133,8 +136,8 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
         existing = _existing(context, submission)
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(context, submission, existing, verdict.audited)
-    answer = _answer(context, submission, job, verdict.audited)
+        return _answer(context, submission, existing, verdict)
+    answer = _answer(context, submission, job, verdict)
     return replace(answer, status=HTTPStatus.CREATED)
 
 
@@ -194,12 +197,10 @@ def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
     return JobConflictError(f"the name is in use {whose}", errors=[error])
 
 
-def _answer(
-    context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
-) -> Answer:
-    """What is stored, with what was audited of it recorded."""
+def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
+    """Show what is stored, and record what was audited of it."""
     outside = context.outside
-    unmanaged = _written_down(context, submission, job, audited)
+    unmanaged = _written_down(context, submission, job, verdict.audited)
     if job.is_waiting:
         wake(outside.wake_ups, [job.spec.pool, *unmanaged])
     around = JobContext(
@@ -207,8 +208,13 @@ def _answer(
         pool=context.policy.pool(job.spec.pool),
         position=position_if_near(job, context),
     )
-    warnings = [field_error_view(one.as_field_error()) for one in audited]
-    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})
+    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
+
+
+def _warnings(verdict: Verdict) -> list[View]:
+    """What was accepted against a rule that is only audited, and what its author perhaps does not mean."""
+    audited = (violation.as_field_error() for violation in verdict.audited)
+    return [field_error_view(warning) for warning in (*audited, *verdict.warnings)]
 
 
 def _written_down(
@@ -234,6 +240,7 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     body = {
         "valid": not verdict.violations,
         "violations": [field_error_view(violation) for violation in verdict.violations],
+        "warnings": _warnings(verdict),
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
         "estimated_start": foreseen.prospect.start,

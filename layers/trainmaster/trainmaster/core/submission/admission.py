@@ -14,8 +14,10 @@ from trainmaster.core.planning.loans import promised_quota, why_fixed
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
+from trainmaster.core.request.completion import DEFAULT_RUNTIME, has_runtime, with_runtime
+from trainmaster.core.request.near_misses import near_misses
 from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom
-from trainmaster.core.request.request import Ask, body_hash, traits_of
+from trainmaster.core.request.request import Ask, body_hash, read_request, traits_of
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 from trainmaster.core.submission.never_fits import Bounds
 from trainmaster.core.submission.request_places import Places
@@ -37,6 +39,13 @@ class Submission:
     ask: Ask
     team: str
     submitted_by: str
+    sent: Mapping[str, Any] | None = None
+    """As it was sent, where the queue has added to it; None: nothing was added."""
+
+    @property
+    def identity(self) -> str:
+        """Equal for the same request sent again, whatever the policy has the queue add to it."""
+        return body_hash(self.body if self.sent is None else self.sent)
 
     @property
     def places(self) -> Places:
@@ -56,6 +65,8 @@ class Verdict:
     violations: tuple[FieldError, ...]
     audited: tuple[Violation, ...] = ()
     """Of rules that are not enforced: the job is accepted, and they are recorded."""
+    warnings: tuple[FieldError, ...] = ()
+    """What is accepted, but perhaps not what its author means."""
 
     def accepted(self) -> PoolPolicy:
         """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
@@ -64,6 +75,18 @@ class Verdict:
             more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
             raise PolicyViolationError(first + more, errors=self.violations)
         return self.pool
+
+
+def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, policy: Policy) -> Submission:
+    """A valid request as the queue keeps it: with a run time, its own or a default within the rules.
+
+    The default is stored with the request, so that a start judges what was accepted.
+    """
+    completed = with_runtime(body, longest=rules.longest_runtime(policy, team))
+    sent = None if has_runtime(body) else body
+    return Submission(
+        body=completed, ask=read_request(completed), team=team, submitted_by=submitted_by, sent=sent
+    )
 
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
@@ -77,7 +100,20 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
             *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
         ),
         audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+        warnings=(*_default_runtime(submission), *near_misses(submission.body)),
     )
+
+
+def _default_runtime(submission: Submission) -> Iterator[FieldError]:
+    if submission.sent is not None and not has_runtime(submission.sent):
+        seconds = int(submission.ask.max_runtime.total_seconds())
+        usual = int(DEFAULT_RUNTIME.total_seconds())
+        whose = "SageMaker's own default" if seconds == usual else "which is what max_runtime allows"
+        yield FieldError(
+            field=Places.RUNTIME,
+            message=f"is not given: the job is stopped after {seconds} s, {whose}",
+            hint="give the seconds after which SageMaker is to stop it",
+        )
 
 
 def new_job(
@@ -116,7 +152,7 @@ def new_job(
         likely=known.likely,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
-        body_hash=body_hash(submission.body),
+        body_hash=submission.identity,
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         own_quota=_own_quota(submission, pool),
@@ -160,7 +196,7 @@ def audit_record(
 
 def is_same_submission(job: Job, submission: Submission) -> bool:
     """True when this very request is being repeated."""
-    return job.spec.team == submission.team and job.spec.body_hash == body_hash(submission.body)
+    return job.spec.team == submission.team and job.spec.body_hash == submission.identity
 
 
 def ulid(now: datetime, randomness: bytes) -> str:
