@@ -79,7 +79,7 @@ def test_O10_C14_whole_numbers_with_a_decimal_point_are_taken_as_such(api: Api) 
     assert repr(stored["StoppingCondition"]) == "{'MaxRuntimeInSeconds': 86400}"
     assert repr(stored["ResourceConfig"]["InstanceCount"]) == "1"
     assert api.call("POST", "/add-job", request).status == 200
-    whole = {"StoppingCondition": {"MaxRuntimeInSeconds": 86400}}
+    whole: dict[str, Any] = {"StoppingCondition": {"MaxRuntimeInSeconds": 86400}}
     whole["ResourceConfig"] = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}
     assert api.call("POST", "/add-job", request | whole).status == 200  # the same request
 

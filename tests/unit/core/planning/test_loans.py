@@ -164,7 +164,7 @@ def test_O8_it_does_not_stop_its_own_team_for_what_it_may_not_have() -> None:
 
 def test_O8_max_per_job_protects_against_priority_alone() -> None:
     often = running("often", team="speech", preemptions=3)
-    rules = {"max_per_job": 3}
+    rules: dict[str, Any] = {"max_per_job": 3}
     quotas = {"vision": quota(1), "speech": quota(0)}
     assert decided(snapshot(often, ours("mine")), shared(1, quotas), **rules) == [
         ("preempt for", "mine", "often")
