@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import chain
+from operator import attrgetter
 
-from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, waits_again
+from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
+from trainmaster.core.forecast.future_budgets import FutureBudgets, changes_by_time
 from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, lane_text, total
 from trainmaster.core.jobs.model import JobState
@@ -59,10 +61,9 @@ class Future:
     """
 
     grows = False  # once more jobs come that go first than can start: then it is broken off
+    looks = 0  # jobs looked at in all passes: what a future costs
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
-        self.looks = 0
-        """Jobs looked at in all passes: what a future costs."""
         self._outlook = outlook
         self._chance = chance
         self._arrivals = arrivals
@@ -82,6 +83,7 @@ class Future:
         self._stops: dict[str, int] = {}
         """How often each of them was preempted, as ``RunningJob.preemptions`` counts."""
         self._slots = Slots()
+        self._budgets = FutureBudgets.of(outlook.snapshot)
         self._ends: dict[str, datetime] = {}
         for waiting in outlook.waiting:
             self._queue(waiting)
@@ -102,9 +104,7 @@ class Future:
         ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
             interval_end = self._next_interval()
-            if interval_end is None:
-                return None
-            if not in_time():
+            if interval_end is None or not in_time():
                 return None
             at = self._let_pass(interval_end, name)
             if at is None and self._now - self._outlook.now > PATIENCE and self._ahead(name) >= ahead:
@@ -131,17 +131,22 @@ class Future:
         firsts = [at for at, _ in self._events[:1]]
         if self._next_arrival is not None:
             firsts.append(self._next_arrival.submitted_at)
+        firsts += self._changes_by_time()
         if not firsts:
             return None
         first = min(firsts)
         return first + max(FINEST, COARSENESS * (first - self._outlook.now))
 
+    def _changes_by_time(self) -> list[datetime]:
+        return changes_by_time(self._outlook.snapshot, self._holds, self._budgets, now=self._now)
+
     def _let_pass(self, upto: datetime, name: str) -> datetime | None:
         """When the job started, if it did."""
-        self._since, self._now = self._now, upto
+        self._since = max([self._now, *(at for at in self._changes_by_time() if at <= upto)])
+        self._now = upto
         self._slots.forget()
-        for _ in range(ROUNDS):
-            if not self._happened(upto):
+        for number in range(ROUNDS):
+            if not self._happened(upto) and number:
                 return None
             at = self._decide(name)
             if at is not None:
@@ -167,6 +172,7 @@ class Future:
             self._slots.came_free(self._going.pop(name), at)
             return
         job = self._running.pop(name)
+        self._budgets.ended(job, at)
         take(self._used, job.vector)
         self._slots.came_free(job.vector, at)
         if job.state is JobState.PREEMPTING:
@@ -227,6 +233,7 @@ class Future:
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._names),
             watch=None,
+            budgets=self._budgets.pass_to(self._now),
         )
 
     # ---- what is done
@@ -267,6 +274,7 @@ class Future:
             del self._holds[job.name]
         at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
         self._asked_as[job.name] = job
+        self._budgets.started(action, at)
         take(self._used, vector, times=-1)
         stops = self._stops.get(job.name, int(job.state is JobState.PREEMPTED))
         self._running[job.name] = runs(job, action.shape, at=at, stops=stops)
@@ -279,21 +287,14 @@ class Future:
         at = max(action.job.submitted_at, self._since)
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
-            self._running[victim.name] = replace(
-                victim,
-                state=JobState.PREEMPTING,
-                stop_sent=True,
-                preempted_for=action.job.name,
-                preemptions=victim.preemptions - (victim.name in action.reclaimed),  # its end adds one
-            )
+            self._running[victim.name] = stopping(victim, action)
             self._ends_at(victim.name, at + self._stopping())
         self._holds[action.job.name] = PreemptionReservation(
             preemptor=action.job.name, vector=action.shape.vector
         )
 
 
-def _rank(job: WaitingJob) -> tuple[int, str]:
-    return job.rank
+_rank = attrgetter("rank")
 
 
 def _lane(job: WaitingJob) -> Lane:

@@ -1,19 +1,21 @@
 """Budgets of teams: the worst case of an attempt is covered before it starts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 
 from trainmaster.core.costs.ledger import MonthAccount, admits, budget_reason, month_of, warns
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits
 from trainmaster.core.planning.actions import Charge, WarnOfBudget
+from trainmaster.core.planning.budget_relief import BudgetRelief
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Budgets:
     """What the starts of a plan commit, team by team."""
 
@@ -49,9 +51,18 @@ class Budgets:
             covered = admits(budget.limit_cents, account, worst_case)
         if covered:
             return None
-        return budget_reason(
+        reason = budget_reason(
             job.team, month=budget.month, budget=budget.limit_cents, account=account, worst_case=worst_case
         )
+        if worst_case is None or worst_case > budget.limit_cents:
+            return reason  # no wait helps
+        short = account.spent + account.reserved + worst_case - budget.limit_cents
+        relief = self._relief.text(job.team, replace(budget, account=account), short=short)
+        return replace(reason, message=reason.message + relief)
+
+    @cached_property
+    def _relief(self) -> BudgetRelief:
+        return BudgetRelief(running=self.snapshot.running, now=self.now)
 
     def commit(self, team: str, charge: Charge | None) -> None:
         if charge is not None:

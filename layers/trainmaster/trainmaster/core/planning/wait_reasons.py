@@ -38,7 +38,7 @@ def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, 
     """It would fit now, and hold on to its instances for longer than the job ahead can wait."""
     first = known_as(reservation.job, to=job.team)
     message = (
-        f"{vector_text(vector)} would fit now, but may run until {_minute(until)};"
+        f"{vector_text(vector)} would fit now, but may run until {minute_text(until)};"
         f" {first} is ahead and waits for {vector_text(reservation.vector)}{_by(reservation)}"
     )
     return Reason(code=ReasonCode.RESERVATION, message=message)
@@ -69,7 +69,7 @@ def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *
     """A preemption would help, at a price."""
     names = sorted(known_as(victim, to=to) for victim in refusal.victims)
     who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    when = "" if refusal.until is None else f" until {_minute(refusal.until)}"
+    when = "" if refusal.until is None else f" until {minute_text(refusal.until)}"
     note = (
         f"; stopping {who} would lose {_hours(refusal.lost)} of work"
         f" for {_hours(refusal.wait)} of your wait: not worth it{when}"
@@ -109,10 +109,11 @@ def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -
 
 
 def _by(reservation: BackfillReservation) -> str:
-    return "" if reservation.at is None else f", expected by {_minute(reservation.at)} at the latest"
+    return "" if reservation.at is None else f", expected by {minute_text(reservation.at)} at the latest"
 
 
-def _minute(instant: datetime) -> str:
+def minute_text(instant: datetime) -> str:
+    """The minute of an instant as all reasons write it."""
     day = f"{instant.year:04}-{instant.month:02}-{instant.day:02}"  # a third of what strftime takes
     return f"{day} {instant.hour:02}:{instant.minute:02} UTC"
 

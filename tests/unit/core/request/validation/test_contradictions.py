@@ -41,6 +41,7 @@ def algorithm(**changes: Any) -> dict[str, Any]:
 
 MANIFEST = {"S3DataType": "AugmentedManifestFile", "AttributeNames": ["a"]}
 S3 = "DataSource.S3DataSource"
+LOGIN = "arn:aws:lambda:us-east-1:123456789012:function:login"
 ONE_SOURCE = (
     "Exactly one of S3DataSource, FileSystemDataSource, DatasetSource must be specified for channel train"
 )
@@ -172,9 +173,7 @@ CASES = [
         algorithm(
             TrainingImageConfig={
                 "TrainingRepositoryAccessMode": "Platform",
-                "TrainingRepositoryAuthConfig": {
-                    "TrainingRepositoryCredentialsProviderArn": "arn:aws:lambda:us-east-1:123456789012:function:login"
-                },
+                "TrainingRepositoryAuthConfig": {"TrainingRepositoryCredentialsProviderArn": LOGIN},
             }
         ),
         "AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAuthConfig",
