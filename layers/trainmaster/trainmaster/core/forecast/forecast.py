@@ -9,7 +9,7 @@ from itertools import chain
 from operator import attrgetter
 
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
-from trainmaster.core.forecast.future_budgets import FutureBudgets, changes_by_time
+from trainmaster.core.forecast.future_budgets import FutureBudgets
 from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, lane_text, total
 from trainmaster.core.jobs.model import JobState
@@ -131,18 +131,16 @@ class Future:
         firsts = [at for at, _ in self._events[:1]]
         if self._next_arrival is not None:
             firsts.append(self._next_arrival.submitted_at)
-        firsts += self._changes_by_time()
+        firsts += self._budgets.changes_by_time(self._holds.values(), now=self._now)
         if not firsts:
             return None
         first = min(firsts)
         return first + max(FINEST, COARSENESS * (first - self._outlook.now))
 
-    def _changes_by_time(self) -> list[datetime]:
-        return changes_by_time(self._outlook.snapshot, self._holds, self._budgets, now=self._now)
-
     def _let_pass(self, upto: datetime, name: str) -> datetime | None:
         """When the job started, if it did."""
-        self._since = max([self._now, *(at for at in self._changes_by_time() if at <= upto)])
+        changes = self._budgets.changes_by_time(self._holds.values(), now=self._now)
+        self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
         self._slots.forget()
         for number in range(ROUNDS):

@@ -1,6 +1,6 @@
 """The months of a pool's teams in one possible future: starts reserve, ends give back, months begin anew."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -30,10 +30,14 @@ class FutureBudgets:
     """By team, of those with a budget."""
     reserved: dict[str, _Reserved] = field(default_factory=dict)
     """By job that runs."""
+    asked_again: tuple[datetime, ...] = ()
+    """When starts that the account refuses now are tried again."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "FutureBudgets":
-        budgets = cls(states=dict(snapshot.budgets))
+        again = [limit.until for limit in snapshot.account_limits.values()]
+        again += [job.refused.again_at for job in snapshot.waiting if job.refused and job.refused.again_at]
+        budgets = cls(states=dict(snapshot.budgets), asked_again=tuple(again))
         budgets._note(snapshot.running)
         return budgets
 
@@ -57,9 +61,15 @@ class FutureBudgets:
                     self.states[team] = replace(state, month=month, account=MonthAccount())
         return self.states
 
-    def begins_anew(self, now: datetime) -> datetime | None:
-        """When time alone changes something next."""
-        return fresh_month(self.states, now=now)
+    def changes_by_time(self, holds: Iterable[PreemptionReservation], *, now: datetime) -> list[datetime]:
+        """Instants after ``now`` at which waiting alone lets jobs start: nothing has to end or to come for it.
+
+        A month begins anew; the account is asked again for what it refused; instances that were kept for a
+        job that did not come are free again.
+        """
+        found = [*self.asked_again, *(hold.until for hold in holds if hold.until is not None)]
+        anew = fresh_month(self.states, now=now)
+        return [at for at in (*found, *([anew] if anew else ())) if at > now]
 
     def started(self, action: Start, at: datetime) -> None:
         charge, team = action.charge, action.job.team
@@ -84,22 +94,3 @@ class FutureBudgets:
             account = state.account
             changed = MonthAccount(spent=account.spent + spent, reserved=max(account.reserved + reserved, 0))
             self.states[team] = replace(state, account=changed)
-
-
-def changes_by_time(
-    snapshot: Snapshot,
-    holds: Mapping[str, PreemptionReservation],
-    budgets: FutureBudgets,
-    *,
-    now: datetime,
-) -> list[datetime]:
-    """Instants after ``now`` at which waiting alone lets jobs start: nothing has to end or to come for it.
-
-    A month begins anew; the account is asked again for what it refused; instances that were kept for a job
-    that did not come are free again.
-    """
-    found = [limit.until for limit in snapshot.account_limits.values()]
-    found += [job.refused.again_at for job in snapshot.waiting if job.refused and job.refused.again_at]
-    found += [hold.until for hold in holds.values() if hold.until is not None]
-    anew = budgets.begins_anew(now)
-    return [at for at in (*found, *([anew] if anew else ())) if at > now]
