@@ -166,7 +166,6 @@ class Wiring:
         from trainmaster.api import Outside, build_api
         from trainmaster.services.read_counts import ReadCounts
 
-        counts = self.table.read_counts(lambda: self._client("dynamodb", config=BRIEF))
         return build_api(
             Outside(
                 store=self.store,
@@ -179,9 +178,10 @@ class Wiring:
                 repairs=self.table.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
-                reads=ReadCounts(counts),
+                reads=ReadCounts(self.table.read_counts(partial(self._client, "dynamodb", config=BRIEF))),
                 left=self._left,
                 region=self.settings.region,
+                folders=self.table.folders,
             ),
         )
 

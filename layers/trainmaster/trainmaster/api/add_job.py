@@ -4,6 +4,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
+from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
 from trainmaster.api.request_context import (
@@ -137,8 +138,10 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
         return _answer(context, submission, existing, verdict)
-    answer = _answer(context, submission, job, verdict)
-    return replace(answer, status=HTTPStatus.CREATED)
+    _wake(context, submission, job, verdict)
+    shared = folder_warnings(submission, context)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *shared))
+    return replace(_view(context, job, verdict), status=HTTPStatus.CREATED)
 
 
 def _admission(
@@ -198,13 +201,21 @@ def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
 
 
 def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
-    """Show what is stored, and record what was audited of it."""
-    outside = context.outside
+    """Show the job of this very request, which is stored already."""
+    _wake(context, submission, job, verdict)
+    return _view(context, job, verdict)
+
+
+def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> None:
+    """Record what was audited of the job, and send for a pass."""
     unmanaged = _written_down(context, submission, job, verdict.audited)
     if job.is_waiting:
-        wake(outside.wake_ups, [job.spec.pool, *unmanaged])
+        wake(context.outside.wake_ups, [job.spec.pool, *unmanaged])
+
+
+def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
     around = JobContext(
-        now=outside.clock(),
+        now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         position=position_if_near(job, context),
     )
@@ -232,6 +243,7 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
     _existing(context, submission)
     verdict = judge(submission, context.policy)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
     foreseen = UNFORESEEN
     if verdict.pool is not None and not verdict.violations:
         pool = verdict.pool

@@ -62,7 +62,7 @@ class FutureBudgets:
         return self.states
 
     def changes_by_time(self, holds: Iterable[PreemptionReservation], *, now: datetime) -> list[datetime]:
-        """Instants after ``now`` at which waiting alone lets jobs start: nothing has to end or to come for it.
+        """Instants after ``now`` at which waiting alone lets jobs start: nothing has to end or come for it.
 
         A month begins anew; the account is asked again for what it refused; instances that were kept for a
         job that did not come are free again.

@@ -1,7 +1,6 @@
 """Contradictions about the container: its folders, its debugger and profiler, the registry of its image."""
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from trainmaster.core.request.validation.contradiction import Contradiction, contradiction
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
@@ -46,7 +45,12 @@ def _overlaps(folder: str) -> bool:
 
 
 def _is_in(path: str, folder: str) -> bool:
-    return PurePosixPath(path).is_relative_to(folder)
+    parts, within = (_parts(one) for one in (path, folder))
+    return path.startswith("/") and parts[: len(within)] == within
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in {"", "."}]
 
 
 # ---- debugger and profiler
