@@ -15,7 +15,7 @@ from trainmaster.core.planning.loans import Loans
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob
-from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
+from trainmaster.core.policy import AtLimit, Policy, PoolPolicy, parse_policy
 from trainmaster.core.request.request import read_request
 from trainmaster.core.submission.admission import Submission, judge, new_job
 
@@ -92,13 +92,20 @@ def entry_of(made: Submission, pool: PoolPolicy) -> WaitingJob:
 
 
 def months(policy: Policy, draw: random.Random | None = None) -> dict[str, BudgetState]:
-    """Of the teams that have a budget; with ``draw`` somewhere within the month."""
+    """Of the teams that have a budget; with ``draw`` somewhere within the month.
+
+    A month that moves jobs to spot stays new: one that is spent would turn a job that asks for on-demand
+    instances into one of spot, outside of quotas. Nobody asked for that, so the job is refused all the same.
+    """
     found = {}
     for team in policy.teams:
         if team.budget is not None:
             limit = budget_cents(team.budget.usd_per_month)
-            spent = draw.choice([0, 0, limit // 2]) if draw else 0
-            account = MonthAccount(spent=spent, reserved=draw.choice([0, limit // 4]) if draw else 0)
+            account = MonthAccount()
+            if draw is not None and team.budget.at_limit is AtLimit.WAIT:
+                account = MonthAccount(
+                    spent=draw.choice([0, 0, limit // 2]), reserved=draw.choice([0, limit // 4])
+                )
             found[team.name] = BudgetState(
                 month="2026-11",
                 account=account,
