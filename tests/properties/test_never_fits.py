@@ -46,7 +46,9 @@ def drawn_policy(draw: random.Random) -> Policy:
         "quotas": quotas,
         "preemption": {"needs_checkpoint": draw.random() < 0.3, "cost": {"enabled": False}},
     }
-    budget = {"usd_per_month": draw.choice([1, 2, 3, 6, 100]), "at_limit": draw.choice(["wait", "spot"])}
+    # A budget could move a job off a type that is drained: refused all the same, as it was before budgets.
+    at_limit = draw.choice(["wait", "spot"]) if all(capacity.values()) else "wait"
+    budget = {"usd_per_month": draw.choice([1, 2, 3, 6, 100]), "at_limit": at_limit}
     teams = [
         {"name": name, "roles": "any"} | ({"budget": budget} if draw.random() < 0.5 else {}) for name in TEAMS
     ]
@@ -61,7 +63,9 @@ def _without_none(**values: Any) -> dict[str, Any]:
 def drawn_request(draw: random.Random, policy: Policy) -> dict[str, Any]:
     tags = {"trainmaster:preemptible": "false"} if draw.random() < 0.4 else {}
     room = policy.pools[0].capacity
-    if draw.random() < 0.4 and all(room.values()):  # each of several shapes within the capacity
+    # With a budget that moves jobs to spot, which of several shapes is moved depends on what is spent.
+    is_fixed = all(team.budget is None or team.budget.at_limit is AtLimit.WAIT for team in policy.teams)
+    if is_fixed and draw.random() < 0.4 and all(room.values()):  # each shape within the capacity
         shapes = {f"{name}={draw.randint(1, room[name])}" for name in draw.sample([A, B], draw.randint(1, 2))}
         tags["trainmaster:alternatives"] = " ".join(sorted(shapes))
     instance_type = draw.choice([A, B])
