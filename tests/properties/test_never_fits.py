@@ -185,7 +185,9 @@ def test_O8_what_cannot_be_stopped_never_has_more_than_its_teams_quota(seed: int
     queue = tuple(_named(entry, number, draw) for number, entry in enumerate(entries))
     state = drawn_state(draw, policy, queue[0]) if queue else Snapshot()
     found = plan(Snapshot(waiting=queue, running=state.running, used=state.used), pool, now=NOON)
-    loans = Loans.of(pool, state.running)
+    loans = Loans.of(pool)
+    for live in state.running:
+        loans.count(live, live.vector)
     for action in found.actions:
         if isinstance(action, Start):
             loans.count(action.job, action.shape.vector)

@@ -141,6 +141,6 @@ def _stays(job: Job, policy: Policy) -> Reason | None:
 def _may_not_have(shape: Shape, job: Job, pool: PoolPolicy) -> bool:
     """Tell whether the job would wait for ever on demand: it may not borrow, and its team has too few."""
     quota = pool.quotas.get(job.spec.team, Quota())
-    loans = Loans(quotas=pool.quotas, rules=pool.preemption)
+    loans = Loans.of(pool)
     is_bound = bool(pool.quotas) and loans.bind(running_entry(job))
     return is_bound and beyond_quota(quota.nominal, shape.vector) is not None

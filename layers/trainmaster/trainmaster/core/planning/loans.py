@@ -54,11 +54,9 @@ class Loans:
     """On-demand instances by team; they cannot be called back until their jobs end."""
 
     @classmethod
-    def of(cls, pool: PoolPolicy, running: Iterable[RunningJob]) -> "Loans":
-        loans = cls(quotas=pool.quotas, rules=pool.preemption)
-        for job in running:
-            loans.count(job, job.vector)
-        return loans
+    def of(cls, pool: PoolPolicy) -> "Loans":
+        """As if nothing ran yet."""
+        return cls(quotas=pool.quotas, rules=pool.preemption)
 
     def count(self, job: WaitingJob | RunningJob, vector: Vector) -> None:
         """Add what the job takes, if it cannot be stopped."""

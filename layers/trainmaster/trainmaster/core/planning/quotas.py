@@ -51,11 +51,14 @@ class Quotas:
         """
         if not pool.quotas:
             return cls(quotas={})
-        quotas = cls(quotas=pool.quotas, loans=Loans.of(pool, running), reserved=reserved)
-        own = {job.name for job in running if quotas.loans.bind(job)}
+        quotas = cls(quotas=pool.quotas, loans=Loans.of(pool), reserved=reserved)
+        own: set[str] = set()
         teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
         for live in running:
             teams[live.team][live.held].append(live)
+            quotas.loans.count(live, live.vector)
+            if quotas.loans.bind(live):
+                own.add(live.name)
         quotas.used = {team: _on_demand(jobs) for team, jobs in teams.items()}
         for job in waiting:
             teams[job.team][job.held].append(job)

@@ -81,7 +81,7 @@ class Bounds:
 
     def _by_quota(self, number: int) -> Iterator[FieldError]:
         """Loans and the borrowing limit; quotas count on-demand instances alone."""
-        if self.pool.quotas:
+        if self.pool.quotas and not self._always_runs_as_spot(self.ask.shapes[number]):
             vector, quota = self.ask.shapes[number].vector, self.pool.quotas.get(self.team, Quota())
             refusal = self._not_own(number, vector, quota) or self._beyond_limit(number, vector, quota)
             if refusal is not None:
@@ -132,12 +132,24 @@ class Bounds:
         if team is None or team.budget is None or self._runs_as_spot(shape, team.budget):
             return
         limit = budget_cents(team.budget.usd_per_month)
-        rate = PriceTable(overrides=self.policy.prices).vector_usd_per_hour(shape.vector)
-        cents = cost_cents(rate, self.ask.max_runtime)
+        rate, cents = self._worst_case(shape)
         if rate is None or cents is None:
             yield self._without_a_price(limit)
         elif cents > limit:
             yield self._too_dear(rate, cents, limit)
+
+    def _worst_case(self, shape: Shape) -> tuple[Decimal | None, int | None]:
+        """USD an hour, and cents in all; None: a price is unknown."""
+        rate = PriceTable(overrides=self.policy.prices).vector_usd_per_hour(shape.vector)
+        return rate, cost_cents(rate, self.ask.max_runtime)
+
+    def _always_runs_as_spot(self, shape: Shape) -> bool:
+        """Tell whether no month of the team covers it on demand, so that the budget moves it to spot."""
+        team = self.policy.team(self.team)
+        if team is None or team.budget is None or not self._runs_as_spot(shape, team.budget):
+            return False
+        _, cents = self._worst_case(shape)
+        return cents is None or cents > budget_cents(team.budget.usd_per_month)
 
     def _runs_as_spot(self, shape: Shape, budget: Budget) -> bool:
         """Tell whether a month with anything left suffices for it (``at_limit: spot``)."""
