@@ -24,6 +24,7 @@ from trainmaster_client.cli import (
     plan,
     policy,
     pools,
+    preflight_report,
     program_run,
     queue,
     repair,
@@ -109,6 +110,7 @@ app.command("doctor", rich_help_panel=Panel.SETUP, cls=doctor_report.JsonWithout
 app.command("dashboard", rich_help_panel=Panel.POOLS)(dashboard.dashboard)
 app.command("gateway", rich_help_panel=Panel.SETUP)(local_gateway.gateway)
 app.command("mcp", rich_help_panel=Panel.SETUP)(mcp_command.mcp)
+app.command("preflight", rich_help_panel=Panel.SETUP)(preflight_report.preflight)
 app.command("account-check", rich_help_panel=Panel.SETUP)(account_command.account_check)
 app.command("training-code", rich_help_panel=Panel.SETUP)(training_code.training_code)
 app.add_typer(policy.app, name="policy", rich_help_panel=Panel.ADMIN)

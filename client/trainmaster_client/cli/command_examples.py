@@ -40,6 +40,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tune stop": ("trainmaster tune stop my-study",),
         "usage": ("trainmaster usage", "trainmaster usage --group-by user --from 30d --csv"),
         "violations": ("trainmaster violations --month 2026-11",),
+        "preflight": (
+            "trainmaster preflight --vpc vpc-0a1b2c3d",
+            "trainmaster preflight --parameter ApiReservedConcurrency=50",
+        ),
         "doctor": ("trainmaster doctor",),
         "gateway": ("trainmaster gateway", "trainmaster gateway --print-env"),
         "mcp": ("trainmaster mcp",),

@@ -71,11 +71,15 @@ def _then(at: datetime, now: datetime, zone: tzinfo | None) -> str:
 
 
 def clock(at: datetime, now: datetime, *, zone: tzinfo | None = None) -> str:
-    """On this machine's clock, or in ``zone``, with the day and the year where they are others."""
+    """Show an instant on this machine's clock, or in ``zone``, with day and year where they are others.
+
+    The zone is named where the clocks change in between: ``zone_line`` says only that of ``now``.
+    """
     there, here = at.astimezone(zone), now.astimezone(zone)
+    changed = f" {there.tzname()}" if there.utcoffset() != here.utcoffset() else ""
     if there.year != here.year:
-        return there.strftime("%Y-%m-%d %H:%M")
-    return there.strftime("%H:%M" if there.date() == here.date() else "%a %d %b %H:%M")
+        return there.strftime("%Y-%m-%d %H:%M") + changed
+    return there.strftime("%H:%M" if there.date() == here.date() else "%a %d %b %H:%M") + changed
 
 
 def with_local_clocks(text: str, *, now: datetime) -> str:

@@ -1,6 +1,7 @@
 """``trainmaster submit``: a CreateTrainingJob request from a file into the queue, or only tried out."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -67,8 +68,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """JSON's parser lets the last of two equal keys win."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        (repeated, _), *_others = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {repeated!r} is written twice")
     return found
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from trainmaster_client.cli.instants import instant, length, likely_start
+from trainmaster_client.cli.instants import clock, instant, length, likely_start
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -70,3 +70,14 @@ def test_anything_else_is_refused(text: str) -> None:
 def test_a_length_has_two_units() -> None:
     spans = [timedelta(seconds=40), timedelta(hours=2, minutes=5, seconds=9), timedelta(days=3, hours=4)]
     assert [length(span) for span in spans] == ["40s", "2h05m", "3d04h"]
+
+
+def test_C17_an_instant_behind_a_change_of_the_clocks_names_its_own_zone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Times are said to be those of now; on 1 November 2026, 06:00 UTC, New York's go back by an hour."""
+    monkeypatch.setenv("TZ", "EST5EDT,M3.2.0,M11.1.0")
+    time.tzset()
+    before = datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
+    assert clock(before + timedelta(minutes=10), before) == "01:40"
+    assert clock(before + timedelta(hours=1), before) == "01:30 EST"

@@ -573,7 +573,7 @@ def test_an_idle_job_is_stopped_for_good() -> None:
     change = over(asked)
     assert (change.after.state, change.after.reason, change.after.attempt) == (S.STOPPED, asked.reason, 0)
     assert change.ended is not None
-    assert change.ended.bill.by == {"startup": 100, "productive": 300, "idle": 200}
+    assert change.ended.bill.by == {"startup": 100, "unknown": 300, "idle": 200}  # no checkpoint was seen
 
 
 def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -> None:

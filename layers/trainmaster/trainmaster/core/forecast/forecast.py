@@ -17,6 +17,7 @@ from trainmaster.core.planning.actions import EndReservation, LimitReservation, 
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
@@ -74,14 +75,11 @@ class Future:
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
         self._lanes: dict[Lane, list[WaitingJob]] = {}
-        self._names: set[str] = set()
-        """Of those that wait."""
-        self._asked_as: dict[str, WaitingJob] = {}
-        """Jobs that started in this future, as they waited."""
+        self._names: set[str] = set()  # of those that wait
+        self._asked_as: dict[str, WaitingJob] = {}  # jobs that started in this future, as they waited
         self._trains: dict[str, timedelta] = {}
         """What each job that has started has to train in its attempt, or in the next one."""
-        self._stops: dict[str, int] = {}
-        """How often each of them was preempted, as ``RunningJob.preemptions`` counts."""
+        self._stops: dict[str, int] = {}  # of each of them, as ``RunningJob.preemptions`` counts
         self._slots = Slots()
         self._budgets = FutureBudgets.of(outlook.snapshot)
         self._ends: dict[str, datetime] = {}
@@ -90,6 +88,8 @@ class Future:
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
+        for name, over_at in waits_over(outlook.waiting, now=outlook.now):
+            self._going[f"~wait~{name}"], self._ends[f"~wait~{name}"] = {}, over_at
         self._in_time: Callable[[], bool] = lambda: True
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
@@ -230,6 +230,7 @@ class Future:
             due=(),
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._names),
+            role_starts={},  # as if AWS took every start again
             watch=None,
             budgets=self._budgets.pass_to(self._now),
         )
@@ -282,7 +283,8 @@ class Future:
         return at
 
     def _preempt(self, action: Preempt) -> None:
-        at = max(action.job.submitted_at, self._since)
+        job, futile = action.job, action.job.futile
+        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
             self._running[victim.name] = stopping(victim, action)

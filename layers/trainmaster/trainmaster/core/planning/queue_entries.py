@@ -35,6 +35,9 @@ def waiting_entry(job: Job) -> WaitingJob:
         refused=job.starts.by_account,
         preemptible=None if job.spec.preemptible else False,
         own_quota=job.spec.own_quota,
+        role=job.spec.role,
+        turned_down=job.starts.by_request.count if job.starts.by_request else None,
+        futile=job.futile,
     )
 
 

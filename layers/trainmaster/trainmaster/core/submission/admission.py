@@ -12,6 +12,7 @@ from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.loans import promised_quota, why_fixed
 from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.refusal_records import role_digest
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.completion import DEFAULT_RUNTIME, has_runtime, with_runtime
@@ -41,6 +42,8 @@ class Submission:
     submitted_by: str
     sent: Mapping[str, Any] | None = None
     """As it was sent, where the queue has added to it; None: nothing was added."""
+    key_hash: str | None = None
+    """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
 
     @property
     def identity(self) -> str:
@@ -153,9 +156,11 @@ def new_job(
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=submission.identity,
+        key_hash=submission.key_hash,
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         own_quota=_own_quota(submission, pool),
+        role=role_digest(ask.role_arn),
     )
     priority = ask.options.priority
     return Job(
@@ -194,8 +199,8 @@ def audit_record(
     )
 
 
-def is_same_submission(job: Job, submission: Submission) -> bool:
-    """True when this very request is being repeated."""
+def is_same_request(job: Job, submission: Submission) -> bool:
+    """True where the job was made from the same body for the same team, whenever that was."""
     return job.spec.team == submission.team and job.spec.body_hash == submission.identity
 
 
