@@ -19,6 +19,7 @@ from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.logs import LogStream
 from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
+from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
 from local.world_in_force import WorldInForce
 
@@ -47,6 +48,7 @@ class Outside:
     ports: Ports = field(default_factory=Ports)
     capacity: Capacity = field(default_factory=Capacity)
     world: WorldInForce = field(default_factory=WorldInForce)
+    slow_stops: SlowStops = field(default_factory=SlowStops)
 
 
 class Container:

@@ -49,9 +49,16 @@ class SageMakerTwin:
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
         )
-        control = Control(table=self._table, runs=self._runs, loads=self._loads, clock=clock)
+        control = Control(
+            table=self._table,
+            runs=self._runs,
+            loads=self._loads,
+            slow_stops=outside.slow_stops,
+            clock=clock,
+        )
         self.fail = control.fail
         self.gpu = control.gpu
+        self.slow_stop = control.slow_stop
         self.spot = control.spot
         self.withhold_capacity = outside.capacity.withhold
         self.throttled = self._pace.throttled

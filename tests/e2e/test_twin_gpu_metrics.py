@@ -14,7 +14,7 @@ GPU_TYPE = "ml.g5.xlarge"
 POLICY = {"version": 1, "pools": [{"name": "gpu", "capacity": {GPU_TYPE: 4}}]}
 WAITING = ["sh", "-c", "while :; do sleep 0.2; done"]
 TRUST = {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}
-MAY_PUT = {
+MAY_PUT: dict[str, object] = {
     "Effect": "Allow",
     "Action": "cloudwatch:PutMetricData",
     "Resource": "*",

@@ -447,7 +447,7 @@ def test_H11_a_deleted_stack_leaves_table_and_key_and_says_how_its_alarms_go() -
     resources = source()["Resources"]
     for name in ("Table", "Key"):
         kept = (resources[name]["DeletionPolicy"], resources[name]["UpdateReplacePolicy"])
-        assert kept == ("Retain", "Retain"), name
+        assert kept == ("RetainExceptOnCreate", "Retain"), name  # kept, unless their own creation failed
     assert f"--alarm-name-prefix {alarm_names.full_name('STACK', '')}" in text_of("docs/idle.md")
 
 

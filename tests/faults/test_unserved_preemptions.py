@@ -239,6 +239,8 @@ def test_O2_a_preemptor_that_does_not_even_start_in_time_has_preempted_in_vain()
     assert futile is not None
     assert (futile.count, futile.vector) == (1, {A: 4})
     assert market.world.tables.pools["main"].holds == {}
+    (told,) = market.events("Preemption Did Not Help")
+    assert "it did not start in time" in told["what"]
 
 
 @pytest.mark.parametrize(

@@ -199,12 +199,14 @@ READ_BEFORE_PRICES = ROWS_THAT_THE_RELEASE_BEFORE_READS | {"C", "D", "DL", "DW",
 NEW_PARTITIONS = {"K"}
 """What was learned of how long jobs train."""
 NEW_ATTRIBUTES = {
-    *(("T", "past"), ("J", "statuses"), ("P", "served")),
+    *(("T", "past"), ("J", "statuses"), ("P", "served"), ("U", "unseen")),
+    *((row, "metrics_sought_at") for row in ("J", "R")),
     *(("J", name) for name in ("stopped_for", "made_room_for", "futile", "startups", "no_capacity")),
     *((row, name) for row in ("B", "O", "OT", "Q", "R") for name in ("likely", "futile")),
 }
 """Past use of teams, statuses of attempts, how long jobs are likely to train, what AWS served, stops and
-preemptions that did not help: that release ignores these."""
+preemptions that did not help, work of which no checkpoint was seen, GPU data that were looked for: that
+release ignores these."""
 NOT_LEFT = {("P", "told"), ("P", "unseen"), ("R", "trained")}
 """Which that release writes as well, though not in this story."""
 RARE = {"E", "G", "I"}

@@ -18,7 +18,8 @@ from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.plan_reasons import ToldReasons
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -40,6 +41,7 @@ class PoolRows:
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
     """By training-job name."""
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
+    role_starts: dict[str, RoleStarts] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     past_use: dict[str, UseSums] = field(default_factory=dict)

@@ -55,6 +55,7 @@ STEPS: tuple[Step, ...] = (
     Step(id="quotas", expected="no pool above its quota", look=stack.quotas, needs=("team",)),
     Step(id="idle-alarms", expected="GPUs are watched", look=watching.idle_alarms, needs=("team",)),
     Step(id="account-limits", expected="none was met", look=stack.account_limits, needs=("team",)),
+    Step(id="start-pauses", expected="none", look=stack.start_pauses, needs=("team",)),
     Step(id="limits", expected="none nearly reached", look=limits.nearly_full, needs=("team",)),
     Step(id="concurrency", expected="below the account's", look=limits.concurrency, needs=("team",)),
     Step(id="prices", expected="prices of its region", look=stack.prices, needs=("team",)),

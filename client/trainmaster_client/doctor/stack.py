@@ -128,6 +128,17 @@ def account_limits(seen: Seen) -> Finding:
     return worth_a_warning(Trouble.ACCOUNT_LIMIT, "; ".join(limits)) if limits else good("none was met")
 
 
+def start_pauses(seen: Seen) -> Finding:
+    """A pool says nothing of pauses where it has none, and neither does a stack of an earlier version."""
+    paused = [
+        f"starts with {pause.get('role_arn') or 'a role of another team'} in pool {pool.get('name')}"
+        f" are paused since {pause.get('since')}, AWS says {pause.get('message') or pause.get('code')}"
+        for pool in seen.pools
+        for pause in pool.get("start_pauses") or ()
+    ]
+    return worth_a_warning(Trouble.STARTS_PAUSED, "; ".join(paused)) if paused else good("none")
+
+
 def _granted(limit: Mapping[str, Any]) -> str:
     count, kind = limit.get("limit"), str(limit.get("capacity_type"))
     what = f"{limit.get('instance_type')} {'on demand' if kind == 'on-demand' else f'on {kind}'}"

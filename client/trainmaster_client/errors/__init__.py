@@ -4,7 +4,8 @@
   + ApiNotConfiguredError       no API is named in any of the three places
   + InvalidApiUrlError          what is named is not a URL to send signed requests to
   + CredentialsError            no AWS credentials or region to sign with
-    - ExpiredCredentialsError   those of the local gateway, and its chain has no others
+    - ExpiredCredentialsError   they have expired, and the session cannot renew them
+      . GatewayCredentialsError those of the local gateway, and its chain has no others
   + InvalidArgumentError        refused here, before anything was sent
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
   + UnsupportedBotocoreError    older than what the hooks need
@@ -17,6 +18,7 @@
   + TrainingJobsUnreadableError SageMaker does not let its training jobs be read
   + LogsUnreadableError         CloudWatch Logs refused
     - LogsUnansweredError       it gave no answer, or failed by itself: later it may
+      . LogsExpiredError        the credentials have expired: after a new login it may
   + MalformedViewError          a job described as this client does not know
   + RefusedError                the API answered with a problem
     - InvalidRequestError       400, 413
@@ -30,9 +32,10 @@
     - ApiFailedError            5xx
 """
 
-from dataclasses import dataclass
-
-from trainmaster_client.errors.troubles import ADVICE, Trouble
+from trainmaster_client.errors.problems import FieldProblem as FieldProblem
+from trainmaster_client.errors.problems import Problem as Problem
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Trouble
 
 
 class TrainmasterClientError(Exception):
@@ -42,6 +45,8 @@ class TrainmasterClientError(Exception):
     """Which row of the guide to troubles it is; None where the message alone says what to do."""
     request_id: str = ""
     """Of the API's answer that it was; empty where there was none."""
+    may_be_renewed: bool = False
+    """Credentials have expired, and new ones reach this process without a restart."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
@@ -76,14 +81,18 @@ class CredentialsError(TrainmasterClientError):
 
 
 class ExpiredCredentialsError(CredentialsError):
-    remedy = (
-        "The gateway's AWS credentials have expired. Get new ones: aws sso login, or as you got these; the "
-        "next call uses them. Those of the gateway's own environment variables need a start with new ones."
-    )
+    remedy = f"{ADVICE[Trouble.EXPIRED_CREDENTIALS]} Jobs of the queue do not depend on them."
 
     def __init__(self, why: str) -> None:
         super().__init__(why, trouble=Trouble.EXPIRED_CREDENTIALS)
         self.args = (f"{why} {self.remedy}",)
+
+
+class GatewayCredentialsError(ExpiredCredentialsError):
+    remedy = (
+        "The gateway's AWS credentials have expired. To log in again: aws sso login, or as you got these; "
+        "the next call uses them. Those of its own environment variables need a start with new ones."
+    )
 
 
 class InvalidArgumentError(TrainmasterClientError):
@@ -130,6 +139,12 @@ class LogsUnansweredError(LogsUnreadableError):
     remedy = "The job does not depend on it; the same lines can be read later."
 
 
+class LogsExpiredError(LogsUnansweredError):
+    trouble = Trouble.EXPIRED_CREDENTIALS
+    may_be_renewed = True
+    remedy = f"{ADVICE[Trouble.EXPIRED_CREDENTIALS]} {LogsUnansweredError.remedy}"
+
+
 class MalformedViewError(TrainmasterClientError):
     """The API and this client are of different versions."""
 
@@ -138,22 +153,6 @@ class MalformedViewError(TrainmasterClientError):
             f"trainmaster's API described a job in a way this client does not know ({what}). Is the client "
             "as new as the deployed stack?"
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldProblem:
-    """One thing wrong, or worth a warning, with one field."""
-
-    field: str
-    message: str
-    hint: str = ""
-    rule: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.field}: " if self.field else ""
-        rule = f" [{self.rule}]" if self.rule else ""
-        hint = f"; {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{rule}{hint}"
 
 
 class InvalidOptionsError(TrainmasterClientError):
@@ -200,27 +199,6 @@ class TrainingJobsUnreadableError(TrainmasterClientError):
         super().__init__(f"SageMaker refused {operation}: {why} {remedy}")
         self.operation = operation
         self.is_denied = is_denied
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What the API said: a problem document (RFC 9457), or the gateway's bare message."""
-
-    status: int
-    title: str
-    detail: str
-    errors: tuple[FieldProblem, ...] = ()
-    retry_after: str = ""
-    """Seconds, as in the answer's header; empty when there was none."""
-    kind: str = ""
-    """The last word of its ``type``, for example ``repair-needed``; empty when it had none."""
-
-    def __str__(self) -> str:
-        retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
-        first = f"{self.title} ({self.status}): {self.detail}{retry}"
-        if len(self.errors) == 1 and self.detail.endswith(self.errors[0].message):  # the field says it, too
-            return f"{self.title} ({self.status}): {self.errors[0]}{retry}"
-        return "\n".join([first, *(f"  {error}" for error in self.errors)])
 
 
 class RefusedError(TrainmasterClientError):

@@ -21,8 +21,8 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     BudgetState,
     PreemptionReservation,
     RunningJob,

@@ -208,9 +208,9 @@ def test_one_field_of_another_reason_is_said_beside_it(client: ApiClient, api: F
 def test_too_many_requests_says_when_to_try_again(client: ApiClient, api: FakeApi) -> None:
     answer = problem(429, "Too many requests", "100 submissions a minute")
     api.script(
-        "POST", "/add-job", Scripted(status=429, document=answer.document, headers={"Retry-After": "17"})
+        "POST", "/add-job", Scripted(status=429, document=answer.document, headers={"Retry-After": "77"})
     )
-    with pytest.raises(errors.TooManyRequestsError, match="; try again in 17 s"):
+    with pytest.raises(errors.TooManyRequestsError, match="; try again in 77 s"):
         client.add_job(REQUEST)
 
 

@@ -193,7 +193,7 @@ def test_an_error_on_demand_is_an_error_of_that_service(
 ) -> None:
     client = twin.client(service)
     name = client.meta.method_to_api_mapping[operation]
-    twin.faults.add(name, code)
+    twin.faults.set(name, code)
     with pytest.raises(ClientError) as error:
         getattr(client, operation)(**params)
     assert code_of(error) == (code, status)

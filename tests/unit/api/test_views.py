@@ -25,7 +25,8 @@ from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTro
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.past_use import HALF_LIFE, UsePeriod, UseSums
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.wait_reasons import QueuePosition
 from trainmaster.core.policy import Aging, FairShare, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
@@ -115,7 +116,7 @@ def test_a_job_that_backs_off_and_preempts_nobody_yet_says_both() -> None:
     none = Reason(code=ReasonCode.BACKOFF, message="CapacityError: none")
     one = changed(job("a"), waiting=none, not_before=NOON + minutes(1), no_capacity=1, futile=futile)
     message = seen(one)["waiting"]["message"]
-    assert message.startswith("CapacityError: none; the last time that jobs were stopped for it, AWS did not")
+    assert message.startswith("CapacityError: none; the last time that jobs were stopped for it, it did not")
     assert "it stops no job until 2026-11-02 12:15 UTC" in message
     assert message.endswith("; the next try is at 2026-11-02T12:01:00.000Z, after 1 so far")
     over = replace(one, futile=replace(futile, until=NOON))

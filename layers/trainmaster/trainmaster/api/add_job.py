@@ -23,7 +23,6 @@ from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
     HOW_TO_REPAIR,
     FieldError,
-    JobConflictError,
     LostRaceError,
     MissingIdentityError,
     RepairNeededError,
@@ -40,15 +39,9 @@ from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
 from trainmaster.core.rules import Violation
-from trainmaster.core.submission.admission import (
-    Submission,
-    audit_record,
-    is_same_submission,
-    judge,
-    new_job,
-    ulid,
-)
+from trainmaster.core.submission.admission import Submission, audit_record, judge, new_job, ulid
 from trainmaster.core.submission.identity import team_for
+from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
 from trainmaster.core.submission.team_limits import over_limit
 
 RANDOM_BYTES = 10
@@ -95,15 +88,16 @@ def _team_asked(context: RequestContext) -> str | None:
 
 
 def _read(context: RequestContext, *, team: str | None = None) -> Submission:
-    """``team``: the one that a dry run asks for; its tag is not asked then."""
+    """``team``: the one that a dry run asks for; its tag is not asked then. Raises InvalidRequestError."""
     call = context.call
+    key_hash = hash_of_key(call.idempotency_key)
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
     require_valid(body)
     ask = read_request(body)
     if team is None or not context.is_admin:
         wanted = team or ask.options.team
         team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
+    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn, key_hash=key_hash)
 
 
 class _PolicyChangedError(TrainmasterError):
@@ -179,25 +173,27 @@ def _new(context: RequestContext, submission: Submission, pool: PoolPolicy, entr
 
 
 def _existing(context: RequestContext, submission: Submission) -> Job | None:
-    """The job of this very request, None when the name is free. Raises JobConflictError when it is taken."""
+    """The job that this submission made before; None when the name is free. Raises JobConflictError."""
+    job = _namesake(context, submission)
+    conflict = _conflict(context, submission, job)
+    if conflict is not None:
+        raise conflict_error(conflict)
+    return job
+
+
+def _namesake(context: RequestContext, submission: Submission) -> Job | None:
+    """The job that has the name, or one of whose attempts has it."""
     reader = context.outside.reader
     alias = reader.alias(submission.ask.name)
-    job = reader.job(alias.job) if alias else None
+    return reader.job(alias.job) if alias else None
+
+
+def _conflict(context: RequestContext, submission: Submission, job: Job | None) -> FieldError | None:
+    """Why the submission cannot have its name; None: the name is free, or its own job has it."""
     if job is None:
         return None
-    if is_same_submission(job, submission):
-        return job
-    raise _name_in_use(job, context)
-
-
-def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
-    whose = f"by a job that is {job.state}" if context.sees(job.spec.team) else "by another team"
-    error = FieldError(
-        field="TrainingJobName",
-        message=f"is in use {whose}",
-        hint="choose another name; only the very same request may be sent again",
-    )
-    return JobConflictError(f"the name is in use {whose}", errors=[error])
+    is_seen = context.sees(job.spec.team)
+    return conflict_with(job, submission, now=context.outside.clock(), is_seen=is_seen)
 
 
 def _answer(
@@ -230,16 +226,17 @@ def _written_down(
 
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    _existing(context, submission)
     verdict = judge(submission, context.policy)
+    conflict = _conflict(context, submission, _namesake(context, submission))
+    violations = (*([] if conflict is None else [conflict]), *verdict.violations)
     foreseen = UNFORESEEN
-    if verdict.pool is not None and not verdict.violations:
+    if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
         foreseen = foresee(_new(context, submission, pool, entrance), pool, context)
     body = {
-        "valid": not verdict.violations,
-        "violations": [field_error_view(violation) for violation in verdict.violations],
+        "valid": not violations,
+        "violations": [field_error_view(violation) for violation in violations],
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
         "estimated_start": foreseen.prospect.start,

@@ -90,6 +90,8 @@ class Call:
     content_type: str | None
     accept: str = ""
     if_none_match: str = ""
+    idempotency_key: str | None = None
+    """Which submission of its caller it is, sent with each repetition; None: the caller does not say."""
 
     def parameters(self, *allowed: str) -> dict[str, str]:
         """The query string; an empty value counts as absent.

@@ -41,6 +41,7 @@ from trainmaster.core.errors import (
     UnavailableError,
     WriteRefusedError,
 )
+from trainmaster.core.submission.repeats import KEY_HEADER
 
 logger = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
@@ -159,6 +160,7 @@ def _call(event: dict[str, Any]) -> Call:
         content_type=headers.get("content-type"),
         accept=headers.get("accept") or "",
         if_none_match=headers.get("if-none-match") or "",
+        idempotency_key=headers.get(KEY_HEADER.lower()),
     )
 
 

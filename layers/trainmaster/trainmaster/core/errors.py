@@ -4,7 +4,9 @@
   + InvalidRequestError           400  the caller must change the request
   + ForbiddenError                403  no team, not this team, not an admin
   + NotFoundError                 404  unknown, or another team's
-  + JobConflictError              409  the job's state or another job under the name forbids it
+  + JobConflictError              409  the job's state forbids it
+    + JobNameTakenError           409  a job has the name: another request's, or one that has ended
+    + KeyReusedError              409  the idempotency key came before with another request
   + PolicyInUseError              409  the policy change would strand live or waiting jobs
   + PayloadTooLargeError          413  over the limit of the request body
   + PolicyViolationError          422  every rule and limit of the policy that is violated
@@ -27,10 +29,11 @@
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
   + TeamLimitError                a team is over a limit of its pool: nothing was stored
-  + TrainingRefusedError          the start was refused for good: the job fails with the reason
+  + TrainingRefusedError          AWS refused the request of a start: the job's fault, or everybody's
+    + AccessRefusedError          the start lacks a right
+      + LauncherRefusedError      the role that a team has its jobs started by cannot be assumed
   + NameTakenError                a training job with the attempt's name exists
   + UnclassifiedTrainingError     SageMaker answered with an error we do not know
-    + LauncherRefusedError        the role that a team has its jobs started by cannot be assumed
 """
 
 import json
@@ -83,6 +86,14 @@ class NotFoundError(TrainmasterError):
 class JobConflictError(TrainmasterError):
     status = HTTPStatus.CONFLICT
     title = "Conflict"
+
+
+class JobNameTakenError(JobConflictError):
+    title = "Name taken"
+
+
+class KeyReusedError(JobConflictError):
+    title = "Key reused"
 
 
 class PolicyInUseError(TrainmasterError):
@@ -223,7 +234,26 @@ class OutcomeUnknownError(UnavailableError):
 
 
 class TrainingRefusedError(TrainmasterError):
-    """SageMaker refused the request itself; asking again cannot help."""
+    """AWS refused the request itself; one answer does not say whether it would refuse any other, too."""
+
+    def __init__(self, detail: str, *, code: str = "ValidationException") -> None:
+        super().__init__(detail)
+        self.code = code
+        """AWS's error code; of two spellings of one error always the same."""
+
+
+class AccessRefusedError(TrainingRefusedError):
+    """Somebody lacks a right: the caller, or the role that is passed."""
+
+    def __init__(self, detail: str, *, code: str = "AccessDeniedException") -> None:
+        super().__init__(detail, code=code)
+
+
+class LauncherRefusedError(AccessRefusedError):
+    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
+
+    def __init__(self, detail: str, *, code: str = "AssumeRole") -> None:
+        super().__init__(detail, code=code)
 
 
 class NameTakenError(TrainmasterError):
@@ -232,10 +262,6 @@ class NameTakenError(TrainmasterError):
 
 class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an error code we do not know; counted, and given up after a few."""
-
-
-class LauncherRefusedError(UnclassifiedTrainingError):
-    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
 
 
 MAX_ERRORS = 50

@@ -267,6 +267,22 @@ def test_a_pause_fails_and_a_limit_that_was_met_is_a_warning(doctor: Doctor, api
     assert told in ran.out.splitlines()
 
 
+def test_starts_that_pause_are_a_warning_with_aws_s_words(doctor: Doctor, api: FakeApi) -> None:
+    pause = {
+        "role_arn": "arn:aws:iam::1:role/train",
+        "since": "2026-11-02T11:51:00.000Z",
+        "code": "AccessDeniedException",
+        "message": "AccessDeniedException: no iam:PassRole",
+    }
+    healthy(api, start_pauses=[pause, {**pause, "role_arn": None, "message": None}])
+    ran, report = doctor()
+    assert troubles(report) == AWAY | {"start-pauses": "starts-paused"}
+    (line,) = [one for one in ran.out.splitlines() if one.startswith("warn  start-pauses")]
+    assert "starts with arn:aws:iam::1:role/train in pool" in line
+    assert "paused since 2026-11-02T11:51:00.000Z, AWS says AccessDeniedException: no iam:PassRole" in line
+    assert "starts with a role of another team" in line
+
+
 def test_rows_set_aside_and_a_policy_that_is_not_understood_are_named_to_admins(
     doctor: Doctor, api: FakeApi
 ) -> None:

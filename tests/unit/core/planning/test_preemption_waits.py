@@ -66,8 +66,8 @@ def test_it_says_until_when_it_waits_and_what_would_end_that() -> None:
     code, message = told(snapshot(*victims(), urgent(futile=futile(2))), pool(4), "urgent")
     assert code == "capacity"
     assert message == (
-        "needs ml.a.xlarge=4, free ml.a.xlarge=0; the last 2 times that jobs were stopped for it, AWS did not"
-        " let it train: it stops no job until 2026-11-02 12:05 UTC, or until AWS serves ml.a.xlarge=4 to some"
+        "needs ml.a.xlarge=4, free ml.a.xlarge=0; the last 2 times that jobs were stopped for it, it did not"
+        " get to train: it stops no job until 2026-11-02 12:05 UTC, or until AWS serves ml.a.xlarge=4 to some"
         " job; it starts at once where enough is free"
     )
 

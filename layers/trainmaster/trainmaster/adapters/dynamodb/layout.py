@@ -225,8 +225,8 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED = (
-    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#"),
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED, ROLE_STARTS = (
+    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#", "role#"),
 )
 """How attributes of counters and teams begin that there are several of.
 

@@ -12,8 +12,8 @@ from trainmaster.core.jobs.futile_preemptions import ServedStart, ServedStarts, 
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.past_use import UsePeriod, UseSums
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     LaneRow,
     PreemptionReservation,
     RunningJob,
@@ -33,6 +33,8 @@ class Counters:
     warm: Vector
     holds: tuple[PreemptionReservation, ...]
     limits: Mapping[Capacity, AccountLimit]
+    roles: Mapping[str, RoleStarts]
+    """By ``starts_key``."""
     last_ends: Mapping[Capacity, datetime]
     served: ServedStarts
     order_key: str | None
@@ -68,6 +70,7 @@ def read_counters(item: Item | None, report: Report) -> Counters:
         warm=warm,
         holds=tuple(hold for _, hold in _named(counters, layout.HOLD, _hold, report)),
         limits={Capacity.parse(name): limit for name, limit in limits},
+        roles=dict(_named(counters, layout.ROLE_STARTS, lambda _, one: decode(RoleStarts, one), report)),
         last_ends={Capacity.parse(name): at for name, at in ends},
         served=dict(start for _, start in served),
         order_key=order_key if isinstance(order_key, str) else None,

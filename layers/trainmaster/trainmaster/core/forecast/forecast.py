@@ -229,6 +229,7 @@ class Future:
             due=(),
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._names),
+            role_starts={},  # as if AWS took every start again
             watch=None,
         )
 

@@ -18,6 +18,8 @@ class ReasonCode(StrEnum):
     QUOTA = "quota"
     BUDGET = "budget"
     ACCOUNT_LIMIT = "account-limit"
+    REFUSED = "refused"
+    """AWS refused the request of its start, or of others with the same role, or somebody lacks a right."""
     BACKOFF = "backoff"
     PAUSED = "paused"
     HELD = "held"

@@ -86,18 +86,17 @@ def refused_by_account(job: Job, refusals: AccountRefusals, text: str) -> Job:
         live=None,
         not_before=refusals.again_at,
         waiting=Reason(code=ReasonCode.ACCOUNT_LIMIT, message=f"AWS refused to start it {times}: {text}"),
-        starts=replace(job.starts, by_account=refusals),
+        starts=replace(job.starts, by_account=refusals, by_request=None),  # of limits AWS asks last
     )
 
 
 def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
     """The start was refused for now: the same attempt waits out a back-off, not charged."""
-    code = ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
     return replace(
         job.moved_to(JobState.PENDING),
         live=None,
         not_before=now + backoff(job.spec.entry_id, job.starts.refused),
-        waiting=Reason(code=code, message=reason.message),
+        waiting=Reason(code=job.starts.refused_with or ReasonCode.BACKOFF, message=reason.message),
         starts=replace(job.starts, refused=job.starts.refused + 1),
     )
 
@@ -132,7 +131,7 @@ def failed(job: Job, *, reason: Reason, now: datetime) -> Job:
 
 def unparked(job: Job) -> Job:
     """The back-off is over; that AWS refused it, and with which words, still holds."""
-    return replace(job, not_before=None, waiting=job.waiting if job.starts.by_account else None)
+    return replace(job, not_before=None, waiting=job.waiting if job.starts.refused_with else None)
 
 
 def explained(job: Job, reason: Reason) -> Job:

@@ -1,7 +1,7 @@
 """Preemption reservations of a pool: placed with a preemption, continued, limited, ended."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -196,12 +196,16 @@ class Preemptions:
         return by_preemptor
 
 
-def ended(snapshot: Snapshot, *, now: datetime) -> list[EndReservation]:
-    """Whose preemptor is gone, or did not start in time."""
+def ended(
+    snapshot: Snapshot, *, now: datetime, given_up: Collection[PreemptionReservation] = ()
+) -> list[EndReservation]:
+    """End those whose preemptor is gone or did not start in time, and those that were given up."""
     return [
         EndReservation(hold=hold)
         for hold in snapshot.holds
-        if hold.preemptor in snapshot.gone_preemptors or (hold.until is not None and hold.until <= now)
+        if hold.preemptor in snapshot.gone_preemptors
+        or (hold.until is not None and hold.until <= now)
+        or hold in given_up
     ]
 
 

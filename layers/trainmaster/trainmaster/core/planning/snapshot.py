@@ -15,6 +15,7 @@ from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, ask
 from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
 from trainmaster.core.planning.past_use import UseSums
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
@@ -55,6 +56,10 @@ class WaitingJob:
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    role: str | None = None
+    """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
+    turned_down: int | None = None
+    """Refusals in a row of what it asks for, or of a right that it takes; as for ``refused``."""
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help: it stops nobody for a while (``preemption_waits``)."""
     share_ms: int | None = None
@@ -70,6 +75,10 @@ class WaitingJob:
         object.__setattr__(self, "vector", vector)
         object.__setattr__(self, "held", tuple(vector.items()))
         object.__setattr__(self, "rank", (self.score + (self.share_ms or 0), self.name))
+
+    @property
+    def is_refused(self) -> bool:
+        return self.refused is not None or self.turned_down is not None
 
     @property
     def is_parked(self) -> bool:
@@ -204,18 +213,6 @@ class WarmPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountLimit:
-    """What ResourceLimitExceeded taught about one type."""
-
-    limit: int
-    """One less than what was refused in all: instances in use and warm, and those asked for."""
-    until: datetime
-    """No job that was never refused is tried above the limit before; then one start probes it."""
-    refusals: int
-    """Different jobs in a row that were refused; the exponent of the wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetState:
     """One team's month."""
 
@@ -268,6 +265,10 @@ class Snapshot:
     gone_preemptors: frozenset[str] = frozenset()
     """Owners of holds that are no longer waiting."""
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
+    """By ``starts_key``, of roles that AWS refused starts with."""
+    launchers: Mapping[str, str] = field(default_factory=dict)
+    """ARNs of the launcher roles of teams; none where no start was ever refused."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
     served: ServedStarts = field(default_factory=dict)

@@ -162,6 +162,11 @@ class Policy(Section):
     def team(self, name: str) -> TeamPolicy | None:
         return next((team for team in self.teams if team.name == name), None)
 
+    @property
+    def launchers(self) -> dict[str, str]:
+        """ARNs of the launcher roles, by team, of the teams that have one."""
+        return {team.name: team.launcher_role for team in self.teams if team.launcher_role is not None}
+
     def to_document(self) -> dict[str, Any]:
         """The JSON document; ``parse_policy`` makes this policy of it again."""
         return copy.deepcopy(dict(self.source))

@@ -29,7 +29,7 @@ def futile_preemption_notice(change: Change) -> Notice | None:
         kind=NoticeKind.PREEMPTION_FUTILE,
         team=job.spec.team,
         job=job.name,
-        what=_what(job, futile),
+        what=_what(change, futile),
         why=_why(change),
         todo=f"{WHAT_HELPS} `trainmaster why {job.name}` says until when it waits.",
         undo=f"`trainmaster cancel {job.name}` ends it.",
@@ -50,7 +50,7 @@ def futile_preemption_warning(change: Change) -> Notice | None:
     return platform_notice(
         PlatformSubject.PREEMPTION_FUTILE,
         Words(
-            what=_what(job, futile),
+            what=_what(change, futile),
             why=_why(change),
             todo=f"Compare the capacity of pool {job.spec.pool} with what AWS has of {_types(futile)}; the"
             " owner of the job was notified. Each further such start doubles the wait, up to 4 hours.",
@@ -63,9 +63,12 @@ def _first(change: Change) -> FutilePreemptions | None:
     return change.after.futile if change.before.futile is None else None
 
 
-def _what(job: Job, futile: FutilePreemptions) -> str:
+def _what(change: Change, futile: FutilePreemptions) -> str:
+    """It was claimed, and AWS did not serve it; or it was not even claimed in time."""
+    job = change.after
+    how = "it did not start in time" if change.before.live is None else "AWS did not let it train"
     return (
-        f"Jobs were stopped for job {job.name}, and AWS did not let it train ({vector_text(futile.vector)})."
+        f"Jobs were stopped for job {job.name}, and {how} ({vector_text(futile.vector)})."
         f" No job is stopped for it before {instant(futile.until)}, unless AWS serves as many instances of"
         " the type to some job. It starts at once where enough is free."
     )
