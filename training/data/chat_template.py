@@ -222,8 +222,9 @@ def _watched(message: Message, read: set[str], parts: Sequence[set[str]]) -> Mes
 
 def _parts(message: Message) -> Sequence[Mapping[str, Any]]:
     content = message.get("content")
-    is_parted = isinstance(content, list) and all(isinstance(part, dict) for part in content)
-    return content if is_parted else ()  # type: ignore[return-value]  mypy does not see through the all()
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        return content
+    return ()
 
 
 class _Generation(Extension):
