@@ -15,7 +15,7 @@ from local.sagemaker.spec import InstanceGroup
 from tests.unit.local.sagemaker.test_jobs import a_job
 from training import launch
 
-OF_THE_TOOLKIT = [  # fmt: skip
+OF_THE_TOOLKIT = [
     "SM_CHANNELS",
     "SM_CURRENT_HOST",
     "SM_CURRENT_INSTANCE_GROUP",
