@@ -91,7 +91,7 @@ def read_resources(path: Path) -> dict[str, Any]:
     problems += [f"{key} must be a text" for key in keys if not is_text(resources.get(key, key))]
     if problems := problems or misplaced(resources, [host for one in groups for host in one["hosts"]]):
         raise LaunchError(
-            f"{path} does not say which hosts train: {'; '.join(problems)}; mend it, or start again"
+            f"{path} does not say which hosts train: {'; '.join(problems)}; fix it, or start again"
         )
     return resources
 

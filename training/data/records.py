@@ -76,7 +76,7 @@ def parsed(line: bytes, place: str) -> Any:  # noqa: ANN401  what JSON is
     except ValueError as error:
         raise unusable(place, str(error)) from error
     if problems:
-        raise unusable(place, problems[0], "mend what wrote it, or take it out")
+        raise unusable(place, problems[0], "fix what wrote it, or take it out")
     return value
 
 

@@ -7,16 +7,13 @@ known to leave in a file, and transformers does not read, is left aside with a n
 
 import json
 import math
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from training.errors import ConfigError
 from training.interop.decoder_layout import CLASSES, CONFIG, LONGEST
-from training.interop.fields import MOST_LAYERS, NOT_COMPUTED, Fields, told
+from training.interop.fields import MOST_LAYERS, NOT_COMPUTED, Fields, note_once, told
 from training.interop.vision_layout import PREPROCESSOR
 from training.interop.vision_layout import shape_of as vision_shape_of
 from training.models.decoder_shape import Family, ModelShape, Rope, RopeKind
@@ -89,15 +86,8 @@ def read_shape(path: Path, *, option: str) -> Shape:
     except ConfigError as error:
         raise ConfigError([f"{CONFIG}: {one}" for one in error.problems]) from error
     if fields.ignored:
-        _note_once(f"{path}: not read, as in transformers: {', '.join(fields.ignored)}")
+        note_once(f"{path}: not read, as in transformers: {', '.join(fields.ignored)}")
     return shape
-
-
-@cache
-def _note_once(text: str) -> None:
-    """One rank says it, however often the file is read."""
-    if os.environ.get("RANK", "0") == "0":
-        print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def _read_object(path: Path, *, option: str) -> dict[str, object]:

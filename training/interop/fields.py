@@ -1,7 +1,10 @@
 """Reads the fields of a config.json one by one, and keeps what is wrong with them."""
 
 import json
+import os
+import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from training.options.reader import shown
@@ -182,6 +185,13 @@ class Fields:
         if strange:
             named = ", ".join(strange)
             self.problems.append(f"{named}: not known here; remove what changes nothing of the model")
+
+
+@cache
+def note_once(text: str) -> None:
+    """One rank says it, however often a file is read."""
+    if os.environ.get("RANK", "0") == "0":
+        print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def told(value: object) -> str:

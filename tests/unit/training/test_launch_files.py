@@ -118,7 +118,7 @@ def test_C37_a_host_that_nobody_lists_has_not_completed(tmp_path: Path) -> None:
     host = _host(tmp_path, resourceconfig={"current_host": "algo-9", "hosts": ["algo-1"]})
     done = host.run()
     assert (done.code, "training" in done.lines) == (1, False)
-    assert "current_host is algo-9, the hosts are algo-1; mend it, or start again" in host.failure
+    assert "current_host is algo-9, the hosts are algo-1; fix it, or start again" in host.failure
 
 
 SCRIPT = """
