@@ -55,7 +55,7 @@ KILL_AT ?= 7:TERM,13:KILL,19:TERM
 WORLDS ?= 2,2,1,4
 
 demo-training: setup ## a training that is killed three times, held bit by bit to one that is not; 1 to 4 minutes
-	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
+	$(BIN)/python -m demos.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
 
 demo-vit: setup ## a vision transformer trains on the twin, is preempted and resumes; one to three minutes
 	$(BIN)/python -m demos.vision --json build/vit.json

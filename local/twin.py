@@ -26,8 +26,10 @@ from local.deployment.template import load_template
 from local.deployment.wiring import Wiring
 from local.doors.iam_roles import IamRoles
 from local.foundation import USER, Foundation
+from local.identity.checks import Check
 from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
+from local.sagemaker.loads import NAMESPACE
 from local.sdk_defaults import write_defaults
 from local.wire import AwsError, Principal
 from local.world_in_force import WorldInForce
@@ -168,6 +170,7 @@ class Twin:
             region=self._config.region,
             work_dir=foundation.own_folder(base.state, "training"),
             environment=partial(_reach, base),
+            may_publish=partial(_may_publish, base),
             world=world,
         )
         training = SageMakerTwin(
@@ -207,6 +210,17 @@ class Twin:
             bucket=bucket,
             sdk_defaults=str(write_defaults(base.state, bucket=bucket, role_arn=role_arn)),
         )
+
+
+def _may_publish(base: Foundation, role_arn: str) -> bool:
+    """Tell whether the hosts of a job under this role publish metrics.
+
+    Source: SageMaker developer guide, "CreateTrainingJob API: Execution role permissions".
+    """
+    question = Check(
+        action="cloudwatch:PutMetricData", resource="*", context={"cloudwatch:namespace": NAMESPACE}
+    )
+    return base.door.authorizer.allows(role_arn, question)
 
 
 def _mount_roles(base: Foundation) -> None:

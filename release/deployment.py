@@ -16,8 +16,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 from trainmaster_client.cli.preflight_report import Planned, findings_of, lines_of, verdict
-from trainmaster_client.preflight.checks import decided_parameters, passes
-from trainmaster_client.preflight.findings import Finding
+from trainmaster_client.preflight.deployment_checks import decided_parameters, passes
+from trainmaster_client.preflight.preflight_findings import Finding
 from trainmaster_client.preflight.saved_parameters import read_saved
 
 PROTECT = "ProtectTable"

@@ -61,6 +61,7 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     Raises:
         ConfigError: The ranks cannot be divided as asked.
     """
+    assert config.precision is not Precision.AUTO, "training.models.precision.settled comes first"
     meshes = make_meshes(config, world)
     if config.precision is Precision.BF16_PURE:
         model.to(torch.bfloat16)

@@ -34,6 +34,10 @@ class StopRequest:
         self._before = signal.signal(signal.SIGTERM, self._ask)
         return self
 
+    def listen(self) -> None:
+        """Take the signal again, from a handler that was put in place since."""
+        signal.signal(signal.SIGTERM, self._ask)
+
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGTERM, self._before)
 

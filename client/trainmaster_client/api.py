@@ -1,6 +1,7 @@
 """trainmaster's REST API: where it is, and one method a route."""
 
 import os
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,10 @@ __all__ = [
 API_URL_VARIABLE = "TRAINMASTER_API_URL"
 API_URL_PARAMETER = "/trainmaster/api-url"
 
+KEY_HEADER = "idempotency-key"
+LONGEST_KEY = 128
+"""Characters, of printable ASCII."""
+
 _JSON_LINES = "application/x-ndjson"
 
 _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
@@ -43,20 +48,31 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 class ApiClient(ApiCalls):
     """One method a route. Instants are texts in ISO 8601, UTC; what is None is not asked for."""
 
-    def add_job(self, request: Mapping[str, Any]) -> Document:
+    def add_job(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
         """Queue a CreateTrainingJob request, sent as it is.
 
-        The server takes the same name and body again as the same job, so a lost answer is asked for again.
+        A lost answer is asked for again with the key of the submission, by which the server knows it from a
+        later one under the same name.
+
+        Args:
+            request: As boto3 takes it.
+            key: Of this submission, 1 to 128 printable ASCII characters, the same whenever it is repeated.
+                None: a new one for each call. Empty: none is sent, and the server counts a minute instead.
+
+        Raises:
+            ConflictError: A job has the name: another request's, or one that has ended.
         """
-        return self._call("POST", "/add-job", request, attempts=ATTEMPTS)
+        headers = _with_key(new_key() if key is None else key)
+        return self._call("POST", "/add-job", request, attempts=ATTEMPTS, headers=headers)
 
     def try_job(self, request: Mapping[str, Any], *, team: str | None = None) -> Document:
-        """What would become of a request: violations, its place, its likely start. Stores nothing.
+        """Ask what would become of a new submission: violations, place, likely start. Stores nothing.
 
         ``team``: as if somebody of it had asked; for admins.
         """
         asked = query({"dry_run": "true", "team": team})
-        return self._call("POST", f"/add-job{asked}", request, attempts=ATTEMPTS)
+        headers = _with_key(new_key())
+        return self._call("POST", f"/add-job{asked}", request, attempts=ATTEMPTS, headers=headers)
 
     def job(self, name: str, *, estimate: bool = True, request: bool = False) -> Document:
         """One job; without an estimate of its start the answer costs the server next to nothing.
@@ -198,6 +214,15 @@ class ApiClient(ApiCalls):
     def start_repair(self, *, apply: bool) -> Document:
         """Said twice while it runs it is the same, so a lost answer is asked for again."""
         return self._call("POST", "/repair", {"apply": apply}, attempts=ATTEMPTS)
+
+
+def new_key() -> str:
+    """Make the key of a submission that is not a repetition."""
+    return str(uuid.uuid4())
+
+
+def _with_key(key: str) -> dict[str, str]:
+    return {KEY_HEADER: key} if key else {}
 
 
 def _grouped(group_by: str, team: str | None, start: str | None, end: str | None) -> dict[str, str | None]:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from secrets import token_hex
 from typing import Any, TypeAlias
 
+from local.denials import DENIED
 from local.doors import sts
 from local.doors.callers import Callers
 from local.doors.context import DoorContext
@@ -105,6 +106,7 @@ class AwsDoor:
             self._verify(request, claim, credentials)
         principal = entry.principal = credentials.principal
         self._around.authorizer.check_call(principal, _operation(call, principal))
+        self._check_denials(call, principal)
         if (fault := self._around.faults.take(call.operation, principal.arn)) is not None:
             raise _on_demand(call, fault)
         service = self.services.get(call.service)
@@ -117,6 +119,11 @@ class AwsDoor:
                 self._around.authorizer.check_trust(principal, _operation(call, principal))
             return sts.answer(call, principal, self._around.identities, self._around.clock.now())
         return self._around.engine.call(call, request)
+
+    def _check_denials(self, call: AwsCall, principal: Principal) -> None:
+        denials, now = self._around.faults.denials, self._around.clock.now()
+        if (words := denials.denied(call.operation, principal.arn, call.params, now=now)) is not None:
+            raise AwsError(DENIED, words, status=status_of(call.service, DENIED))
 
     def _known_credentials(self, request: Request, claim: Claim, entry: _Entry) -> Credentials:
         """Find the keys that the caller claims; raises AwsError for a stranger, whatever the call says.

@@ -19,6 +19,7 @@ from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.logs import LogStream
 from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
+from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
 from local.sagemaker.toolkit import gpu_count
 from local.world_in_force import WorldInForce
@@ -43,9 +44,12 @@ class Outside:
     """For the folders of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
+    may_publish: Callable[[str], bool] = lambda _role_arn: True
+    """Whether the hosts of a job publish their metrics, which they do with the rights of its role."""
     ports: Ports = field(default_factory=Ports)
     capacity: Capacity = field(default_factory=Capacity)
     world: WorldInForce = field(default_factory=WorldInForce)
+    slow_stops: SlowStops = field(default_factory=SlowStops)
 
 
 class Container:

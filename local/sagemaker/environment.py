@@ -19,8 +19,9 @@ from local.sagemaker.layout import Layout
 from local.sagemaker.spec import TrainingSpec
 from local.sagemaker.toolkit import MODULE, toolkit_variables
 
-_INHERITED = ("LD_LIBRARY_PATH", "TMPDIR")
-"""Without these the interpreter may not start here, or find no place for temporary files."""
+_INHERITED = ("LD_LIBRARY_PATH", "TMPDIR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")
+"""Without the first two the interpreter may not start here, or find no place for temporary files. What the
+others hide of this machine's processor from torch, they hide in containers, too."""
 
 MARK = "TRAINMASTER_TWIN_CONTAINER"
 """A variable whose value no two containers share, by which the twin finds their processes."""

@@ -257,3 +257,20 @@ def test_the_widget_names_nobody_unless_the_stack_says_so():
         }
 
     assert (told(), told(WidgetShowsNames="true")) == ({"false"}, {"true"})
+
+
+def test_the_throttle_of_the_api_is_a_parameter_that_its_function_knows():
+    resources = stack.resources(ApiRequestsPerSecond=40, ApiBurst=60)
+    (stage,) = stack.of_type(resources, "AWS::ApiGateway::Stage").values()
+    (settings,) = stage["MethodSettings"]
+    assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (40, 60)
+    functions = stack.of_type(resources, "AWS::Lambda::Function")
+    throttles = {
+        name: {key: value for key, value in one["Environment"]["Variables"].items() if "_API_" in key}
+        for name, one in functions.items()
+    }
+    assert throttles.pop("ApiFunction") == {
+        "TRAINMASTER_API_REQUESTS_PER_SECOND": 40,
+        "TRAINMASTER_API_BURST": 60,
+    }
+    assert all(one == {} for one in throttles.values())

@@ -178,6 +178,14 @@ class Attempt:
         self.is_leaving = False
         self._report("running", step)
 
+    def listen(self) -> None:
+        """Take SIGTERM again, from a library that has put a handler of its own in place since."""
+        self._stop.listen()
+
+    def expect(self, steps: int) -> None:
+        """Correct how many steps there will be, where that is known only after the attempt began."""
+        self._steps = steps
+
     def is_asked_to_stop(self) -> bool:
         """Whether any rank was; all get the same answer, and leave after the same step."""
         self.is_leaving = self._agreement.now().stop

@@ -5,12 +5,17 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from training.adapters.attempts import Attempt, newest_whole
+from training.adapters.hf_loop import StoppableLoop
 
 __all__ = ["PreemptionCallback", "newest_whole"]
 
 
 class PreemptionCallback(TrainerCallback):  # type: ignore[misc]  # the library's types are not followed
-    """Saves and leaves with 143 after the step in which SIGTERM came; no evaluation comes in between."""
+    """Saves and leaves with 143 after the step, or the batch of an evaluation, in which SIGTERM came.
+
+    An evaluation that was due at the step of a stop, or was cut off by it, is the first that the next attempt
+    does, from the random numbers that it would have begun with.
+    """
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -19,26 +24,23 @@ class PreemptionCallback(TrainerCallback):  # type: ignore[misc]  # the library'
             raise ValueError("save_only_model=True leaves nothing to resume from: set it to False")
         if getattr(args, "enable_jit_checkpoint", False):
             raise ValueError("enable_jit_checkpoint=True takes SIGTERM from this callback: set it to False")
-        self._attempt = Attempt(args.output_dir, step=state.global_step, steps=state.max_steps)
+        self._loop = StoppableLoop()
+        self._loop.enter(Attempt(args.output_dir, step=state.global_step, steps=state.max_steps))
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        if self._attempt.is_asked_to_stop():
-            control.should_save, control.should_evaluate = True, False
-        if control.should_save:
-            self._attempt.begin_save(_name(state))
+    def on_substep_end(self, *arguments: Any, **_: Any) -> None:
+        self._loop.count_batch()
 
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        self._attempt.saved(_name(state), step=state.global_step)
+    def on_step_end(self, *arguments: Any, **_: Any) -> None:
+        self._loop.count_batch()
+
+    def on_epoch_end(self, *arguments: Any, **_: Any) -> None:
+        self._loop.end_epoch()
+
+    def on_prediction_step(self, *arguments: Any, **_: Any) -> None:
+        if hasattr(self, "_loop"):  # else it is an evaluation before any training
+            self._loop.hear_in_evaluation()
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        self._attempt.completed(state.global_step)
-
-
-def _name(state: TrainerState) -> str:
-    return f"checkpoint-{state.global_step}"
+        self._loop.leave_to_trainer(state.global_step)

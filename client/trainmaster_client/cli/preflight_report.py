@@ -13,8 +13,8 @@ from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.screen import busy, print_json, print_lines
 from trainmaster_client.errors import CredentialsError
 from trainmaster_client.preflight.account_reading import AccountReader
-from trainmaster_client.preflight.checks import Wanted, decided_parameters, examine, passes
-from trainmaster_client.preflight.findings import Finding, Level
+from trainmaster_client.preflight.deployment_checks import Wanted, decided_parameters, examine, passes
+from trainmaster_client.preflight.preflight_findings import Finding, Level
 from trainmaster_client.preflight.saved_parameters import parsed, read_saved
 from trainmaster_client.report import Check, Report
 

@@ -18,7 +18,7 @@ _LAUNCHER = (Path("launch.py"),)
 _ADAPTER_PARTS = frozenset({"__init__", "adapters", "agreement", "preempt"})
 """Rooms and files that scripts of other libraries need beside the launcher."""
 _LOOP_PARTS = frozenset({"__init__", "agreement", "checkpoint", "errors", "preempt"})
-"""Rooms and files that a training loop of one's own needs beside the launcher."""
+"""Rooms and files that a training loop of your own needs beside the launcher."""
 
 _NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench", "scaling"})
 """Tools of the checkout."""

@@ -31,6 +31,9 @@ HELP = {
     "backoff": "nothing to do; it retries automatically",
     "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
     "account-limit": "ask AWS Service Quotas for a higher training quota on this type",
+    "refused": "nothing to do if the right, role, subnet or key that AWS names comes back; otherwise fix the"
+    " request and submit it under another name. trainmaster doctor says whether all starts with the role are"
+    " refused",
     "paused": "ask an admin to resume: trainmaster policy resume",
     "recount": "ask an admin to pause and to run trainmaster repair --apply",
 }

@@ -27,16 +27,20 @@ def missing_of(extra: str) -> tuple[str, ...]:
 
 
 def install_hint(extra: str) -> str:
-    """Say how to install what an extra needs.
+    """Say how to install what an extra needs, as a sentence without its full stop."""
+    command = install_command(extra)
+    return f"Run: {command}" if command else f"Install what pyproject.toml lists for the extra {extra}"
+
+
+def install_command(extra: str) -> str:
+    """Give the command that installs what an extra needs; empty where that is not known.
 
     The command names the packages themselves and never ``trainmaster[extra]``: where pip belongs to another
     environment it would ask an index for our name, which on a public index is not ours.
     """
     wanted = requirements_of(extra)
-    if not wanted:
-        return f"Install the packages that pyproject.toml lists for the extra {extra}"
     quoted = " ".join(f"'{line}'" if re.search(r"[<>=\[\]!~ ]", line) else line for line in wanted)
-    return f"Run: pip install {quoted}"
+    return f"pip install {quoted}" if wanted else ""
 
 
 def _is_installed(package: str) -> bool:

@@ -122,8 +122,8 @@ def application_of(
         ui_url=ui_url,
     )
     routes = (*pages.routes(), *more_pages(pages))
-    guarded = OwnPagesAlone(application(gateway, pages=routes), proxies=parts.proxies)
-    return AnyPrefix(guarded, port=port), ui_url()
+    walled = OwnPagesAlone(application(gateway, pages=routes), proxies=parts.proxies)
+    return AnyPrefix(walled, port=port), ui_url()
 
 
 def run(

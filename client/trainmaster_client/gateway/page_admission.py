@@ -2,7 +2,7 @@
 
 The token is in the fragment of a link, which browsers send to no server. The page exchanges it for a session,
 keeps that in the storage of its origin, which has the port in it, and sends it in a header. A cookie would go
-to every port of the host, so whatever else the browser visits on this machine could use it.
+to every port of the host, so whatever else the browser opens on this machine could use it.
 """
 
 import hmac

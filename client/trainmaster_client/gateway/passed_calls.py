@@ -13,9 +13,9 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 
 from trainmaster_client.gateway.admission import SERVICE
-from trainmaster_client.gateway.credential_chain import EXPIRED_CODES
 from trainmaster_client.gateway.json_protocol import Reply, error_code
 from trainmaster_client.http.bounded_answers import UnboundedAnswerError, whole_body
+from trainmaster_client.http.expiry import EXPIRED_CODES
 from trainmaster_client.http.page_requests import LOOPBACK_NAMES
 from trainmaster_client.http.transport import connections
 

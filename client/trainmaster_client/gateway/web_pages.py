@@ -26,7 +26,7 @@ from trainmaster_client.http.page_requests import foreign_name, foreign_origin, 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """All are answered, most of them with 403."""
-_READ_HEADERS = ("accept", "if-none-match")
+_PASSED_HEADERS = ("accept", "if-none-match", "idempotency-key")
 _ANSWERED_HEADERS = ("content-type", "etag", "retry-after", "trainmaster-version", "x-amzn-requestid")
 _PLAIN_PATH = re.compile(r"(/[\w.~%@:+-]+)+")
 _UP = re.compile(r"/(\.|%2[eE]){1,2}(/|$)")
@@ -106,7 +106,7 @@ class Pages:
         return Response(answer.body, status_code=answer.status, headers=headers)
 
     def _passed_on(self, request: Request, target: str, body: bytes) -> Answer:
-        headers = {name: request.headers[name] for name in _READ_HEADERS if name in request.headers}
+        headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         return self.api.passed_on(request.method, target, body or None, headers)
 
 

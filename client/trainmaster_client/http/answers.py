@@ -110,6 +110,11 @@ def document_of(answer: Answer) -> dict[str, object] | None:
     return document if isinstance(document, dict) else None
 
 
+def kind_of(document: Mapping[str, object]) -> str:
+    """Return the last word of a problem's type, for example ``repair-needed``; empty where it has none."""
+    return shown(document.get("type")).rpartition(":")[2]
+
+
 def _forbidden(answer: Answer, now: datetime) -> Trouble:
     kind = answer.headers.get(ERROR_TYPE_HEADER, "").partition(":")[0]
     if kind == "AccessDeniedException":

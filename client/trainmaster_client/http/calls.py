@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -21,8 +20,17 @@ from trainmaster_client.errors import (
     refused,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, document_of, seconds_to_wait, shown, skew_of, trouble_of
-from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
+from trainmaster_client.http.answers import (
+    Answer,
+    document_of,
+    kind_of,
+    seconds_to_wait,
+    shown,
+    skew_of,
+    trouble_of,
+)
+from trainmaster_client.http.rate_limits import ONCE_A_PROCESS, Say
+from trainmaster_client.http.transport import ATTEMPTS, SignedTransport, pause_for
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""
@@ -77,12 +85,18 @@ class ApiCalls:
         api_url: With the stage, e.g. ``https://<api>-<endpoint>.execute-api.<region>.amazonaws.com/prod``.
         boto_session: Whose credentials sign; its region counts where the URL does not name one.
         pause: Waits that many seconds between two tries.
+        say: Is given a line with each wait for a rate limit; the default prints one a process to stderr.
     """
 
     def __init__(
-        self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
+        self,
+        api_url: str,
+        boto_session: boto3.Session,
+        *,
+        pause: Callable[[float], None] = pause_for,
+        say: Say = ONCE_A_PROCESS,
     ) -> None:
-        self._transport = SignedTransport(api_url, boto_session, pause=pause)
+        self._transport = SignedTransport(api_url, boto_session, pause=pause, say=say)
 
     @property
     def api_url(self) -> str:
@@ -151,14 +165,21 @@ class ApiCalls:
     def _read_unless(self, etag: str, path: str) -> Document | None:
         """None: what is there still has this entity tag."""
         headers = {"if-none-match": etag} if etag else {}
-        answer = self._transport.send_patiently("GET", path, attempts=ATTEMPTS, headers=headers)
+        answer = self._transport.send_in_turn("GET", path, attempts=ATTEMPTS, headers=headers)
         return None if etag and answer.status == HTTPStatus.NOT_MODIFIED else self._parsed(answer)
 
     def _call(
-        self, method: str, path: str, document: Mapping[str, Any] | None = None, *, attempts: int = 1
+        self,
+        method: str,
+        path: str,
+        document: Mapping[str, Any] | None = None,
+        *,
+        attempts: int = 1,
+        headers: Mapping[str, str] | None = None,
     ) -> Document:
         body = None if document is None else json.dumps(document).encode()
-        return self._parsed(self._transport.send_patiently(method, path, body, attempts=attempts))
+        answer = self._transport.send_in_turn(method, path, body, attempts=attempts, headers=headers)
+        return self._parsed(answer)
 
     def _parsed(self, answer: Answer) -> Document:
         document = document_of(answer)
@@ -191,7 +212,10 @@ class ApiCalls:
             return refused(problem)
         skew = skew_of(answer, now=now)
         measured = f"This machine's clock is {skew}." if skew and trouble is Trouble.CLOCK else ""
-        return GatewayRefusedError(problem, trouble, detail=measured)
+        error = GatewayRefusedError(problem, trouble, detail=measured)
+        if trouble is Trouble.EXPIRED_CREDENTIALS:
+            error.may_be_renewed = self._transport.takes_new_credentials
+        return error
 
 
 def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
@@ -227,6 +251,7 @@ def _problem(answer: Answer, document: Document) -> Problem:
         detail=shown(detail) or _description(answer),
         errors=tuple(field_problem(entry) for entry in entries[:_MOST_ERRORS] if isinstance(entry, dict)),
         retry_after=shown(answer.headers.get("retry-after")),
+        kind=kind_of(document),
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from trainmaster_client.preflight import commands
-from trainmaster_client.preflight.account import Account, Concurrency, Unknown
-from trainmaster_client.preflight.findings import Finding, Level
+from trainmaster_client.preflight.preflight_findings import Finding, Level
+from trainmaster_client.preflight.target_account import Account, Concurrency, Unknown
 
 KEPT_UNRESERVED = 100
 """Executions that nobody can reserve. Source: Lambda Developer Guide, "Configuring reserved concurrency"."""

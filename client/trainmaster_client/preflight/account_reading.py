@@ -7,7 +7,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.preflight.account import (
+from trainmaster_client.preflight.target_account import (
     Account,
     Concurrency,
     Endpoint,

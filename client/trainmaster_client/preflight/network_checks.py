@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from trainmaster_client.preflight import commands
-from trainmaster_client.preflight.account import Account, Endpoint, Unknown, Vpc
-from trainmaster_client.preflight.findings import Finding, Level
+from trainmaster_client.preflight.preflight_findings import Finding, Level
+from trainmaster_client.preflight.target_account import Account, Endpoint, Unknown, Vpc
 
 API_SERVICE = "execute-api"
 NEEDED: Mapping[str, str] = {

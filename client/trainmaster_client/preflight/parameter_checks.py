@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from trainmaster_client.preflight.findings import Finding, Level
+from trainmaster_client.preflight.preflight_findings import Finding, Level
 
 MOST_BYTES = 4096
 """A parameter's value ends there. Source: CloudFormation User Guide, "Understand CloudFormation quotas"."""

@@ -135,7 +135,11 @@ class Wiring:
     def alarms(self) -> CloudWatchAlarms:
         from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
 
-        return CloudWatchAlarms(self._client("cloudwatch"), topic_arn=self.settings.alarm_topic_arn)
+        return CloudWatchAlarms(self._cloudwatch, topic_arn=self.settings.alarm_topic_arn)
+
+    @cached_property
+    def _cloudwatch(self) -> Any:
+        return self._client("cloudwatch")
 
     @cached_property
     def wake_ups(self) -> SqsWakeUps:
@@ -179,7 +183,7 @@ class Wiring:
                 repairs=self.table.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
-                reads=ReadCounts(counts),
+                reads=ReadCounts(counts, throttle=self.settings.api_throttle),
                 left=self._left,
                 region=self.settings.region,
             ),
@@ -213,8 +217,10 @@ class Wiring:
 
     @cached_property
     def reconciler(self) -> Reconciler:
+        from trainmaster.adapters.cloudwatch_metrics import CloudWatchMetrics
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
+        from trainmaster.services.metric_looks import MetricLooks
         from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
         from trainmaster.services.repair_steps import RepairSteps
@@ -229,6 +235,9 @@ class Wiring:
             observer=self._observer(None, listing=self.training),
             alarm_sweep=AlarmSweep(
                 alarms=alarms, idle_watch=watch, reader=reader, store=store, clock=clock, stack=stack
+            ),
+            metric_looks=MetricLooks(
+                metrics=CloudWatchMetrics(self._cloudwatch), reader=reader, store=store, clock=clock
             ),
             checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(

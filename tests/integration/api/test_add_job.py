@@ -315,11 +315,6 @@ def test_a_parameter_that_nobody_knows_submits_nothing(api: Api, before: int) ->
     assert len(api.names(state="pending")) == before
 
 
-def test_a_dry_run_of_a_taken_name_says_so(api: Api) -> None:
-    api.submit(NAME)
-    assert dry_run(api, body(HyperParameters={"a": "b"})).status == 409
-
-
 def test_a_dry_run_of_a_waiting_job_counts_it_once(api: Api) -> None:
     api.submit("a")
     api.call("POST", "/add-job", body())

@@ -5,8 +5,8 @@ from typing import Any
 
 import boto3
 import pytest
-from trainmaster_client.preflight.account import Concurrency, Known, StudioDomain, Unknown
 from trainmaster_client.preflight.account_reading import AccountReader
+from trainmaster_client.preflight.target_account import Concurrency, Known, StudioDomain, Unknown
 
 from local.account.answers import SERVICES, STUDIO_CALLS, AccountAround
 from local.wire import AwsError, Principal
@@ -106,7 +106,7 @@ def test_every_part_can_be_changed_and_is_read_back(account: AccountAround, read
 def test_a_refused_question_hides_only_its_own_answer(
     twin: BareTwin, account: AccountAround, reader: AccountReader
 ) -> None:
-    twin.faults.add("GetAccountSettings", "AccessDeniedException", 2)
+    twin.faults.set("GetAccountSettings", "AccessDeniedException", 2)
     read = reader.read(stack="trainmaster", principals=())
     assert isinstance(read.concurrency, Unknown)
     assert "GetAccountSettings was answered AccessDeniedException" in read.concurrency.why

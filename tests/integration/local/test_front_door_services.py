@@ -156,8 +156,8 @@ def test_the_journal_shortens_what_is_long(twin: BareTwin) -> None:
 
 
 def test_a_service_that_the_twin_lacks_says_so_in_one_attempt(twin: BareTwin) -> None:
-    with pytest.raises(ClientError, match="the twin has no service 'lambda'") as error:
-        twin.client("lambda").list_functions()
+    with pytest.raises(ClientError, match="the twin has no service 'batch'") as error:
+        twin.client("batch").list_jobs()
     assert code_of(error) == ("NotImplemented", 501)
     with pytest.raises(ClientError, match="the twin has no service with the target 'secretsmanager'"):
         twin.client("secretsmanager").list_secrets()
@@ -193,7 +193,7 @@ def test_an_error_on_demand_is_an_error_of_that_service(
 ) -> None:
     client = twin.client(service)
     name = client.meta.method_to_api_mapping[operation]
-    twin.faults.add(name, code)
+    twin.faults.set(name, code)
     with pytest.raises(ClientError) as error:
         getattr(client, operation)(**params)
     assert code_of(error) == (code, status)

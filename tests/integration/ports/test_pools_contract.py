@@ -13,7 +13,8 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting

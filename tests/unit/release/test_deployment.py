@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from trainmaster_client.preflight.findings import Finding, Level
+from trainmaster_client.preflight.preflight_findings import Finding, Level
 
 from release.deployment import forget_protection, parameters_of, protect, sam_command
 

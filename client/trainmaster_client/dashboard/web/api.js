@@ -126,9 +126,13 @@ export class Api {
     return response.text();
   }
 
-  // A change: PATCH, PUT, POST or DELETE. Not repeated by itself: `sure` of actions.js does that.
+  // A change: PATCH, PUT, POST or DELETE. Not repeated by itself: `sure` of actions.js does that, with the same
+  // options.key, by which the API knows a repeated submission.
   async change(method, path, body = null, options = {}) {
-    const headers = body === null ? {} : { "content-type": "application/json" };
+    const headers = {
+      ...(body === null ? {} : { "content-type": "application/json" }),
+      ...(options.key ? { "idempotency-key": options.key } : {}),
+    };
     const sent = { method, headers, body: body === null ? null : JSON.stringify(body) };
     return parsed(await this.#sent(`../api/${path}`, sent, options));
   }

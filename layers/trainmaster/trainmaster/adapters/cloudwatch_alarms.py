@@ -28,15 +28,13 @@ class CloudWatchAlarms:
     # ---- what they say
 
     def reading(self, alarm_name: str) -> AlarmReading | None:
-        answer = _called(
-            self._client.describe_alarms, {"AlarmNames": [alarm_name], "AlarmTypes": list(TYPES)}
-        )
+        answer = called(self._client.describe_alarms, {"AlarmNames": [alarm_name], "AlarmTypes": list(TYPES)})
         return next((_reading(one) for one in _alarms(answer)), None)
 
     def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
         paginator = self._client.get_paginator("describe_alarms")
         wanted = {"AlarmNamePrefix": prefix, "AlarmTypes": list(TYPES)}
-        pages = _called(lambda **parameters: list(paginator.paginate(**parameters)), wanted)
+        pages = called(lambda **parameters: list(paginator.paginate(**parameters)), wanted)
         return {one["AlarmName"]: _reading(one) for page in pages for one in _alarms(page)}
 
     # ---- making and deleting them
@@ -44,9 +42,9 @@ class CloudWatchAlarms:
     def put(self, alarms: Sequence[Alarm]) -> None:
         for alarm in alarms:
             if alarm.hosts:
-                _called(self._client.put_metric_alarm, self._metric_alarm(alarm))
+                called(self._client.put_metric_alarm, self._metric_alarm(alarm))
             else:
-                _called(self._client.put_composite_alarm, self._composite(alarm))
+                called(self._client.put_composite_alarm, self._composite(alarm))
 
     def delete(self, names: Sequence[str]) -> None:
         """A name with a part's number is a metric alarm; any other may be a composite and goes by itself."""
@@ -107,7 +105,8 @@ def _metrics(alarm: Alarm) -> Iterator[dict[str, Any]]:
     }
 
 
-def _called(operation: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+def called(operation: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """Call CloudWatch. Raises UnavailableError, in its kinds."""
     try:
         return operation(**parameters)
     except ClientError as error:

@@ -16,17 +16,19 @@ from trainmaster.api.request_context import (
     flag,
     read_policy,
     wake,
+    weigh,
 )
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
+    HOW_TO_REPAIR,
     FieldError,
-    JobConflictError,
     LostRaceError,
     MissingIdentityError,
+    RepairNeededError,
+    ShareExceededError,
     TeamLimitError,
     TrainmasterError,
-    UnavailableError,
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
@@ -37,15 +39,9 @@ from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
 from trainmaster.core.rules import Violation
-from trainmaster.core.submission.admission import (
-    Submission,
-    audit_record,
-    is_same_submission,
-    judge,
-    new_job,
-    ulid,
-)
+from trainmaster.core.submission.admission import Submission, audit_record, judge, new_job, ulid
 from trainmaster.core.submission.identity import team_for
+from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
 from trainmaster.core.submission.team_limits import over_limit
 
 RANDOM_BYTES = 10
@@ -56,19 +52,22 @@ def add_job(call: Call, outside: Outside) -> Answer:
     """By the policy that this process knows, which the table confirms with what is read anyway.
 
     Whatever is refused, or was decided by a policy that is in force no more, is decided again by the one that
-    is.
+    is, and counts twice in the team's share.
     """
+    outside.reads.turn_away(call.user_arn)
     known = outside.last_policy.found
     if known is not None and not call.query:
         try:
             context = enter(call, outside, known=known)
+            weigh(context)
             return _submit(context, _read(context), version=known.stored.version)
-        except MissingIdentityError:
+        except (MissingIdentityError, ShareExceededError):
             raise
         except TrainmasterError:
             if read_policy(outside).stored.version == known.stored.version:
                 raise
     context = enter(call, outside)
+    weigh(context)
     if "team" not in call.query and not flag(call, "dry_run", default=False):
         return _submit(context, _read(context))
     count_read(context)
@@ -89,15 +88,16 @@ def _team_asked(context: RequestContext) -> str | None:
 
 
 def _read(context: RequestContext, *, team: str | None = None) -> Submission:
-    """``team``: the one that a dry run asks for; its tag is not asked then."""
+    """``team``: the one that a dry run asks for; its tag is not asked then. Raises InvalidRequestError."""
     call = context.call
+    key_hash = hash_of_key(call.idempotency_key)
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
     require_valid(body)
     ask = read_request(body)
     if team is None or not context.is_admin:
         wanted = team or ask.options.team
         team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
+    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn, key_hash=key_hash)
 
 
 class _PolicyChangedError(TrainmasterError):
@@ -141,11 +141,11 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
 def _admission(
     context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
 ) -> Admission:
-    """Raises UnavailableError where the pool does not know what the team has in it."""
+    """Raises RepairNeededError where the pool does not know what the team has in it."""
     if entrance.standing is TeamStanding.LOST:
-        raise UnavailableError(
-            f"what team {submission.team} has in pool {pool.name} cannot be read; "
-            "an admin has it counted again: trainmaster policy pause, then trainmaster repair --apply",
+        raise RepairNeededError(
+            f"what team {submission.team} has in pool {pool.name} cannot be read, so nothing of it is taken "
+            f"there; {HOW_TO_REPAIR}",
         )
     return Admission(
         policy_version=context.stored.version,
@@ -173,25 +173,27 @@ def _new(context: RequestContext, submission: Submission, pool: PoolPolicy, entr
 
 
 def _existing(context: RequestContext, submission: Submission) -> Job | None:
-    """The job of this very request, None when the name is free. Raises JobConflictError when it is taken."""
+    """The job that this submission made before; None when the name is free. Raises JobConflictError."""
+    job = _namesake(context, submission)
+    conflict = _conflict(context, submission, job)
+    if conflict is not None:
+        raise conflict_error(conflict)
+    return job
+
+
+def _namesake(context: RequestContext, submission: Submission) -> Job | None:
+    """The job that has the name, or one of whose attempts has it."""
     reader = context.outside.reader
     alias = reader.alias(submission.ask.name)
-    job = reader.job(alias.job) if alias else None
+    return reader.job(alias.job) if alias else None
+
+
+def _conflict(context: RequestContext, submission: Submission, job: Job | None) -> FieldError | None:
+    """Why the submission cannot have its name; None: the name is free, or its own job has it."""
     if job is None:
         return None
-    if is_same_submission(job, submission):
-        return job
-    raise _name_in_use(job, context)
-
-
-def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
-    whose = f"by a job that is {job.state}" if context.sees(job.spec.team) else "by another team"
-    error = FieldError(
-        field="TrainingJobName",
-        message=f"is in use {whose}",
-        hint="choose another name; only the very same request may be sent again",
-    )
-    return JobConflictError(f"the name is in use {whose}", errors=[error])
+    is_seen = context.sees(job.spec.team)
+    return conflict_with(job, submission, now=context.outside.clock(), is_seen=is_seen)
 
 
 def _answer(
@@ -224,16 +226,17 @@ def _written_down(
 
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    _existing(context, submission)
     verdict = judge(submission, context.policy)
+    conflict = _conflict(context, submission, _namesake(context, submission))
+    violations = (*([] if conflict is None else [conflict]), *verdict.violations)
     foreseen = UNFORESEEN
-    if verdict.pool is not None and not verdict.violations:
+    if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
         foreseen = foresee(_new(context, submission, pool, entrance), pool, context)
     body = {
-        "valid": not verdict.violations,
-        "violations": [field_error_view(violation) for violation in verdict.violations],
+        "valid": not violations,
+        "violations": [field_error_view(violation) for violation in violations],
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
         "estimated_start": foreseen.prospect.start,

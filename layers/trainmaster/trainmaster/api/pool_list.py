@@ -8,6 +8,7 @@ from http import HTTPStatus
 
 from trainmaster.api.known_names import pools_asked
 from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.pause_views import pause_views
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import View, pool_view
 from trainmaster.core.errors import FieldError, invalid
@@ -60,7 +61,9 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
     looks = max(MAX_POSITION // max(len(pools), 1), FEWEST_LOOKED_AT)
     for pool in pools:
         state, oldest = reader.pool_state(pool.name), _oldest(pool.name, reader, looks)
-        yield pool_view(pool, state, oldest, now=context.outside.clock())
+        view = pool_view(pool, state, oldest, now=context.outside.clock())
+        paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
+        yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:

@@ -91,6 +91,19 @@ class AlarmReader(Protocol):
         """Of all alarms whose names begin so, by name."""
 
 
+class MetricReader(Protocol):
+    def have_data(self, hosts: Sequence[str], *, since: datetime, until: datetime) -> Mapping[str, bool]:
+        """Tell whether each host has published a figure about its GPUs in that time, in one call.
+
+        A host that CloudWatch gave no complete answer about is missing. Raises UnavailableError.
+
+        Args:
+            hosts: Values of dimension Host; at most ``measurements.MOST_HOSTS``.
+            since: UTC.
+            until: UTC, later.
+        """
+
+
 class AlarmKeeper(Protocol):
     """Every call may raise UnavailableError."""
 

@@ -337,16 +337,19 @@ def test_a_file_that_holds_no_request_is_exit_code_2_and_nothing_is_sent(
     assert len(ran.err.splitlines()) == 1
 
 
-def test_a_limit_of_the_team_says_when_to_come_back(
+def test_a_queue_that_is_full_is_said_at_once(
     trainmaster: Trainmaster, api: FakeApi, request_file: str
 ) -> None:
-    refused = problem(429, "Too many requests", "5000 jobs of team a already wait in pool p5")
+    waiting = "5000 jobs of team a already wait in pool p5"
+    hint = "cancel some, or submit again once some have started"
+    error = {"field": "pools.p5.limits.max_waiting", "message": waiting, "hint": hint, "rule": "max_waiting"}
+    refused = problem(429, "Too many requests", waiting, error)
     api.script("POST", "/add-job", Scripted(status=429, raw=refused.body, headers={"Retry-After": "60"}))
     ran = trainmaster("submit", request_file)
     assert ran.code == 1
     assert ran.err == (
-        "trainmaster: Too many requests (429): 5000 jobs of team a already wait in pool p5;"
-        " try again in 60 s\n"
+        "trainmaster: Too many requests (429): pools.p5.limits.max_waiting: 5000 jobs of team a already "
+        "wait in pool p5 [max_waiting]; cancel some, or submit again once some have started\n"
     )
     assert api.calls() == ["POST /add-job"]
 

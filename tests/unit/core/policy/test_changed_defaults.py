@@ -19,6 +19,7 @@ MINUTE = timedelta(minutes=1)
 OLD_COST = PreemptionCost(enabled=False)
 OLD_WARM = WarmPool(keep_alive=timedelta(), retain=timedelta(), max_idle=30 * MINUTE)
 EARLIER = [EARLIER_DEFAULTS, 2]
+"""Defaults from before preemptions had a price."""
 
 
 def document(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:

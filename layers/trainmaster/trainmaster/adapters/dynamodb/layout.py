@@ -20,7 +20,7 @@
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
 | its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
-| its reads in a minute | ``S#-#team`` | ``minute`` |
+| reads and calls of all teams in a minute | ``S#-##`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
@@ -39,6 +39,7 @@ Only final jobs have ``ended_at`` beside ``team``, so only they are in the index
 from datetime import date
 
 from trainmaster.core.durations import traits
+from trainmaster.core.jobs.futile_preemptions import SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.candidates import lane, lane_id
 from trainmaster.core.planning.past_use import UsePeriod
@@ -224,8 +225,8 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE = (
-    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#"),
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED, ROLE_STARTS = (
+    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#", "role#"),
 )
 """How attributes of counters and teams begin that there are several of.
 
@@ -258,6 +259,12 @@ def warm(capacity: Capacity) -> str:
 def last_end(capacity: Capacity) -> str:
     """Attribute of counters: when instances of the type last came free."""
     return f"{LAST_END}{capacity}"
+
+
+def served(kind: SizeClass) -> str:
+    """Attribute of counters: the last attempt to end that had trained with so many instances of the type."""
+    capacity, power = kind
+    return f"{SERVED}{capacity}#{power}"
 
 
 def account_limit(capacity: Capacity) -> str:

@@ -56,7 +56,11 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     Preemptor: {"name": "taken_by", "team": "taken_by_team"},
     SpotRecord: {"trained": "spot_trained", "elapsed": "spot_elapsed", "left": "on_demand"},
     SpotState: {"stays": "stays_on_spot"},
-    StartTrouble: {"refused": "refused_starts", "by_account": "refused_by_account"},
+    StartTrouble: {
+        "refused": "refused_starts",
+        "by_account": "refused_by_account",
+        "by_request": "refused_by_request",
+    },
 }
 """By class and field: attributes that are not called as the field is."""
 

@@ -127,8 +127,7 @@ def line_of(attempt: EndedAttempt) -> UsageLine:
 def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
     """Only a spot attempt is billed for less time than its instances were there.
 
-    Source: SageMaker developer guide, managed spot training: savings are what BillableTimeInSeconds is less
-    than TrainingTimeInSeconds.
+    Source: SageMaker developer guide, managed spot training: BillableTimeInSeconds and TrainingTimeInSeconds.
     """
     whole = cost_cents(attempt.usd_per_hour, up) if attempt.up is not None else None
     return 0 if whole is None or cents is None else max(whole - cents, 0)
@@ -145,8 +144,7 @@ def warm_pool_line(
         usd_per_hour: Of all of them together; None: unknown.
         retained: ``ResourceRetainedBillableTimeInSeconds`` of its WarmPoolStatus.
     """
-    cents = cost_cents(usd_per_hour, retained)
-    seconds = instances * (retained // _SECOND)
+    cents, seconds = cost_cents(usd_per_hour, retained), instances * (retained // _SECOND)
     by = {} if cents is None else {Cause.WARM_POOL: cents}
     return UsageLine(job=job, instance_seconds=seconds, cents=cents, by=by)
 
@@ -157,11 +155,8 @@ def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
     idle = min(max(attempt.idle, timedelta()), training)
     lost = max(min(attempt.lost, training) - idle, timedelta())  # both are the last of its training
     unknown = max(min(attempt.unknown, training - idle - lost), timedelta())
-    spent = {
-        Cause.PRODUCTIVE: training - idle - lost - unknown,
-        Cause.UNKNOWN: unknown,
-        Cause.STARTUP: max(_up(attempt) - training, timedelta()),
-    }
+    start_up, productive = max(_up(attempt) - training, timedelta()), training - idle - lost - unknown
+    spent = {Cause.PRODUCTIVE: productive, Cause.UNKNOWN: unknown, Cause.STARTUP: start_up}
     for cause, time in ((Cause.IDLE, idle), (attempt.lost_to, lost)):
         spent[cause] = spent.get(cause, timedelta()) + time
     return spent
@@ -169,9 +164,8 @@ def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
 
 def _up(attempt: EndedAttempt) -> timedelta:
     """How long its instances ran. The wait for them, which follows the claim, is not billed."""
-    if attempt.up is not None:
-        return attempt.up
-    return attempt.ended_at - attempt.claimed_at if attempt.billable is None else attempt.billable
+    held = attempt.ended_at - attempt.claimed_at
+    return next(span for span in (attempt.up, attempt.billable, held) if span is not None)
 
 
 def _shares(cents: int, spent: Mapping[Cause, timedelta]) -> dict[Cause, int]:
@@ -204,7 +198,7 @@ class MonthAccount:
 
 
 def budget_cents(usd_per_month: Decimal) -> int:
-    """What the policy writes in USD; a part of a cent is nobody's."""
+    """Convert what the policy writes in USD; a part of a cent is nobody's."""
     return int(usd_per_month.scaleb(2).to_integral_value(rounding=ROUND_DOWN))
 
 

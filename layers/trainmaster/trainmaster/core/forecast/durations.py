@@ -191,7 +191,7 @@ def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
 def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
     """A job that was stopped, in its old turn; ``asked_as``: as it waited before, where that is known."""
     if asked_as is not None:
-        return replace(asked_as, state=JobState.PREEMPTED)
+        return replace(asked_as, state=JobState.PREEMPTED, futile=None)  # it has trained since
     return WaitingJob(
         name=job.name,
         ver=job.ver,

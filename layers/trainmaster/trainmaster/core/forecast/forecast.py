@@ -15,6 +15,7 @@ from trainmaster.core.planning.actions import EndReservation, LimitReservation, 
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
@@ -90,6 +91,8 @@ class Future:
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
+        for name, over_at in waits_over(outlook.waiting, now=outlook.now):
+            self._going[f"~wait~{name}"], self._ends[f"~wait~{name}"] = {}, over_at
         self._in_time: Callable[[], bool] = lambda: True
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
@@ -104,9 +107,7 @@ class Future:
         ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
             interval_end = self._next_interval()
-            if interval_end is None:
-                return None
-            if not in_time():
+            if interval_end is None or not in_time():
                 return None
             at = self._let_pass(interval_end, name)
             if at is None and self._now - self._outlook.now > PATIENCE and self._ahead(name) >= ahead:
@@ -228,6 +229,7 @@ class Future:
             due=(),
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._names),
+            role_starts={},  # as if AWS took every start again
             watch=None,
         )
 
@@ -278,7 +280,8 @@ class Future:
         return at
 
     def _preempt(self, action: Preempt) -> None:
-        at = max(action.job.submitted_at, self._since)
+        job, futile = action.job, action.job.futile
+        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
             self._running[victim.name] = replace(

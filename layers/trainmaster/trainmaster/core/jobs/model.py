@@ -10,8 +10,10 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
+from trainmaster.core.jobs.reason_codes import ReasonCode
 
 
 class JobState(StrEnum):
@@ -89,7 +91,10 @@ class JobSpec:
     max_wait: timedelta | None
     """Managed spot only: from creation to the end, waiting included."""
     body_hash: str
-    """SHA-256 (hex) of the canonical request: the identity of a repeated submission."""
+    """SHA-256 (hex) of the canonical request: the identity of a repeated request."""
+    key_hash: str | None = None
+    """SHA-256 (hex) of the idempotency key of the submission; None: it had none, or an earlier release
+    stored it."""
     choice: Choice = Choice.FIRST_FIT
     checkpoint_uri: str | None = None
     """CheckpointConfig.S3Uri; None: a stop loses everything."""
@@ -106,6 +111,8 @@ class JobSpec:
     """Most retries of failures that its owner wants; None: as many as the policy allows."""
     halves_batch: bool = False
     """Its owner lets a retry after running out of GPU memory halve the batch."""
+    role: str | None = None
+    """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False
     """It bypassed the queue: SageMaker ran it before we knew of it."""
 
@@ -131,6 +138,21 @@ class AccountRefusals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRefusals:
+    """Starts that AWS refused for what the request asks for or for a missing right, in a row."""
+
+    count: int
+    code: str
+    """AWS's error code of the last one."""
+    number: int
+    """Of the last one among those of its role in the pool, see ``RoleStarts``."""
+    alone: int = 1
+    """The last so many of them, with no other job of the role tried in between ..."""
+    alone_since: datetime
+    """... and when the first of these was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartTrouble:
     """Starts that came to nothing."""
 
@@ -141,6 +163,18 @@ class StartTrouble:
     """Passes in a row that failed, by a fault of ours, while they were about to start it; None: none."""
     by_account: AccountRefusals | None = None
     """None: none since AWS took one last."""
+    by_request: RequestRefusals | None = None
+    """None as well."""
+    no_capacity: int | None = None
+    """Attempts since one last trained that ended because AWS had no instances; the exponent of the back-off
+    after such an end. None: none."""
+
+    @property
+    def refused_with(self) -> ReasonCode | None:
+        """Why the job waits until AWS takes a start of it; None where AWS refused none."""
+        if self.by_request is not None:
+            return ReasonCode.REFUSED
+        return None if self.by_account is None else ReasonCode.ACCOUNT_LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +212,19 @@ class Spent:
 
     wasted: Mapping[str, int] = field(default_factory=dict)
     """Seconds of training lost, by cause."""
+    startups: Mapping[str, int] | None = None
+    """Seconds from claim to stop of attempts that were stopped before they trained, by cause; None: none."""
     cents: int = 0
     """What they cost, as far as prices are known."""
     unpriced: bool = False
     """One of them had no known price."""
+
+    def all_wasted(self) -> dict[str, int]:
+        """Seconds of training and of start-ups that were lost, by cause."""
+        lost = dict(self.wasted)
+        for cause, seconds in (self.startups or {}).items():
+            lost[cause] = lost.get(cause, 0) + seconds
+        return lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +251,12 @@ class Job:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
+    stopped_for: StopsInARow | None = None
+    """The job that it last made room for, and how often in a row; None: it never did since that is noted."""
+    made_room_for: int | None = None
+    """Number of the attempt that other jobs were last stopped for; None: none, or it came to nothing."""
+    futile: FutilePreemptions | None = None
+    """Preemptions for it that did not help, since an attempt of it last trained; None: none."""
     checkpointed: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0

@@ -22,7 +22,9 @@ from trainmaster.core.jobs.run_time import runtime_left, trained_by
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
+from trainmaster.core.lifecycle.repeated_stops import startups_lost, stopped_for, training_lost
 from trainmaster.core.lifecycle.retries import Retry
+from trainmaster.core.lifecycle.unserved_attempts import after_end
 from trainmaster.core.planning.order import score_after
 from trainmaster.core.planning.snapshot import WarmPool
 
@@ -42,14 +44,16 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
         checkpointed=job.checkpointed + times.checkpointed,
         comebacks=replace(job.comebacks, productive=job.comebacks.productive + times.trained - times.idle),
         spent=Spent(
-            wasted=_wasted(job, end, times),
+            wasted=training_lost(job, end, times.lost),
+            startups=startups_lost(job, attempt, stopped=end.becomes is JobState.PREEMPTED),
             cents=job.spent.cents + (attempt.bill.cents or 0),
             unpriced=job.spent.unpriced or attempt.bill.cents is None,
         ),
     )
     if end.comes_back:
-        after = _waits_again(after, end, now=now)
+        after = _waits_again(after, end, attempt, now=now)
         after = replace(after, score=score_after(job, after))
+        after = after_end(job, after, attempt, end.reason.code, now=now)
     else:
         after = replace(after, reason=end.reason, ended_at=now)
     return Change(
@@ -242,7 +246,7 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
     return replace(job, spot=record)
 
 
-def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
+def _waits_again(job: Job, end: End, attempt: Attempt, *, now: datetime) -> Job:
     idle_requeues = job.comebacks.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE)
     again = replace(
         job,
@@ -251,17 +255,18 @@ def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
         waiting=None,
         spot=replace(job.spot, left=job.spot.left or end.moves),
         preemptions=job.preemptions + (end.reason.code is ReasonCode.PREEMPTION),
+        stopped_for=stopped_for(job, attempt),
         comebacks=replace(job.comebacks, idle_requeues=idle_requeues),
     )
     if end.retry is not None:
         return _retried(again, end.retry, now=now)
     if end.becomes is JobState.PREEMPTED or end.reason.code is ReasonCode.SPOT_FALLBACK:
         return again
-    wait = backoff(job.spec.entry_id, job.starts.refused)
+    untrained = job.starts.no_capacity or 0
     return replace(
         again,
-        not_before=now + wait,
-        starts=replace(job.starts, refused=job.starts.refused + 1),
+        not_before=now + backoff(job.spec.entry_id, untrained),
+        starts=replace(job.starts, no_capacity=untrained + 1),
         waiting=Reason(code=ReasonCode.BACKOFF, message=end.reason.message),
     )
 
@@ -276,15 +281,6 @@ def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
         rewritten={**job.comebacks.rewritten, **retry.rewritten},
     )
     return replace(job, not_before=now + retry.wait, waiting=retry.waiting, comebacks=comebacks)
-
-
-def _wasted(job: Job, end: End, times: Times) -> dict[str, int]:
-    """With what a job that comes back has to train again."""
-    wasted = dict(job.spent.wasted)
-    seconds = int(times.lost.total_seconds())
-    if seconds > 0 and end.becomes is not JobState.FAILED:
-        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
-    return wasted
 
 
 def shape_taken(shape: Shape, seen: Observation) -> Shape:

@@ -43,6 +43,8 @@ class Start:
     """None where the price is unknown."""
     probes: tuple[Capacity, ...] = ()
     """Types whose learned account limit it goes above, to find out whether that still holds."""
+    probes_role: str | None = None
+    """Key of the paused starts (``starts_key``) of which it is the one that tries again."""
     backfills: bool = False
     """It goes before a job that ranks ahead, without delaying it."""
 

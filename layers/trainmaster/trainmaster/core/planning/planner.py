@@ -11,6 +11,7 @@ from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
 from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.planning.start_pauses import StartPauses, kept_for_paused
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
@@ -36,7 +37,8 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first: list[Action] = [Stop(job=job) for job in stopping if job.known_to_sagemaker and not job.stop_sent]
     first += [Unpark(job=job) for job in snapshot.due]
     first += warnings(snapshot)
-    over = ended(snapshot, now=now)
+    pauses = StartPauses(snapshot=snapshot, pool=pool.name, now=now)
+    over = ended(snapshot, now=now, given_up=kept_for_paused(snapshot, pauses) if snapshot.holds else ())
     gone = {one.hold.preemptor for one in over}
     holds = tuple(hold for hold in snapshot.holds if hold.preemptor not in gone)
     walk = QueueWalk.of(snapshot, pool, holds=holds, now=now)
@@ -46,6 +48,8 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
         upkeep: list[Action] = [*over, *limited(holds, walk.preemptions, now=now)]
         return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
     for job in walk.order():
+        walk.consider(job)
+    for job in walk.pauses.last_round():
         walk.consider(job)
     gone_on = {one.job.name for one in walk.actions if isinstance(one, Preempt) and one.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)

@@ -33,6 +33,9 @@ def waiting_entry(job: Job) -> WaitingJob:
         likely=job.spec.likely,
         not_before=job.not_before,
         refused=job.starts.by_account,
+        role=job.spec.role,
+        turned_down=job.starts.by_request.count if job.starts.by_request else None,
+        futile=job.futile,
     )
 
 

@@ -1,11 +1,12 @@
 """Preemption reservations of a pool: placed with a preemption, continued, limited, ended."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.planning.actions import EndReservation, LimitReservation, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
@@ -14,6 +15,7 @@ from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
+from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.victims import Victims
@@ -97,6 +99,10 @@ class Preemptions:
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
         return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
 
+    def wait_of(self, job: WaitingJob) -> FutilePreemptions | None:
+        """Say why nobody is stopped for it yet: the last times did not help; None: nothing keeps it."""
+        return self._waits.of(job)
+
     def _may_outrank(self, preemptor: Preemptor) -> bool:
         """Whether anybody is there that it may stop, enough or not: the rest costs far more to find out."""
         below = preemptor.job.priority - self.rules.min_priority_gap
@@ -174,6 +180,10 @@ class Preemptions:
         return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
 
     @cached_property
+    def _waits(self) -> PreemptionWaits:
+        return PreemptionWaits(snapshot=self.snapshot, now=self.now)
+
+    @cached_property
     def _stopping(self) -> dict[str, RunningJob]:
         return {one.name: one for one in self.snapshot.running if one.state in ASKED_TO_STOP}
 
@@ -186,12 +196,16 @@ class Preemptions:
         return by_preemptor
 
 
-def ended(snapshot: Snapshot, *, now: datetime) -> list[EndReservation]:
-    """Whose preemptor is gone, or did not start in time."""
+def ended(
+    snapshot: Snapshot, *, now: datetime, given_up: Collection[PreemptionReservation] = ()
+) -> list[EndReservation]:
+    """End those whose preemptor is gone or did not start in time, and those that were given up."""
     return [
         EndReservation(hold=hold)
         for hold in snapshot.holds
-        if hold.preemptor in snapshot.gone_preemptors or (hold.until is not None and hold.until <= now)
+        if hold.preemptor in snapshot.gone_preemptors
+        or (hold.until is not None and hold.until <= now)
+        or hold in given_up
     ]
 
 

@@ -32,8 +32,9 @@ EARLIER_DEFAULTS = 1
 """Of a revision that does not say: a team may use any role, remote debug and session chaining are allowed."""
 GUARDED_DEFAULTS = 2
 """From these on, with teams: none but the team's roles, neither remote debug nor session chaining."""
-DEFAULTS = 3
-"""And a preemption has its price, and instances are kept warm (ADR 60)."""
+# From 3 on a preemption has its price, and instances are kept warm (ADR 60).
+DEFAULTS = 4
+"""And GPUs of running jobs have idle alarms (ADR 81); ``api.alarm_warnings`` says so, as it counts them."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
@@ -160,6 +161,11 @@ class Policy(Section):
 
     def team(self, name: str) -> TeamPolicy | None:
         return next((team for team in self.teams if team.name == name), None)
+
+    @property
+    def launchers(self) -> dict[str, str]:
+        """ARNs of the launcher roles, by team, of the teams that have one."""
+        return {team.name: team.launcher_role for team in self.teams if team.launcher_role is not None}
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document; ``parse_policy`` makes this policy of it again."""

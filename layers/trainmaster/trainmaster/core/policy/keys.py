@@ -14,6 +14,7 @@ from trainmaster.core.policy.findings import Findings, Location
 from trainmaster.core.policy.kinds import Kind, T
 
 _DECLARED = "declared"  # in the metadata of a field
+OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +31,8 @@ class Key:
     example: str | None = None
     """YAML, where the default does not show what a value looks like."""
     is_needed: bool = False
-    can_be_off: bool = False
-    """Whether null, ``off`` and false mean none. Elsewhere null is the same as not written."""
+    off: tuple[object, ...] = ()
+    """Values that mean none. A null that is not among them is the same as not written."""
     stand_in: object = None
     """Of a needed key that is missing or refused, so that the rest is looked at, too."""
     missing: str = ""
@@ -73,9 +74,24 @@ def key_or_empty(kind: Kind[T], says: str, *, empty: T) -> T:
     return _field(empty, Key(kind=kind, says=says))
 
 
-def key_or_off(kind: Kind[T], default: object, says: str) -> T | None:
-    """As ``key``, but an author may write that there is none."""
-    declared = Key(kind=kind, default=default, says=says, can_be_off=True)
+def key_or_off(
+    kind: Kind[T],
+    default: object,
+    says: str,
+    *,
+    earlier: Mapping[int, object] | None = None,
+    off: tuple[object, ...] = (OFF, False, None),
+) -> T | None:
+    """Declare a key like ``key``, where an author may also write that there is none.
+
+    Args:
+        kind: How a written value is read.
+        default: The value, as an author would write it, where nothing is written.
+        says: One line of Markdown for the reference.
+        earlier: Earlier defaults, as in ``Key.earlier``; ``OFF`` where there was none.
+        off: What an author writes for none. YAML 1.1 reads a bare ``off`` as false.
+    """
+    declared = Key(kind=kind, default=default, says=says, off=off, earlier=earlier or {})
     return _field(_default(kind, default), declared)
 
 
@@ -159,21 +175,32 @@ def _earlier(field_name: str, declared: Key, at: Location) -> dict[str, Any]:
     defaults = at.findings.defaults
     assert defaults is not None
     place = Location(at.path, Findings(defaults=defaults), at.around)
-    value = declared.kind.read(declared.default_of(defaults), place)
+    written = declared.default_of(defaults)
+    if _is_off(written, declared):
+        return {field_name: None}
+    value = declared.kind.read(written, place)
     return {} if value is None else {field_name: value}
 
 
 def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Location) -> dict[str, Any]:
     name = _written(field_name)
     found, place = written.get(name), at.below(name)
-    if declared.can_be_off and (found is None or found is False or found == "off"):
-        return {field_name: None}  # YAML 1.1 reads a bare `off` as false
+    if _is_off(found, declared):
+        return {field_name: None}
+    if declared.off and found in (True, "on"):  # YAML 1.1 reads a bare `on` as true
+        place.refuse("cannot be switched on: it is on where it is not written", "remove it, or write keys")
+        return {}
     if found is None and declared.is_needed:
         place.refuse("is missing", declared.missing)
     value = None if found is None else declared.kind.read(found, place)
     if value is None:
         return {field_name: declared.stand_in} if declared.is_needed else {}
     return {field_name: value}
+
+
+def _is_off(written: object, declared: Key) -> bool:
+    """Tell whether an author wrote that there is none: the number 0 equals false, and is no such word."""
+    return any(written is word or (isinstance(word, str) and written == word) for word in declared.off)
 
 
 def _written(field_name: str) -> str:

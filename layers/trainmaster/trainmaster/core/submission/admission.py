@@ -12,6 +12,7 @@ from trainmaster.core.errors import FieldError, Path, PolicyViolationError, path
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.refusal_records import role_digest
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
@@ -36,6 +37,8 @@ class Submission:
     ask: Ask
     team: str
     submitted_by: str
+    key_hash: str | None = None
+    """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
 
     @property
     def traits(self) -> Traits:
@@ -112,8 +115,10 @@ def new_job(
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=body_hash(submission.body),
+        key_hash=submission.key_hash,
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
+        role=role_digest(ask.role_arn),
     )
     priority = ask.options.priority
     return Job(
@@ -141,8 +146,8 @@ def audit_record(
     )
 
 
-def is_same_submission(job: Job, submission: Submission) -> bool:
-    """True when this very request is being repeated."""
+def is_same_request(job: Job, submission: Submission) -> bool:
+    """True where the job was made from the same body for the same team, whenever that was."""
     return job.spec.team == submission.team and job.spec.body_hash == body_hash(submission.body)
 
 

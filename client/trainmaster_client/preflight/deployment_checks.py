@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trainmaster_client.preflight import account_checks, network_checks, parameter_checks
-from trainmaster_client.preflight.account import Account
-from trainmaster_client.preflight.findings import Finding, Level
+from trainmaster_client.preflight.preflight_findings import Finding, Level
+from trainmaster_client.preflight.target_account import Account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

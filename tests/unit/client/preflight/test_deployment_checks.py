@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster_client.preflight.account import (
+from trainmaster_client.preflight.deployment_checks import Wanted, decided_parameters, examine, passes
+from trainmaster_client.preflight.preflight_findings import Finding, Level
+from trainmaster_client.preflight.target_account import (
     Account,
     Concurrency,
     Endpoint,
@@ -13,8 +15,6 @@ from trainmaster_client.preflight.account import (
     Unknown,
     Vpc,
 )
-from trainmaster_client.preflight.checks import Wanted, decided_parameters, examine, passes
-from trainmaster_client.preflight.findings import Finding, Level
 
 SERVICES = ("execute-api", "sts", "ssm", "sagemaker.api", "logs", "s3")
 VPC = Vpc(id="vpc-1", dns_support=True, dns_hostnames=True, has_way_out=False)

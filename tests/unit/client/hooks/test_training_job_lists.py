@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.gateway.training_job_lists import summary_of
+from trainmaster_client.hooks.training_job_lists import summary_of
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.merged_lists import TRAINING_JOBS, Cursor, merged, page_size, wanted
 

@@ -1,0 +1,54 @@
+"""What Trainer holds in memory: the call that trains, and what its callbacks have counted."""
+
+import json
+import sys
+from types import FrameType
+from typing import Any
+
+from transformers import Trainer
+from transformers.trainer_callback import ExportableState
+
+_FLAGS = ("should_training_stop", "should_epoch_stop")
+"""Of the control; the others are set anew at each step."""
+
+
+def training_call() -> dict[str, Any]:
+    """Find the values of Trainer's call of ``train`` that this runs in; a callback is not given its Trainer.
+
+    Raises:
+        RuntimeError: No such call is under way.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        values = frame.f_locals
+        if isinstance(values.get("self"), Trainer) and "num_update_steps_per_epoch" in values:
+            return dict(values)
+        frame = frame.f_back
+    raise RuntimeError("PreemptionCallback must be called by Trainer.train()")
+
+
+def plain_state(state: Any) -> dict[str, Any]:
+    """Trainer's state without what its callbacks give out."""
+    return {name: value for name, value in vars(state).items() if name != "stateful_callbacks"}
+
+
+def taken_callbacks(trainer: Trainer) -> str:
+    """Read the states that callbacks give out, and whether they asked the training to end, as JSON."""
+    states = [[type(part).__name__, part.state()] for part in _stateful(trainer)]
+    flags = {name: getattr(trainer.control, name) for name in _FLAGS}
+    return json.dumps([*states, ["", {"attributes": flags}]])
+
+
+def set_callbacks(trainer: Trainer, taken: str) -> None:
+    """Set what Trainer forgets unless it is told otherwise: EarlyStopping's patience would begin again."""
+    *states, (_, control) = json.loads(taken)
+    vars(trainer.control).update(control["attributes"])
+    for part in _stateful(trainer):
+        state = next((state for state in states if state[0] == type(part).__name__), None)
+        if state is not None:
+            states.remove(state)
+            vars(part).update(state[1]["attributes"])
+
+
+def _stateful(trainer: Trainer) -> list[Any]:
+    return [part for part in trainer.callback_handler.callbacks if isinstance(part, ExportableState)]
