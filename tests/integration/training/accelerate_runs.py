@@ -15,7 +15,7 @@ from tests.integration.training.sums import Sums, loss_of, small_model, weight_o
 from training.adapters.accelerate_loop import PreemptibleLoop
 
 
-def accelerate_training(  # noqa: PLR0913
+def accelerate_training(
     data: Dataset[Any],
     *,
     steps: int = 16,

@@ -40,9 +40,7 @@ def _equals_undisturbed(training: Training, folder: Path, *stops: Stop) -> None:
 
 @pytest.mark.parametrize("at", [5, EPOCH, EPOCH + 4])
 def test_C26_a_stream_trains_stops_and_resumes_equal(at: int, tmp_path: Path) -> None:
-    _equals_undisturbed(
-        accelerate_training(StreamOfSums(26, noisy=True)), tmp_path, Stop(kind="step", at=at)
-    )
+    _equals_undisturbed(accelerate_training(StreamOfSums(26, noisy=True)), tmp_path, Stop(kind="step", at=at))
 
 
 def test_S2_a_stream_under_accumulation_resumes_in_its_pass(tmp_path: Path) -> None:

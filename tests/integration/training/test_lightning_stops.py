@@ -85,9 +85,7 @@ def test_C25_a_stream_trains_stops_and_resumes_equal(options: dict[str, Any], tm
         pytest.param({"limit_train_batches": 4, "accumulate_grad_batches": 3, "max_steps": 8}, id="odd"),
     ],
 )
-def test_C27_S3_an_epoch_that_is_left_early_ends_as_it_would(
-    options: dict[str, Any], tmp_path: Path
-) -> None:
+def test_C27_S3_an_epoch_that_is_left_early_ends_as_it_would(options: dict[str, Any], tmp_path: Path) -> None:
     _equals_undisturbed(lightning_training(Sums(26), **options), tmp_path, *_in_step(3, 4, 6, 8))
 
 
