@@ -153,6 +153,7 @@ def full_job() -> Job:
         "learned_in": ("n0ff", "e001"),
         "likely": LIKELY,
         "role": "0a1b",
+        "key_hash": "1" * 64,
         "own_quota": {A: 2},
     }
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
