@@ -2,8 +2,8 @@
 
 from itertools import chain, islice
 
-from trainmaster.core.errors import MAX_ERRORS, FieldError, Mistake, invalid
-from trainmaster.core.request.strict_json import JsonObject, JsonValue
+from trainmaster.core.errors import FieldError, invalid
+from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
 from trainmaster.core.request.validation.fields import place_mistakes
 from trainmaster.core.request.validation.meaning import meaning_mistakes, resource_mistakes, tag_mistakes
 from trainmaster.core.request.validation.shape import shape_mistakes
