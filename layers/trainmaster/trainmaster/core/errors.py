@@ -174,7 +174,7 @@ class WriteRefusedError(TrainmasterError):
 
 
 class RepairNeededError(TrainmasterError):
-    """A row is broken until an admin has it counted again: no Retry-After, or a client would wait for ever."""
+    """A row is broken until an admin repairs it: no Retry-After, or a client would wait for ever."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     title = "Repair needed"
