@@ -175,6 +175,21 @@ def test_S1_what_nobody_reads_is_refused_by_name(tmp_path: Path, line: object, l
     assert told.startswith(f"line 2: {lost}: neither known here nor read by the tokenizer's chat_template")
 
 
+DATED = (
+    "{% if not tools is defined %}{% set tools = none %}{% endif %}"
+    "{% if not date is defined %}{% set date = 'today' %}{% endif %}{% set system = '' %}"
+    "{% if messages[0].role == 'system' %}{% set system = messages[0].content %}{% endif %}"
+    "{{ date }}{{ system }}" + TOOLS
+)
+
+
+def test_S1_a_variable_that_has_a_default_is_read_and_one_that_is_overwritten_is_not(tmp_path: Path) -> None:
+    line = {**MESSAGES, "tools": [FORECAST], "date": "yesterday"}
+    assert _written(tmp_path, line, template=DATED)[0].startswith("yesterdayTOOLS forecast<")
+    told = _problem(tmp_path, {**MESSAGES, "system": "Be brief."}, template=DATED)
+    assert told.startswith("line 2: system: neither known here nor read")
+
+
 @pytest.mark.parametrize(
     ("line", "lost"),
     [
