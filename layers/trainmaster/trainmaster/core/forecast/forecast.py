@@ -51,9 +51,7 @@ class Outlook:
 
 
 class Future:
-    """One draw.
-
-    Time goes in intervals that get longer the further off they are. What comes free within one is given away
+    """Draws one future. Time goes in intervals that get longer the further off they are. What comes free within one is given away
     together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
     through the pool in a few dozen passes, at no loss of throughput.
 
