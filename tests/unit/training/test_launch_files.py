@@ -94,7 +94,7 @@ def test_S12_a_file_that_is_cut_empty_or_of_another_shape_is_named(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_S12_without_a_file_this_machine_trains(tmp_path: Path, name: str) -> None:
-    files = {other: {} for other in NAMES if other != name}
+    files: dict[str, object] = {other: {} for other in NAMES if other != name}
     done = _host(tmp_path, **files).run()
     assert (done.code, "training" in done.lines) == (0, True)
 
