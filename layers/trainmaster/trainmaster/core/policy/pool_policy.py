@@ -80,7 +80,10 @@ class Preemption(Section):
         Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
     )
     max_per_job: int = key(
-        Whole(), 100, "A job preempted this many times is not preempted again.", earlier={2: 3}
+        Whole(),
+        100,
+        "A job preempted this many times for priorities is not again. A team still takes back what it lent.",
+        earlier={2: 3},
     )
     needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
     cost: PreemptionCost = key(
