@@ -32,6 +32,7 @@ _GRACE_SECONDS = 10.0  # for the others, when a worker is gone without which the
 _FAILURE_CHARACTERS = 1024  # of the failure file; that many become FailureReason (DescribeTrainingJob)
 _TAIL_BYTES = 16_384
 _ACCELERATED = re.compile(r"ml\.(?:p|g|trn|inf)\d")
+_LONGEST = 2**17  # bytes of a variable with its name; Linux starts no program with a longer one
 _GROUP = "homogeneousCluster"  # its name where resourceconfig.json has none, as the toolkit has it
 _OF_TOOLKIT = {
     "_tuning_objective_metric",
@@ -277,7 +278,12 @@ def toolkit(env: Mapping[str, str], base: str, resources: Mapping[str, Any]) -> 
     named |= {f"hp_{name}": value for name, value in own.items()}
     # With a hyphen, as the toolkit has it, and without, as a shell can read it.
     told |= named | {name.replace("-", "_"): value for name, value in named.items()}
-    return {f"SM_{name.upper()}": as_variable(value) for name, value in told.items()}
+    texts = {f"SM_{name.upper()}": as_variable(value) for name, value in told.items()}
+    return {
+        name: text
+        for name, text in texts.items()
+        if len(f"{name}={text}".encode(errors="replace")) < _LONGEST
+    }
 
 
 def toolkit_paths(base: str, config: Path) -> dict[str, Any]:
@@ -381,7 +387,13 @@ def as_written(env: Mapping[str, str]) -> dict[str, str]:
 def hyperparameters(env: Mapping[str, str]) -> dict[str, str]:
     """The SDK v2 writes texts as JSON, quoted; everything else stays as it was written."""
     texts = as_written(env).items()
-    return {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
+    given = {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
+    for key, text in given.items():
+        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise LaunchError(
+                f"hyperparameter {key} has a character that no program can be given: {text!a:.60}"
+            )
+    return given
 
 
 def command(env: Mapping[str, str], source: Path) -> list[str]:

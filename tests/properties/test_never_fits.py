@@ -10,9 +10,8 @@ from trainmaster.core.costs.ledger import MonthAccount, budget_cents
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.planning.actions import Preempt, Start
-from trainmaster.core.planning.empty_pool import starts_in_empty_pool
 from trainmaster.core.planning.loans import Loans
-from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.planner import plan, starts_in_empty_pool
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit, Policy, PoolPolicy, parse_policy

@@ -21,7 +21,7 @@ TOOL_USE, DEFAULT = "tool_use", "default"
 _OURS = ("messages", "add_generation_prompt")
 """Variables that are set here."""
 _BEGIN, _END = "\ufdd0", "\ufdd1"
-"""Around what a template marks by ``{% generation %}``: characters that no text has (Unicode, noncharacters)."""
+"""Around what a template marks by ``{% generation %}``: characters that no text has."""
 _MARKS = re.compile(f"[{_BEGIN}{_END}]")
 
 
@@ -56,8 +56,8 @@ class ChatTemplate:
             raise ValueError(
                 f"the tokenizer has the chat_templates {', '.join(self._written)}, none is {DEFAULT}"
             )
-        refuse_unread("", conversation.variables, read=written.reads - set(_OURS))
         rendering = _Rendering(written=written, conversation=conversation)
+        refuse_unread("", conversation.variables, read=rendering.variables_read())
         whole = rendering.text()
         segments = list(rendering.marked(whole) if written.marks else rendering.compared(whole))
         rendering.refuse_lost(whole)
@@ -70,7 +70,8 @@ class _Written:
     def __init__(self, environment: Environment, source: str, *, variables: Mapping[str, str]) -> None:
         parsed = environment.parse(source)
         self._template, self._variables = environment.from_string(source), variables
-        self.reads = meta.find_undeclared_variables(parsed)
+        self.reads = meta.find_undeclared_variables(parsed) - set(_OURS)
+        self.assigns = {one.name for one in parsed.find_all(nodes.Name) if one.ctx == "store"}
         self.marks = any(
             isinstance(block.call, nodes.Call)
             and isinstance(block.call.node, nodes.ExtensionAttribute)
@@ -110,6 +111,24 @@ class _Rendering:
     def text(self, messages: int | None = None, *, prompts: bool = False) -> str:
         """The first so many messages as the template writes them, or all."""
         return self.written.render(self._messages[:messages], self.conversation.variables, prompts=prompts)
+
+    def variables_read(self) -> set[str]:
+        """Those of the conversation that the template reads.
+
+        One that the template also assigns may be overwritten first: it counts if the text differs without it.
+        """
+        given = self.conversation.variables
+        doubtful = {name for name in given if name in self.written.assigns and says(given[name])}
+        counting = {name for name in self.written.reads & doubtful if self._counts(name)}
+        return self.written.reads - doubtful | counting
+
+    def _counts(self, name: str) -> bool:
+        others = {other: value for other, value in self.conversation.variables.items() if other != name}
+        whole = self.text(prompts=True)
+        try:
+            return whole != self.written.render(self._messages, others, prompts=True)
+        except ValueError:
+            return True  # it cannot do without
 
     def compared(self, whole: str) -> Iterator[Segment]:
         """The whole text, in pieces that are trained or not, by what each answer adds to it."""

@@ -26,7 +26,7 @@ from training.errors import DataError
 
 MESSAGES, CHAT_ARGUMENTS = "messages", "chat_template_kwargs"
 LISTS = ("tools", "documents")
-"""Lists of objects beside messages; a text is read as JSON, as a column of parquet has objects of one form."""
+"""Lists of objects beside messages; a text is read as JSON, as columns of parquet have objects of one form."""
 _ANSWERS = ("response", "completion")
 LONGEST_LINE = 2**23
 """Bytes; a text of several books. A longer line is a file without line feeds."""
@@ -123,7 +123,8 @@ def _bad_characters(value: Any, place: str) -> Iterator[str]:  # noqa: ANN401  w
             yield from _bad_characters(inner, f"{place}[{number}]")
     elif isinstance(value, str):
         if half := _SURROGATE.search(value):
-            yield f"{place} has \\u{ord(half[0]):04x} at character {half.start()}, which is half of a character"
+            code = f"\\u{ord(half[0]):04x}"
+            yield f"{place} has {code} at character {half.start()}, which is half of a character"
         if "\0" in value:
             yield f"{place} has \\u0000 (NUL) at character {value.index(chr(0))}"
 

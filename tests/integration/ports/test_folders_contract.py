@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.adapters.dynamodb import DynamoFolders
-from trainmaster.adapters.dynamodb.folders import LONGEST_KEY, MOST_JOBS
+from trainmaster.adapters.dynamodb.folder_rows import LONGEST_KEY, MOST_JOBS
 from trainmaster.core.submission.shared_folders import JobFolder, Use
 from trainmaster.ports import FolderRegister
 

@@ -94,7 +94,7 @@ def test_S12_a_file_that_is_cut_empty_or_of_another_shape_is_named(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_S12_without_a_file_this_machine_trains(tmp_path: Path, name: str) -> None:
-    files = {other: {} for other in NAMES if other != name}
+    files: dict[str, object] = {other: {} for other in NAMES if other != name}
     done = _host(tmp_path, **files).run()
     assert (done.code, "training" in done.lines) == (0, True)
 
@@ -145,3 +145,19 @@ def test_S8_the_defaults_of_copied_examples_are_there_and_booleans_are_pythons(t
     done = host.run()
     assert done.code == 0, done.errors
     assert "['algo-1'] algo-1 True false ['a', 2] true" in done.lines
+
+
+@pytest.mark.parametrize("text", ['"a\\u0000b"', '"\\ud83d"', "a\0b"])
+def test_S12_a_hyperparameter_that_cannot_be_passed_is_named(tmp_path: Path, text: str) -> None:
+    host = _host(tmp_path, hyperparameters={"name": text})
+    assert host.run().code == 1
+    assert host.failure.startswith("hyperparameter name has a character that no program can be given: '")
+
+
+def test_S8_a_variable_longer_than_linux_takes_is_left_out(tmp_path: Path) -> None:
+    host = _host(tmp_path, hyperparameters={f"text{number}": "x" * 2500 for number in range(60)})
+    (host.code / "train.py").write_text(
+        "import os; print(sorted(os.environ.keys() & {'SM_HPS', 'SM_HP_TEXT59'}))"
+    )
+    done = host.run()
+    assert (done.code, "['SM_HP_TEXT59']" in done.lines) == (0, True)

@@ -14,9 +14,8 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Plan, Start
-from trainmaster.core.planning.empty_pool import starts_in_empty_pool
 from trainmaster.core.planning.fair_share import TeamShare, ranked, shares_seen, shifted, shifts_of
-from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.planner import plan, starts_in_empty_pool
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.planning.wait_reasons import MAX_POSITION, NO_POSITION, PAUSED, QueuePosition

@@ -1,6 +1,5 @@
 """What the plane needs of the outside, as small protocols; adapters and the tests' fakes implement them."""
 
-from trainmaster.ports.folders import FolderRegister
 from trainmaster.ports.history import HistoryReader
 from trainmaster.ports.outside import (
     AlarmKeeper,
@@ -8,6 +7,7 @@ from trainmaster.ports.outside import (
     Beside,
     CheckpointReader,
     Clock,
+    FolderRegister,
     LogReader,
     Mailer,
     MetricReader,

@@ -10,13 +10,8 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.forecast.start_estimate import Question, waits_drawn
-from trainmaster.core.planning.snapshot import (
-    AccountLimit,
-    BudgetState,
-    PreemptionReservation,
-    RunningJob,
-    WaitingJob,
-)
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import BudgetState, PreemptionReservation, RunningJob, WaitingJob
 from trainmaster.core.policy import AtLimit
 
 from tests.builders import NOON, A, minutes, of, pool, running, snapshot, waiting

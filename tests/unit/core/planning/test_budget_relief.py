@@ -9,8 +9,9 @@ import pytest
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.planning.budget_relief import month_end
-from trainmaster.core.planning.empty_pool import starts_in_empty_pool
-from trainmaster.core.planning.snapshot import AccountLimit, BudgetState, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.planner import starts_in_empty_pool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit, Quota
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting

@@ -1,8 +1,7 @@
 """C7 and O12: tags that are nearly ours do nothing, and their author is told."""
 
 import pytest
-from trainmaster.core.request.near_misses import near_misses, nearest_option
-from trainmaster.core.request.options import READERS
+from trainmaster.core.request.options import READERS, near_misses, nearest_option
 from trainmaster.core.request.validation import check_request
 
 from tests.bodies import body, tag_list

@@ -175,6 +175,21 @@ def test_S1_what_nobody_reads_is_refused_by_name(tmp_path: Path, line: object, l
     assert told.startswith(f"line 2: {lost}: neither known here nor read by the tokenizer's chat_template")
 
 
+DATED = (
+    "{% if not tools is defined %}{% set tools = none %}{% endif %}"
+    "{% if not date is defined %}{% set date = 'today' %}{% endif %}{% set system = '' %}"
+    "{% if messages[0].role == 'system' %}{% set system = messages[0].content %}{% endif %}"
+    "{{ date }}{{ system }}" + TOOLS
+)
+
+
+def test_S1_a_variable_that_has_a_default_is_read_and_one_that_is_overwritten_is_not(tmp_path: Path) -> None:
+    line = {**MESSAGES, "tools": [FORECAST], "date": "yesterday"}
+    assert _written(tmp_path, line, template=DATED)[0].startswith("yesterdayTOOLS forecast<")
+    told = _problem(tmp_path, {**MESSAGES, "system": "Be brief."}, template=DATED)
+    assert told.startswith("line 2: system: neither known here nor read")
+
+
 @pytest.mark.parametrize(
     ("line", "lost"),
     [
@@ -229,7 +244,7 @@ def test_S1_tools_and_documents_are_lists_of_objects(tmp_path: Path, field: str,
 
 def test_S1_empty_fields_and_links_between_messages_say_nothing(tmp_path: Path) -> None:
     answer = {"role": "tool", "content": "12", "tool_call_id": "1"}
-    empty = {"name": None, "tool_calls": [], "refusal": ""}
+    empty: dict[str, object] = {"name": None, "tool_calls": [], "refusal": ""}
     line = {"messages": [{**USER, **empty}, answer, {**SUNNY, "weight": None}], "source": None}
     assert _written(tmp_path, line)[1] == "sunny<|im_end|>\n"
 
@@ -242,7 +257,7 @@ def test_S1_what_the_user_leaves_out_is_left_out(tmp_path: Path) -> None:
 
 
 def test_S1_a_template_that_marks_what_is_generated_is_believed(tmp_path: Path) -> None:
-    line = {"messages": [USER, {"role": "assistant", "content": "abcdef"}, USER, SUNNY]}
+    line: dict[str, Any] = {"messages": [USER, {"role": "assistant", "content": "abcdef"}, USER, SUNNY]}
     whole, trained = _written(tmp_path, line, template=MARKED)
     assert whole == "[user]weather?[assistant]abc</s>[user]weather?[assistant]sunny</s>"
     assert trained == "abc</s>sunny</s>"

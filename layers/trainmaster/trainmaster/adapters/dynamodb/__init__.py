@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trainmaster.adapters.dynamodb.account import DynamoAccount, DynamoReadCounts
-from trainmaster.adapters.dynamodb.folders import DynamoFolders
+from trainmaster.adapters.dynamodb.folder_rows import DynamoFolders
 from trainmaster.adapters.dynamodb.fronts import DynamoFronts
 from trainmaster.adapters.dynamodb.policy_store import DynamoPolicyStore
 from trainmaster.adapters.dynamodb.queue_reads import Beside, one_by_one

@@ -51,11 +51,10 @@ class Outlook:
 
 
 class Future:
-    """One draw.
+    """Draws one future.
 
-    Time goes in intervals that get longer the further off they are. What comes free within one is given away
-    together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
-    through the pool in a few dozen passes, at no loss of throughput.
+    Time goes in intervals that get longer the further off they are, so that hundreds of jobs pass in a few
+    dozen passes: what comes free within one is given away together, and starts jobs when it came free.
 
     Warm pools count as free, as they are given up as soon as their capacity is needed; those that end by
     themselves any moment count as taken until somebody has seen that they are gone.

@@ -1,4 +1,4 @@
-"""The months of a pool's teams in one possible future: starts reserve, ends give back, months begin anew."""
+"""The months of a pool's teams in one possible future: starts reserve, ends give back, months begin again."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -53,7 +53,7 @@ class FutureBudgets:
                 )
 
     def pass_to(self, now: datetime) -> dict[str, BudgetState]:
-        """The budgets as they are by then; a month that is over by then has begun anew."""
+        """The budgets as they are by then; a month that is over by then has begun again."""
         if self.states:
             month = month_of(now)
             for team, state in self.states.items():
@@ -64,12 +64,12 @@ class FutureBudgets:
     def changes_by_time(self, holds: Iterable[PreemptionReservation], *, now: datetime) -> list[datetime]:
         """Instants after ``now`` at which waiting alone lets jobs start: nothing has to end or come for it.
 
-        A month begins anew; the account is asked again for what it refused; instances that were kept for a
+        A month begins again; the account is asked again for what it refused; instances that were kept for a
         job that did not come are free again.
         """
         found = [*self.asked_again, *(hold.until for hold in holds if hold.until is not None)]
-        anew = fresh_month(self.states, now=now)
-        return [at for at in (*found, *([anew] if anew else ())) if at > now]
+        again = fresh_month(self.states, now=now)
+        return [at for at in (*found, *([again] if again else ())) if at > now]
 
     def started(self, action: Start, at: datetime) -> None:
         charge, team = action.charge, action.job.team

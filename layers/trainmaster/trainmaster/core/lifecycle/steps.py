@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor, Progress, Reason
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen

@@ -95,6 +95,6 @@ class BudgetRelief:
 
 
 def fresh_month(budgets: Mapping[str, BudgetState], *, now: datetime) -> datetime | None:
-    """When the budgets that a plan knows begin anew; None: it knows none."""
+    """When the budgets that a plan knows begin again; None: it knows none."""
     ends = [month_end(budget.month) for budget in budgets.values()]
     return min((end for end in ends if end > now), default=None)

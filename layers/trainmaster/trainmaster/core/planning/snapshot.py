@@ -12,8 +12,9 @@ from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
-from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
+from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.policy import AtLimit
@@ -21,8 +22,7 @@ from trainmaster.core.policy.governance import Watch
 
 Held: TypeAlias = tuple[tuple[Capacity, int], ...]
 """Instances as a key: a plan has fewer of them than jobs."""
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Until when a held job is parked."""
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # until then a held job is parked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from trainmaster.core.planning.refusal_records import role_digest
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.completion import DEFAULT_RUNTIME, has_runtime, with_runtime
-from trainmaster.core.request.near_misses import near_misses
-from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom
+from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near_misses
 from trainmaster.core.request.request import Ask, body_hash, read_request, traits_of
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 from trainmaster.core.submission.never_fits import Bounds
@@ -136,9 +135,21 @@ def new_job(
         now: Of the submission.
         known: What the ended jobs say of it.
     """
+    spec, priority = _spec(submission, pool, entry_id, now, known), submission.ask.options.priority
+    return Job(
+        spec=spec,
+        state=JobState.PENDING,
+        priority=priority,
+        score=score_of(spec, priority, pool),
+        ranked_by=pool.order_key,
+    )
+
+
+def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime, known: Known) -> JobSpec:
+    """Write down what was submitted, to the millisecond that the table keeps."""
     ask = submission.ask
-    entered = now.replace(microsecond=now.microsecond // 1000 * 1000)  # the table keeps milliseconds
-    spec = JobSpec(
+    entered = now.replace(microsecond=now.microsecond // 1000 * 1000)
+    return JobSpec(
         name=ask.name,
         entry_id=entry_id,
         team=submission.team,
@@ -161,14 +172,6 @@ def new_job(
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
         own_quota=_own_quota(submission, pool),
         role=role_digest(ask.role_arn),
-    )
-    priority = ask.options.priority
-    return Job(
-        spec=spec,
-        state=JobState.PENDING,
-        priority=priority,
-        score=score_of(spec, priority, pool),
-        ranked_by=pool.order_key,
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from trainmaster.core.errors import MAX_ERRORS, FieldError, Mistake, invalid
-from trainmaster.core.request.strict_json import JsonObject, JsonValue
+from trainmaster.core.errors import FieldError, invalid
+from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
 from trainmaster.core.request.validation.channels import channel_contradictions
 from trainmaster.core.request.validation.containers import container_contradictions
 from trainmaster.core.request.validation.contradiction import Contradiction

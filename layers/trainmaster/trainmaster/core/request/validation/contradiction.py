@@ -6,7 +6,8 @@ a source are AWS's own, the others say in the same manner what its documentation
 
 from dataclasses import dataclass
 
-from trainmaster.core.errors import Mistake, Path
+from trainmaster.core.errors import Path
+from trainmaster.core.request.strict_json import Mistake
 
 _LONGEST_SHOWN = 64
 """Characters of a name: as long as a channel's may be."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from trainmaster.core.errors import Mistake, Path, quoted
+from trainmaster.core.errors import Path, quoted
 from trainmaster.core.request.completion import DEFAULT_RUNTIME
-from trainmaster.core.request.near_misses import nearest_option
-from trainmaster.core.request.options import ALTERNATIVES, READERS, TAG_PREFIX, BadOptionError
+from trainmaster.core.request.options import ALTERNATIVES, READERS, TAG_PREFIX, BadOptionError, nearest_option
+from trainmaster.core.request.strict_json import Mistake
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
 

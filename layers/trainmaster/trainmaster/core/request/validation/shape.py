@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 
-from trainmaster.core.errors import MAX_ERRORS, Mistake, Path
+from trainmaster.core.errors import Path
 from trainmaster.core.request.request_shapes import ROOT, SHAPES, Shape
-from trainmaster.core.request.strict_json import JsonObject, JsonValue
+from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
 
 _MAX_INTEGER = {"integer": 2**31 - 1, "long": 2**63 - 1}
 # Tab and line ends are the business of the patterns: the model allows them in Environment values alone.
