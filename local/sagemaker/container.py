@@ -61,7 +61,12 @@ class Container:
         path = checkpoints.local_path if checkpoints else DEFAULT_CHECKPOINT_PATH
         self.layout = Layout(root=root, checkpoint_path=path, is_mounted=job.spec.needs_opt_ml)
         self._mirror = (
-            CheckpointMirror(self.layout.checkpoints, checkpoints.location, outside.store)
+            CheckpointMirror(
+                self.layout.checkpoints,
+                checkpoints.location,
+                outside.store,
+                by_prefix=True,
+            )
             if checkpoints
             else None
         )

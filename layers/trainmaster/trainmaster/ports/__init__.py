@@ -1,5 +1,6 @@
 """What the plane needs of the outside, as small protocols; adapters and the tests' fakes implement them."""
 
+from trainmaster.ports.folders import FolderRegister
 from trainmaster.ports.history import HistoryReader
 from trainmaster.ports.outside import (
     AlarmKeeper,
@@ -41,6 +42,7 @@ __all__ = [
     "Beside",
     "CheckpointReader",
     "Clock",
+    "FolderRegister",
     "FrontRegister",
     "HistoryReader",
     "JobReader",

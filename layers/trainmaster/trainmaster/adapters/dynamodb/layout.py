@@ -29,6 +29,7 @@
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
 | outbox message | ``E#pool`` | ``id`` |
+| the last jobs that named a folder in S3 | ``F#bucket`` | ``/key`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | the account: paces of calls, where looks go on | ``ACCOUNT`` | ``tokens`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
@@ -180,6 +181,11 @@ def message_key(pool: str, message_id: str) -> Key:
 
 def set_aside_key(key: str) -> Key:
     return ("SET-ASIDE", key)
+
+
+def folder_key(bucket: str, key: str) -> Key:
+    """The same whether a slash ends the folder; the bucket itself is ``/``."""
+    return (f"F#{bucket}", f"/{key.rstrip('/')}")
 
 
 def violation_key(month: str, at: str, training_job_name: str) -> Key:

@@ -115,6 +115,9 @@ class JobSpec:
     """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False
     """It bypassed the queue: SageMaker ran it before we knew of it."""
+    own_quota: Mapping[str, int] | None = None
+    """Nominal quota of its team by instance type, as promised when it was submitted, of a job that cannot be
+    stopped and therefore starts within it alone; None: it may borrow (``planning.loans``)."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -191,6 +194,9 @@ class Comebacks:
     """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
     idle_requeues: int = 0
     """How often it was stopped while its GPUs did nothing, and came back."""
+    reclaims: int | None = None
+    """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
+    They do not count towards ``preemption.max_per_job``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,10 +138,11 @@ def explained(job: Job, reason: Reason) -> Job:
     return replace(job, waiting=reason)
 
 
-def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
-    """Asked to stop so that another can start; it comes back."""
+def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) -> Job:
+    """Ask the job to stop so that another can start; it comes back. ``reclaims``: a loan is called back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
-    live = replace(job.live_attempt, preempted_for=Preemptor(name=preemptor.name, team=preemptor.team))
+    for_whom = Preemptor(name=preemptor.name, team=preemptor.team, reclaims=reclaims or None)
+    live = replace(job.live_attempt, preempted_for=for_whom)
     reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
