@@ -26,7 +26,7 @@ from training.errors import DataError
 
 MESSAGES, CHAT_ARGUMENTS = "messages", "chat_template_kwargs"
 LISTS = ("tools", "documents")
-"""Lists of objects beside messages; a text is read as JSON, as columns of parquet have objects of one form."""
+"""Lists of objects beside messages; a text is read as JSON, as parquet has objects of one form only."""
 _ANSWERS = ("response", "completion")
 LONGEST_LINE = 2**23
 """Bytes; a text of several books. A longer line is a file without line feeds."""
