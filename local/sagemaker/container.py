@@ -12,7 +12,7 @@ from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
 from local.sagemaker.capacity import Capacity
 from local.sagemaker.checkpoints import CheckpointMirror
-from local.sagemaker.environment import MARK, container_environment, gpu_count
+from local.sagemaker.environment import MARK, container_environment
 from local.sagemaker.hosts import Place, Ports
 from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import TrainingJob
@@ -21,6 +21,7 @@ from local.sagemaker.logs import LogStream
 from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
 from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
+from local.sagemaker.toolkit import gpu_count
 from local.world_in_force import WorldInForce
 
 logger = logging.getLogger(__name__)
@@ -60,7 +61,12 @@ class Container:
         path = checkpoints.local_path if checkpoints else DEFAULT_CHECKPOINT_PATH
         self.layout = Layout(root=root, checkpoint_path=path, is_mounted=job.spec.needs_opt_ml)
         self._mirror = (
-            CheckpointMirror(self.layout.checkpoints, checkpoints.location, outside.store)
+            CheckpointMirror(
+                self.layout.checkpoints,
+                checkpoints.location,
+                outside.store,
+                by_prefix=True,
+            )
             if checkpoints
             else None
         )

@@ -202,7 +202,7 @@ def test_sync_sessions_queue_beside_them_with_the_oldest_boto3_that_the_client_i
 
 
 @each_kind
-def test_O6_O7_a_submission_has_a_key_and_a_name_that_ended_is_in_use(made: Client, api: FakeApi) -> None:
+def test_a_submission_has_a_key_and_a_name_that_ended_is_in_use(made: Client, api: FakeApi) -> None:
     accept(api)
     install(api_url=api.url)
     within(made, create)
@@ -216,7 +216,7 @@ def test_O6_O7_a_submission_has_a_key_and_a_name_that_ended_is_in_use(made: Clie
     assert refused.value.response["Error"]["Code"] == "ResourceInUse"
 
 
-def test_O7_a_lost_answer_is_repeated_with_the_key_of_its_call(api: FakeApi) -> None:
+def test_a_lost_answer_is_repeated_with_the_key_of_its_call(api: FakeApi) -> None:
     lost = Scripted(status=504, document={"message": "Endpoint request timed out"})
     api.script("POST", "/add-job", lost, Scripted(status=201, document={"job": view(), "warnings": []}))
     install(api_url=api.url)
@@ -245,7 +245,7 @@ def test_C18_a_list_has_the_jobs_that_wait(
 
 
 @pytest.mark.parametrize("made", [of_aiobotocore, of_aioboto3])
-def test_O15_expired_credentials_are_said_as_such(
+def test_expired_credentials_are_said_as_such(
     made: Client, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.refusal = Scripted(

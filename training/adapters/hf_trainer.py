@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from training.adapters.attempts import Attempt, newest_whole
@@ -16,6 +17,13 @@ class PreemptionCallback(TrainerCallback):  # type: ignore[misc]  # the library'
     An evaluation that was due at the step of a stop, or was cut off by it, is the first that the next attempt
     does, from the random numbers that it would have begun with.
     """
+
+    def on_init_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if args.device.type == "cpu" and args.device.index is not None:
+            # With several ranks it is cpu:0, to which torch.load moves nothing (transformers 5.17).
+            vars(args)["_setup_devices"] = torch.device("cpu")
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

@@ -24,10 +24,10 @@ class TrainingData:
         self._loaders: list[Any] = []
         self._placed: list[PlacedData | None] = []
         self._seeds: list[Any] = []
-        self._carried = carried
+        self._carried, self._has_entered = carried, False
 
-    def add(self, loader: Any) -> None:
-        """Place one more loader, before it is iterated.
+    def add(self, loader: Any, epoch: int) -> None:
+        """Place one more loader, before it is iterated for this epoch.
 
         Raises:
             ValueError: It cannot go on on this number of ranks, or with this number of workers.
@@ -48,8 +48,8 @@ class TrainingData:
         placed = PlacedData(loader, seed=seed, rank=rank(), generator_seeds=tuple(generators))
         self._placed.append(placed)
         self._seeds.append((seed, agreed(placed.generator_seeds)))
-        if self._carried is None:
-            placed.begin(0)
+        if self._carried is None or self._has_entered:
+            placed.begin(epoch)
         else:
             self._enter(len(self._loaders) - 1)
 
@@ -66,7 +66,7 @@ class TrainingData:
     def enter(self, fetcher: Any) -> None:
         """Bring Lightning's fetcher to the place in the epoch; what cannot be skipped is read and dropped."""
         assert self._carried is not None
-        seen = self._carried["seen"]
+        seen, self._has_entered = self._carried["seen"], True
         if self._skips_unread:
             fetcher.fetched += seen
             if fetcher.length is not None:

@@ -122,7 +122,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
     def _placed(self, loader: Any) -> Any:
         loader = self._process(loader)
         if self._trainer.training:
-            self._data.add(loader)
+            self._data.add(loader, self._trainer.fit_loop.epoch_progress.current.processed)
         return loader
 
     def _begin_data(self, fetcher: Any) -> None:

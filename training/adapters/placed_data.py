@@ -34,6 +34,12 @@ class PlacedData:
         self, loader: Any, *, seed: int, rank: int = 0, generator_seeds: tuple[int, ...] = ()
     ) -> None:
         self._loader, self._seed = loader, seed
+        if (earlier := vars(loader).get("placed_data")) is not None:
+            earlier.undo()
+        self._before = {
+            name: getattr(loader, name) for name in ("batch_sampler", "dataset", "collate_fn", "generator")
+        }
+        loader.placed_data = self
         self._parts = _parts_of(loader)
         self._generators = _generators_in([*self._parts, loader])
         own = tuple(generator.initial_seed() for generator in self._generators)
@@ -54,6 +60,10 @@ class PlacedData:
     def digest_after(self, seen: int) -> int | None:
         """Return a number that tells orders of the epoch's first batches apart; None if it is not known."""
         return None if self._batches is None else self._batches.digest_after(seen)
+
+    def undo(self) -> None:
+        """Make the loader what it was."""
+        _replace(self._loader, **self._before)
 
     @property
     def can_skip_unread(self) -> bool:

@@ -119,9 +119,11 @@ def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
 
 
 def _foreseen(document: Document) -> Iterator[str]:
+    warnings = [f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ()]
     if not document.get("valid"):
         yield "Not valid: it would be refused."
         yield from (f"  {field_problem(one)}" for one in document.get("violations") or ())
+        yield from warnings
         return
     place = document.get("position")
     where = f"at position {printable(place)}" if place is not None else "behind more than 1000 jobs"
@@ -137,6 +139,7 @@ def _foreseen(document: Document) -> Iterator[str]:
         yield f"It would preempt: {names}."
     cost = document.get("estimated_cost_usd")
     yield f"Likely cost in USD: {printable(cost) if cost is not None else 'unknown, a price is missing'}."
+    yield from warnings
     yield from (_spot_line(record) for record in document.get("spot_record") or ())
 
 

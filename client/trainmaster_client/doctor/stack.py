@@ -144,7 +144,7 @@ def _granted(limit: Mapping[str, Any]) -> str:
     what = f"{limit.get('instance_type')} {'on demand' if kind == 'on-demand' else f'on {kind}'}"
     first = f"AWS grants {f'at most {count}' if count else 'no'} {what} at present"
     again = _clock_time(limit.get("until"))
-    return f"{first}; one job tries again at {again}" if again else first
+    return f"{first}; one job tries again from {again} on" if again else first
 
 
 def _clock_time(instant: object) -> str:

@@ -38,18 +38,20 @@ def idle_alarms(seen: Seen) -> Finding:
 def gpu_metrics(seen: Seen) -> Finding:
     """Ask IAM what the training roles may, where it says so; else the jobs that run."""
     lacking, unknown = [], []
-    for role in named_roles(seen.policy or {}):
+    roles = named_roles(seen.policy or {})
+    for role in roles:
         may = _may_put_metrics(seen, role)
         lacking += [role] if may is False else []
         unknown += [role] if may is None else []
     if lacking:
         return worth_a_warning(Trouble.GPU_METRICS_MISSING, f"{', '.join(lacking)}: no {_PUT_METRICS}")
-    if seen.policy is not None and named_roles(seen.policy) and not unknown:
+    if roles and not unknown:
         return good("the training roles may put them")
     silent = list(_silent_jobs(seen))
     if silent:
         return worth_a_warning(Trouble.GPU_METRICS_MISSING, "; ".join(silent))
-    return skipped("IAM does not say, and no running job lacks them")
+    why = "IAM does not say" if roles else "no training role is known by name"
+    return skipped(f"{why}; no running job lacks them")
 
 
 def mail(seen: Seen) -> Finding:

@@ -24,7 +24,8 @@ HELP = {
     " others may be preempted: trainmaster priority {name} N",
     "quota": "wait for one of your team's jobs to end, or ask an admin to raise the team's quota or"
     " borrowing_limit",
-    "budget": "set a shorter MaxRuntimeInSeconds, or ask an admin to raise the team's budget",
+    "budget": "wait until jobs of the team end and give back what they reserve and do not use, set a shorter"
+    " MaxRuntimeInSeconds, or ask an admin to raise the team's budget",
     "held": "run: trainmaster release {name}",
     "backoff": "nothing to do; it retries automatically",
     "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",

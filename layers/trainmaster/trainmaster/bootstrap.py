@@ -135,11 +135,7 @@ class Wiring:
     def alarms(self) -> CloudWatchAlarms:
         from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
 
-        return CloudWatchAlarms(self._cloudwatch, topic_arn=self.settings.alarm_topic_arn)
-
-    @cached_property
-    def _cloudwatch(self) -> Any:
-        return self._client("cloudwatch")
+        return CloudWatchAlarms(self._client("cloudwatch"), topic_arn=self.settings.alarm_topic_arn)
 
     @cached_property
     def wake_ups(self) -> SqsWakeUps:
@@ -186,6 +182,7 @@ class Wiring:
                 reads=ReadCounts(counts, throttle=self.settings.api_throttle),
                 left=self._left,
                 region=self.settings.region,
+                folders=self.table.folders,
             ),
         )
 
@@ -217,7 +214,6 @@ class Wiring:
 
     @cached_property
     def reconciler(self) -> Reconciler:
-        from trainmaster.adapters.cloudwatch_metrics import CloudWatchMetrics
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
         from trainmaster.services.metric_looks import MetricLooks
@@ -236,9 +232,7 @@ class Wiring:
             alarm_sweep=AlarmSweep(
                 alarms=alarms, idle_watch=watch, reader=reader, store=store, clock=clock, stack=stack
             ),
-            metric_looks=MetricLooks(
-                metrics=CloudWatchMetrics(self._cloudwatch), reader=reader, store=store, clock=clock
-            ),
+            metric_looks=MetricLooks(metrics=alarms, reader=reader, store=store, clock=clock),
             checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(
                 training=self.training,
@@ -275,13 +269,10 @@ class Wiring:
     def idle_watch(self) -> IdleWatch:
         from trainmaster.services.alarm_events import IdleWatch
 
+        alarms, policies, clock, stack = self.alarms, self.policies, self.clock, self.settings.stack
+        reader, store = self.reader, self.store
         return IdleWatch(
-            alarms=self.alarms,
-            reader=self.reader,
-            store=self.store,
-            policies=self.policies,
-            clock=self.clock,
-            stack=self.settings.stack,
+            alarms=alarms, reader=reader, store=store, policies=policies, clock=clock, stack=stack
         )
 
     @cached_property

@@ -268,6 +268,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
     assert answer.json == {
         "valid": True,
         "violations": [],
+        "warnings": [],
         "pool": "p5",
         "position": 2,
         "estimate_note": None,

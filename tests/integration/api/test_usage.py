@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import changed, claimed, seen
 from tests.ends import observed
-from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, Api
+from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, P5, Api
 
 
 def spend(api: Api, name: str, *, hours: float = 1, usd_per_hour: str | None = "10", user: str = ADA) -> None:
@@ -27,6 +27,7 @@ def spend(api: Api, name: str, *, hours: float = 1, usd_per_hour: str | None = "
 def with_budget(usd: int) -> dict[str, Any]:
     document = copy.deepcopy(DOCUMENT)
     document["teams"][0]["budget"] = {"usd_per_month": usd}
+    document["prices"] = {P5: 10}  # an hour of it fits into the month
     return document
 
 

@@ -169,8 +169,3 @@ def test_weights_computation_gradients_and_moments_are_of_these_types(
 
 def _is_moment(value: object) -> bool:
     return isinstance(value, Tensor) and value.ndim == 2
-
-
-def test_no_model_is_made_before_its_precision_is_chosen(world: World) -> None:
-    with pytest.raises(AssertionError, match="settled comes first"):
-        make_model(TrainConfig(), world)

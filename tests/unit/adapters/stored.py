@@ -12,8 +12,9 @@ from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusSta
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, RequestRefusals
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
+from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.refusal_records import AccountLimit, RefusedStart, RoleStarts, StartPause
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
@@ -73,6 +74,7 @@ def full_attempt() -> Attempt:
         checkpoint_uncertain_since=NOON + minutes(41),
         taken_by="urgent",
         taken_by_team="research",
+        reclaims=True,
         stop_sent=True,
         missing_since=NOON + minutes(50),
         warm_start=True,
@@ -122,7 +124,7 @@ def full_job() -> Job:
         started_at=NOON + minutes(2),
         ended_at=NOON + minutes(90),
         preemptions=1,
-        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research"), count=2),
+        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research", reclaims=True), count=2),
         made_room_for=2,
         futile=FUTILE,
         retries=2,
@@ -130,6 +132,7 @@ def full_job() -> Job:
         halvings=4,
         rewritten={"batch_size": "4"},
         idle_requeues=5,
+        reclaims=2,
         interruptions=6,
         spot_trained=minutes(7),
         spot_elapsed=minutes(8),
@@ -147,7 +150,13 @@ def full_job() -> Job:
         cents=14,
         unpriced=True,
     )
-    also: dict[str, Any] = {"learned_in": ("n0ff", "e001"), "likely": LIKELY, "role": "0a1b"}
+    also: dict[str, Any] = {
+        "learned_in": ("n0ff", "e001"),
+        "likely": LIKELY,
+        "role": "0a1b",
+        "key_hash": "1" * 64,
+        "own_quota": {A: 2},
+    }
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
 
 
@@ -169,6 +178,8 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
+        preemptible=False,
+        own_quota={A: 2},
         role="0a1b",
         turned_down=2,
         futile=FUTILE,
@@ -203,6 +214,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         checkpoint_overdue=True,
         reuses="train-0",
         preempted_for="urgent",
+        own_quota={A: 2},
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from trainmaster.api.pause_views import pause_views
+from trainmaster.api.pool_list import pause_views
 
 from tests.properties.test_start_pauses import paused
 

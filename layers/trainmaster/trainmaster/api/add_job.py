@@ -4,6 +4,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
+from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
 from trainmaster.api.request_context import (
@@ -18,7 +19,7 @@ from trainmaster.api.request_context import (
     wake,
     weigh,
 )
-from trainmaster.api.views import JobContext, field_error_view, job_view
+from trainmaster.api.views import JobContext, View, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
     HOW_TO_REPAIR,
@@ -35,11 +36,20 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
 from trainmaster.core.records import Admission, Entrance, TeamStanding
+from trainmaster.core.request.completion import in_whole_numbers
 from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
 from trainmaster.core.rules import Violation
-from trainmaster.core.submission.admission import Submission, audit_record, judge, new_job, ulid
+from trainmaster.core.submission.admission import (
+    Submission,
+    Verdict,
+    audit_record,
+    judge,
+    new_job,
+    submission_of,
+    ulid,
+)
 from trainmaster.core.submission.identity import team_for
 from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
 from trainmaster.core.submission.team_limits import over_limit
@@ -92,12 +102,13 @@ def _read(context: RequestContext, *, team: str | None = None) -> Submission:
     call = context.call
     key_hash = hash_of_key(call.idempotency_key)
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
+    body = in_whole_numbers(body)
     require_valid(body)
-    ask = read_request(body)
     if team is None or not context.is_admin:
-        wanted = team or ask.options.team
+        wanted = team or read_request(body).options.team
         team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn, key_hash=key_hash)
+    made = submission_of(body, team=team, submitted_by=context.caller.arn, policy=context.policy)
+    return replace(made, key_hash=key_hash)
 
 
 class _PolicyChangedError(TrainmasterError):
@@ -118,7 +129,7 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
     """
     verdict = judge(submission, context.policy)
     if verdict.violations and (repeated := _existing(context, submission)):
-        return _answer(context, submission, repeated, verdict.audited)
+        return _answer(context, submission, repeated, verdict)
     pool = verdict.accepted()
     entrance = _entrance(context, submission, pool)
     if version is not None and entrance.policy_version != version:
@@ -133,9 +144,11 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
         existing = _existing(context, submission)
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(context, submission, existing, verdict.audited)
-    answer = _answer(context, submission, job, verdict.audited)
-    return replace(answer, status=HTTPStatus.CREATED)
+        return _answer(context, submission, existing, verdict)
+    _wake(context, submission, job, verdict)
+    shared = folder_warnings(submission, context)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *shared))
+    return replace(_view(context, job, verdict), status=HTTPStatus.CREATED)
 
 
 def _admission(
@@ -196,21 +209,32 @@ def _conflict(context: RequestContext, submission: Submission, job: Job | None) 
     return conflict_with(job, submission, now=context.outside.clock(), is_seen=is_seen)
 
 
-def _answer(
-    context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
-) -> Answer:
-    """What is stored, with what was audited of it recorded."""
-    outside = context.outside
-    unmanaged = _written_down(context, submission, job, audited)
+def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
+    """Show the job of this very request, which is stored already."""
+    _wake(context, submission, job, verdict)
+    return _view(context, job, verdict)
+
+
+def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> None:
+    """Record what was audited of the job, and send for a pass."""
+    unmanaged = _written_down(context, submission, job, verdict.audited)
     if job.is_waiting:
-        wake(outside.wake_ups, [job.spec.pool, *unmanaged])
+        wake(context.outside.wake_ups, [job.spec.pool, *unmanaged])
+
+
+def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
     around = JobContext(
-        now=outside.clock(),
+        now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         position=position_if_near(job, context),
     )
-    warnings = [field_error_view(one.as_field_error()) for one in audited]
-    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})
+    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
+
+
+def _warnings(verdict: Verdict) -> list[View]:
+    """What was accepted against a rule that is only audited, and what its author perhaps does not mean."""
+    audited = (violation.as_field_error() for violation in verdict.audited)
+    return [field_error_view(warning) for warning in (*audited, *verdict.warnings)]
 
 
 def _written_down(
@@ -227,6 +251,7 @@ def _written_down(
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
     verdict = judge(submission, context.policy)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
     conflict = _conflict(context, submission, _namesake(context, submission))
     violations = (*([] if conflict is None else [conflict]), *verdict.violations)
     foreseen = UNFORESEEN
@@ -237,6 +262,7 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],
+        "warnings": _warnings(verdict),
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
         "estimated_start": foreseen.prospect.start,

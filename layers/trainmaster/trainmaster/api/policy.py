@@ -7,9 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
 
-from trainmaster.api.alarm_warnings import alarm_warnings, unwatched_warning
-from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.policy_trial import try_policy
+from trainmaster.api.policy_warnings import alarm_warnings, price_warnings, unwatched_warning
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
 from trainmaster.api.views import policy_view
 from trainmaster.core.errors import (

@@ -15,6 +15,7 @@ from trainmaster.core.submission.identity import Caller, caller_of, is_admin, st
 from trainmaster.core.submission.team_limits import most_reads, too_many_reads
 from trainmaster.ports import (
     Clock,
+    FolderRegister,
     HistoryReader,
     JobReader,
     JobStore,
@@ -77,6 +78,8 @@ class Outside:
     region: str = ""
     """Where the stack is; "" where nobody knows."""
     last_policy: LastPolicy = field(default_factory=LastPolicy)
+    folders: FolderRegister | None = None
+    """None: nobody is warned of folders that jobs share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

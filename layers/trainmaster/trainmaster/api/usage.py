@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from trainmaster.api.known_names import no_team
-from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.paging import Mark, Room, Seal, fitting
+from trainmaster.api.policy_warnings import price_warnings
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.usage_groups import (
     ALL_TEAMS,

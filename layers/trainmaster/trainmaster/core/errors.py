@@ -174,10 +174,7 @@ class WriteRefusedError(TrainmasterError):
 
 
 class RepairNeededError(TrainmasterError):
-    """A row that the call needs is lost or broken; it stays so until an admin has it counted again.
-
-    Its answer has no Retry-After, unlike every other 503: a client that waited would wait for ever.
-    """
+    """A row is broken until an admin repairs it: no Retry-After, or a client would wait for ever."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     title = "Repair needed"
@@ -264,23 +261,10 @@ class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an error code we do not know; counted, and given up after a few."""
 
 
-MAX_ERRORS = 50
-"""Listed in one answer. Looking for more stops there, so a hostile body cannot buy CPU with mistakes."""
-
 _MAX_KEY_CHARACTERS = 64
 
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of the body; empty: the body itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    path: Path
-    message: str
-    hint: str
-
-    def as_field_error(self) -> FieldError:
-        return FieldError(field=path_text(self.path), message=self.message, hint=self.hint)
 
 
 def path_text(path: Path) -> str:

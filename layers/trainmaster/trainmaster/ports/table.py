@@ -232,10 +232,7 @@ class QueueReader(Protocol):
 
 class ReadCountStore(Protocol):
     def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
-        """Add to the calls of a team in this minute; return what all instances have added, by team.
-
-        Raises UnavailableError.
-        """
+        """Add to a team's minute; return the minute of every team. Raises UnavailableError."""
 
 
 class PaceStore(Protocol):

@@ -367,7 +367,7 @@ def test_C20_what_aws_grants_is_said_in_words_with_the_next_try(
     healthy(api, account_limits=[limit])
     monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
     ran = trainmaster("doctor")
-    said = "AWS grants no ml.g5.xlarge on demand at present; one job tries again at 03:12 UTC"
+    said = "AWS grants no ml.g5.xlarge on demand at present; one job tries again from 03:12 UTC on"
     assert f"warn  account-limits   {said}" in ran.out.splitlines()
     assert (ran.code, ran.out.splitlines()[-1]) == (0, "doctor: ok, 2 warnings")
 

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.attempts import Preemptor, Reason, StopsInARow
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import least_length
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.backoff import BACKOFF_MAX, backoff
 from trainmaster.core.lifecycle.decision import End

@@ -29,11 +29,12 @@
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
 | outbox message | ``E#pool`` | ``id`` |
+| the last jobs that named a folder in S3 | ``F#bucket`` | ``/key`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | the account: paces of calls, where looks go on | ``ACCOUNT`` | ``tokens`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
-Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
+Only final jobs have ``ended_at`` beside ``team``, and so are in the index ``by_team``.
 """
 
 from datetime import date
@@ -49,24 +50,18 @@ SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17
 """Keeps scores sortable as text: they lie within ±3.2e15 (1,000 points of priority at 100 years each)."""
 COUNTERS = "counters"
-ORDER_KEY = "order_key"
-"""Attribute of counters: the order that every job of the pool has a score of."""
-GOES_ON_UNTIL = "goes_on_until"
-"""Attribute of counters: until when others leave the pool to passes in a row (epoch milliseconds)."""
-CHANGED_AT = "changed_at"
-"""Attribute of a job: when it was written last, but for its reason to wait. Earlier releases wrote none."""
+ORDER_KEY = "order_key"  # attribute of counters: the order that every job of the pool has a score of
+GOES_ON_UNTIL = "goes_on_until"  # of counters: until then (epoch ms) others leave the pool to passes in a row
+CHANGED_AT = "changed_at"  # of a job: when it was written last, but for its reason to wait
 WARNED = "warned"  # attribute of a team's month
 BY_TEAM = "by_team"
-WAITING = "waiting"
-"""Attribute of a team: how many of its jobs are neither live nor final."""
+WAITING = "waiting"  # attribute of a team: how many of its jobs are neither live nor final
 CLOSED_BELOW = "closed_below"
 """Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until then (epoch milliseconds), should the change never come."""
-MESSAGE_SCHEMA = 1
-"""Attribute ``schema`` of messages; rows of a higher one are left to the version that knows them."""
-MAX_SORT_KEY = 1000
-"""Characters; DynamoDB takes 1,024 bytes."""
+MESSAGE_SCHEMA = 1  # attribute of messages; rows of a higher one are left to the version that knows them
+MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 
 Key = tuple[str, str]
 
@@ -180,6 +175,11 @@ def message_key(pool: str, message_id: str) -> Key:
 
 def set_aside_key(key: str) -> Key:
     return ("SET-ASIDE", key)
+
+
+def folder_key(bucket: str, key: str) -> Key:
+    """The same whether a slash ends the folder; the bucket itself is ``/``."""
+    return (f"F#{bucket}", f"/{key.rstrip('/')}")
 
 
 def violation_key(month: str, at: str, training_job_name: str) -> Key:

@@ -16,7 +16,8 @@ from trainmaster.core.jobs.attempts import (
     Progress,
     SpotState,
 )
-from trainmaster.core.jobs.model import Comebacks, Job, Spent, SpotRecord, StartTrouble
+from trainmaster.core.jobs.model import Comebacks, Job, Spent, SpotRecord
+from trainmaster.core.jobs.start_troubles import StartTrouble
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob
 

@@ -66,6 +66,8 @@ class Preemptor:
 
     name: str
     team: str | None = None
+    reclaims: bool | None = None
+    """True: it takes back what its team had lent; None: it outranks, or an earlier release asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
-from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.start_troubles import StartTrouble
 
 
 class JobState(StrEnum):
@@ -115,6 +115,9 @@ class JobSpec:
     """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False
     """It bypassed the queue: SageMaker ran it before we knew of it."""
+    own_quota: Mapping[str, int] | None = None
+    """Nominal quota of its team by instance type, as promised when it was submitted, of a job that cannot be
+    stopped and therefore starts within it alone; None: it may borrow (``planning.loans``)."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -124,57 +127,6 @@ class JobSpec:
     def vector(self) -> Vector:
         """What it asked for as submitted; with InstancePreferences every type there is a choice of."""
         return asked_for(self.shapes, self.choice)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountRefusals:
-    """Starts that a limit of the account forbade, in a row. Until one is taken the job delays nobody."""
-
-    count: int
-    held: Vector | None = None
-    """Fewest instances of its types that the pool held at one of them; None: that says nothing."""
-    again_at: datetime | None = None
-    """From then on it is tried again whatever is known of its types."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRefusals:
-    """Starts that AWS refused for what the request asks for or for a missing right, in a row."""
-
-    count: int
-    code: str
-    """AWS's error code of the last one."""
-    number: int
-    """Of the last one among those of its role in the pool, see ``RoleStarts``."""
-    alone: int = 1
-    """The last so many of them, with no other job of the role tried in between ..."""
-    alone_since: datetime
-    """... and when the first of these was."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartTrouble:
-    """Starts that came to nothing."""
-
-    refused: int = 0
-    """In a row that AWS put off; the exponent of the back-off."""
-    unknown_errors: int = 0
-    faults: int | None = None
-    """Passes in a row that failed, by a fault of ours, while they were about to start it; None: none."""
-    by_account: AccountRefusals | None = None
-    """None: none since AWS took one last."""
-    by_request: RequestRefusals | None = None
-    """None as well."""
-    no_capacity: int | None = None
-    """Attempts since one last trained that ended because AWS had no instances; the exponent of the back-off
-    after such an end. None: none."""
-
-    @property
-    def refused_with(self) -> ReasonCode | None:
-        """Why the job waits until AWS takes a start of it; None where AWS refused none."""
-        if self.by_request is not None:
-            return ReasonCode.REFUSED
-        return None if self.by_account is None else ReasonCode.ACCOUNT_LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +143,9 @@ class Comebacks:
     """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
     idle_requeues: int = 0
     """How often it was stopped while its GPUs did nothing, and came back."""
+    reclaims: int | None = None
+    """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
+    They do not count towards ``preemption.max_per_job``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +216,7 @@ class Job:
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0
     """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""
-    starts: StartTrouble = StartTrouble()
+    starts: StartTrouble = field(default_factory=StartTrouble)
     comebacks: Comebacks = Comebacks()
     spot: SpotRecord = SpotRecord()
     spent: Spent = Spent()

@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.errors import AccessRefusedError, TrainingRefusedError
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.model import Job, JobState, RequestRefusals
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.start_troubles import RequestRefusals
 from trainmaster.core.planning.refusal_records import (
     MOST_REFUSED_STARTS,
     MOST_ROLES,

@@ -247,16 +247,19 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
 
 
 def _waits_again(job: Job, end: End, attempt: Attempt, *, now: datetime) -> Job:
+    is_reclaimed = attempt.preempted_for is not None and attempt.preempted_for.reclaims is True
+    is_preempted = end.reason.code is ReasonCode.PREEMPTION
     idle_requeues = job.comebacks.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE)
+    reclaims = (job.comebacks.reclaims or 0) + (is_preempted and is_reclaimed) or None
     again = replace(
         job,
         attempt=job.attempt + 1,
         reason=None,
         waiting=None,
         spot=replace(job.spot, left=job.spot.left or end.moves),
-        preemptions=job.preemptions + (end.reason.code is ReasonCode.PREEMPTION),
+        preemptions=job.preemptions + is_preempted,
         stopped_for=stopped_for(job, attempt),
-        comebacks=replace(job.comebacks, idle_requeues=idle_requeues),
+        comebacks=replace(job.comebacks, idle_requeues=idle_requeues, reclaims=reclaims),
     )
     if end.retry is not None:
         return _retried(again, end.retry, now=now)

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor, Progress, Reason
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
@@ -138,10 +139,11 @@ def explained(job: Job, reason: Reason) -> Job:
     return replace(job, waiting=reason)
 
 
-def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
-    """Asked to stop so that another can start; it comes back."""
+def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) -> Job:
+    """Ask the job to stop so that another can start; it comes back. ``reclaims``: a loan is called back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
-    live = replace(job.live_attempt, preempted_for=Preemptor(name=preemptor.name, team=preemptor.team))
+    for_whom = Preemptor(name=preemptor.name, team=preemptor.team, reclaims=reclaims or None)
+    live = replace(job.live_attempt, preempted_for=for_whom)
     reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
-from trainmaster.core.jobs.model import AccountRefusals
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.refusal_records import AccountLimit

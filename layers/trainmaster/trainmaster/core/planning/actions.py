@@ -65,8 +65,12 @@ class Preempt:
     """What the victims have to free between them; fewer of them would not."""
     goes_on: PreemptionReservation | None = None
     """The reservation under which some have been asked already; None: these are the first."""
-    reclaims: bool = False
-    """It takes back the team's quota from borrowers, whatever their priority."""
+    reclaimed: frozenset[str] = frozenset()
+    """Names of the victims that borrow what the preemptor's team takes back, whatever their priority."""
+
+    @property
+    def reclaims(self) -> bool:
+        return bool(self.reclaimed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

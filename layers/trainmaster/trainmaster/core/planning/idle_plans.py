@@ -12,7 +12,7 @@ from trainmaster.core.planning.capacity import (
     pool_vector,
     take,
 )
-from trainmaster.core.planning.preemption import stoppable
+from trainmaster.core.planning.preemption import is_spared, stoppable
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
@@ -96,7 +96,7 @@ def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> 
     if not asking or not rules.enabled:
         return False
     outranked = max([job.priority for job in asking]) - rules.min_priority_gap
-    below = (one for one in snapshot.running if one.priority <= outranked)
+    below = (one for one in snapshot.running if one.priority <= outranked and not is_spared(one, rules))
     if next(stoppable(below, rules, now=now), None) is not None:
         return True
     return _one_may_reclaim(asking, snapshot, pool)

@@ -1,16 +1,18 @@
 """One look at a pool: what to do now, and why every other job waits. The only place that decides."""
 
+from dataclasses import replace
 from datetime import datetime
 
+from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.actions import Action, Plan, Preempt, Stop, Unpark
+from trainmaster.core.planning.actions import Action, Plan, Preempt, Start, Stop, Unpark
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
-from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.planning.start_pauses import StartPauses, kept_for_paused
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
@@ -72,3 +74,24 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetim
         now=now,
     )
     return upkeep.actions(snapshot.warm_pools)
+
+
+def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
+    """Tell whether a job starts in an empty pool at the beginning of a month; else it never does.
+
+    Args:
+        job: Waits.
+        snapshot: The pool as it is; prices and budgets are taken from it, and nothing of what is now.
+        pool: Its section of the policy.
+        now: Any instant.
+    """
+    budgets = {
+        team: replace(budget, account=MonthAccount(), warned=True)
+        for team, budget in snapshot.budgets.items()
+    }
+    waits = replace(job, refused=None, not_before=None)
+    empty = Snapshot(
+        waiting=(waits,), budgets=budgets, prices=snapshot.prices, spot_max_wait=snapshot.spot_max_wait
+    )
+    actions = plan(empty, pool, now=now).actions
+    return any(isinstance(action, Start) for action in actions)

@@ -54,7 +54,7 @@ class QueueWalk:
         cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[PreemptionReservation], now: datetime
     ) -> "QueueWalk":
         capacity = FreeCapacity.of(snapshot, pool, holds=holds, now=now)
-        quotas = Quotas.of(pool, snapshot.running, snapshot.waiting)
+        quotas = Quotas.of(pool, snapshot.running, snapshot.waiting, reserved=capacity.holds)
         return cls(
             snapshot=snapshot,
             pool=pool,
@@ -165,7 +165,7 @@ class QueueWalk:
         start = self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead))
         probes_role = self.pauses.tries(job)
         self.actions.append(replace(start, probes_role=probes_role) if probes_role else start)
-        self.quotas.count(job.team, shape.vector)
+        self.quotas.start(job, shape.vector)
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
@@ -222,7 +222,8 @@ class QueueWalk:
         if job.is_refused or self.pauses.key_of(job) is not None:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
-        shapes = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
+        by_quota = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
+        shapes = [shape for shape in by_quota if self.quotas.loan_refusal(job, shape.vector) is None]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         elif shapes and (futile := self.preemptions.wait_of(job)) is not None:
@@ -284,12 +285,9 @@ class QueueWalk:
 
     @cached_property
     def preemptions(self) -> Preemptions:
+        rules = self.pool.preemption
         return Preemptions(
-            snapshot=self.snapshot,
-            rules=self.pool.preemption,
-            now=self.now,
-            capacity=self.capacity,
-            quotas=self.quotas,
+            snapshot=self.snapshot, rules=rules, now=self.now, capacity=self.capacity, quotas=self.quotas
         )
 
     @cached_property

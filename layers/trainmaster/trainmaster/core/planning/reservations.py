@@ -13,7 +13,7 @@ from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
-from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
+from trainmaster.core.planning.preemption import Chosen, Preemptor, is_spared, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
@@ -67,12 +67,14 @@ class Preemptions:
         vector, victims = preemptor.shape.vector, chosen.victims
         if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
             return None
-        reclaims = self._reclaims(preemptor, chosen)
-        if self.prices is not None and (no := self.prices.refusal(preemptor, chosen, reclaims=reclaims)):
+        reclaimed = self._reclaimed(preemptor, chosen)
+        if self.prices is not None and (
+            no := self.prices.refusal(preemptor, chosen, reclaims=bool(reclaimed))
+        ):
             return no
         for one in ahead:
             one.passed_by(vector, ends_by=until, instead_of=victims)
-        found = self.capacity.preempt(preemptor, chosen, reclaims=reclaims)
+        found = self.capacity.preempt(preemptor, chosen, reclaimed=reclaimed)
         self._take(victims)
         return found
 
@@ -84,8 +86,8 @@ class Preemptions:
         shape = next((one for one in job.shapes if one.vector == hold.vector), Shape(vector=hold.vector))
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
         chosen = self._others(preemptor, hold)
-        reclaimed = self._reclaims(preemptor, chosen)
-        found = self.capacity.go_on(preemptor, chosen, hold, reclaims=reclaimed)
+        reclaimed = self._reclaimed(preemptor, chosen)
+        found = self.capacity.go_on(preemptor, chosen, hold, reclaimed=reclaimed)
         self._take(chosen.victims)
         return found
 
@@ -118,6 +120,8 @@ class Preemptions:
         tiers = self.quotas.tiers
         for one in stoppable(self.snapshot.running, self.rules, now=self.now):
             tier = tiers.get(one.name, COVERED) if tiers else COVERED
+            if is_spared(one, self.rules) and tier == COVERED:
+                continue
             if tier not in found or one.priority < found[tier]:
                 found[tier] = one.priority
         return found
@@ -147,7 +151,7 @@ class Preemptions:
         chosen = stoppable.least(short, preemptor)
         if self.prices is None or not chosen.victims:
             return chosen
-        reclaims = self._reclaims(preemptor, chosen)
+        reclaims = bool(self._reclaimed(preemptor, chosen))
         if self.prices.refusal(preemptor, chosen, reclaims=reclaims) is None:
             return chosen
         return stoppable.least(short, preemptor, cheapest=True)
@@ -156,8 +160,9 @@ class Preemptions:
         """Above its borrowing limit; only its own jobs bring a team back below it."""
         return self.quotas.excess(team, vector) if self.quotas.quotas else {}
 
-    def _reclaims(self, preemptor: Preemptor, chosen: Chosen) -> bool:
-        return any(reclaims(one, preemptor, self.quotas) for one in chosen.victims)
+    def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
+        victims = (victim for victim in chosen.victims if reclaims(victim, preemptor, self.quotas))
+        return frozenset(victim.name for victim in victims)
 
     def _take(self, victims: Iterable[RunningJob]) -> None:
         self._stoppable.take(victims)

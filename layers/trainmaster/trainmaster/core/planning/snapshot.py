@@ -12,8 +12,9 @@ from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
-from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
+from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.policy import AtLimit
@@ -21,8 +22,7 @@ from trainmaster.core.policy.governance import Watch
 
 Held: TypeAlias = tuple[tuple[Capacity, int], ...]
 """Instances as a key: a plan has fewer of them than jobs."""
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Until when a held job is parked."""
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # until then a held job is parked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,8 @@ class WaitingJob:
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    preemptible: bool | None = None  # False: never to be stopped for others
+    own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     role: str | None = None
     """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
     turned_down: int | None = None
@@ -65,7 +67,7 @@ class WaitingJob:
     share_ms: int | None = None
     """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
-    """What it asks for: its best shape, or all that SageMaker may choose from."""
+    """What it asks for: its best shape, or all that SageMaker may choose from. ``held``: as a key."""
     held: Held = field(init=False, compare=False, repr=False)
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
     """Its turn among the jobs of its tier."""
@@ -109,7 +111,7 @@ class ExpectedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job that holds its instances."""
+    """A job that holds its instances. Fields without a note mean what they mean in ``WaitingJob``."""
 
     name: str
     ver: int
@@ -121,13 +123,12 @@ class RunningJob:
     claimed_at: datetime
     lease_until: datetime
     training_job_name: str
-    known_to_sagemaker: bool
-    """False until the answer of CreateTrainingJob is recorded."""
+    known_to_sagemaker: bool  # False until the answer of CreateTrainingJob is recorded
     training_since: datetime | None
     stop_sent: bool
     preemptible: bool
     has_checkpoint: bool
-    preemptions: int
+    preemptions: int  # those that count towards ``preemption.max_per_job``
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
     cents_per_hour: int | None = None
@@ -142,9 +143,9 @@ class RunningJob:
     """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
     preempted_for: str | None = None
     """Once it was asked to stop for another job: that one's name."""
+    own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
-    """Its instances, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -216,8 +217,7 @@ class WarmPool:
 class BudgetState:
     """One team's month."""
 
-    month: str
-    """``YYYY-MM``, UTC."""
+    month: str  # ``YYYY-MM``, UTC
     account: MonthAccount
     limit_cents: int
     at_limit: AtLimit

@@ -40,7 +40,7 @@ def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, 
     """It would fit now, and hold on to its instances for longer than the job ahead can wait."""
     first = known_as(reservation.job, to=job.team)
     message = (
-        f"{vector_text(vector)} would fit now, but may run until {_minute(until)};"
+        f"{vector_text(vector)} would fit now, but may run until {minute_text(until)};"
         f" {first} is ahead and waits for {vector_text(reservation.vector)}{_by(reservation)}"
     )
     return Reason(code=ReasonCode.RESERVATION, message=message)
@@ -71,7 +71,7 @@ def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *
     """A preemption would help, at a price."""
     names = sorted(known_as(victim, to=to) for victim in refusal.victims)
     who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    when = "" if refusal.until is None else f" until {_minute(refusal.until)}"
+    when = "" if refusal.until is None else f" until {minute_text(refusal.until)}"
     note = (
         f"; stopping {who} would lose {_hours(refusal.lost)} of work"
         f" for {_hours(refusal.wait)} of your wait: not worth it{when}"
@@ -98,7 +98,7 @@ def stops_nobody(futile: FutilePreemptions) -> str:
 def _minute_after(instant: datetime) -> str:
     """The first full minute at which it is over."""
     full = instant.replace(second=0, microsecond=0)
-    return _minute(full if full == instant else full + timedelta(minutes=1))
+    return minute_text(full if full == instant else full + timedelta(minutes=1))
 
 
 def _hours(span: timedelta) -> str:
@@ -136,7 +136,7 @@ def starts_paused(role: RoleStarts, pool: str, *, to: str) -> Reason:
     assert pause is not None, role
     message = (
         f"{_paused(role, pool, to=to)}; one job at a time tries again, the next one at"
-        f" {_minute(pause.next_probe_at)} or later"
+        f" {minute_text(pause.next_probe_at)} or later"
     )
     return Reason(code=ReasonCode.REFUSED, message=message)
 
@@ -151,8 +151,9 @@ def _paused(role: RoleStarts, pool: str, *, to: str) -> str:
     pause = role.pause
     assert pause is not None, role
     sender = "" if role.launcher is None else f" sent by {role.launcher}"
+    since = minute_text(pause.since)
     return (
-        f"starts with role {role.role_arn}{sender} in pool {pool} are paused since {_minute(pause.since)}:"
+        f"starts with role {role.role_arn}{sender} in pool {pool} are paused since {since}:"
         f" AWS refused different jobs in a row: {pause.words(to=to)}"
     )
 
@@ -164,10 +165,11 @@ def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -
 
 
 def _by(reservation: BackfillReservation) -> str:
-    return "" if reservation.at is None else f", expected by {_minute(reservation.at)} at the latest"
+    return "" if reservation.at is None else f", expected by {minute_text(reservation.at)} at the latest"
 
 
-def _minute(instant: datetime) -> str:
+def minute_text(instant: datetime) -> str:
+    """The minute of an instant as all reasons write it."""
     day = f"{instant.year:04}-{instant.month:02}-{instant.day:02}"  # a third of what strftime takes
     return f"{day} {instant.hour:02}:{instant.minute:02} UTC"
 

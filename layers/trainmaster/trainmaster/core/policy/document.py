@@ -44,7 +44,7 @@ GUARDED_DEFAULTS = 2
 """From these on, with teams: none but the team's roles, neither remote debug nor session chaining."""
 # From 3 on a preemption has its price, and instances are kept warm (ADR 60).
 DEFAULTS = 4
-"""And GPUs of running jobs have idle alarms (ADR 81); ``api.alarm_warnings`` says so, as it counts them."""
+"""And GPUs of running jobs have idle alarms (ADR 81); a put says so (``api.policy_warnings``)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))

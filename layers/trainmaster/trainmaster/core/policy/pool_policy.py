@@ -25,6 +25,8 @@ _KEEP_ALIVE = Duration(most=timedelta(hours=6))
 _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
 _USUAL_IDLE = timedelta(minutes=10)
 """Default of ``keep_alive`` and ``retain``."""
+_LONG_LOAN = timedelta(hours=4)
+"""For longer nobody expects to wait for instances of his own team."""
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
 
 
@@ -79,7 +81,10 @@ class Preemption(Section):
         Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
     )
     max_per_job: int = key(
-        Whole(), 100, "A job preempted this many times is not preempted again.", earlier={2: 3}
+        Whole(),
+        100,
+        "A job preempted this many times for priorities is not again. A team still takes back what it lent.",
+        earlier={2: 3},
     )
     needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
     cost: PreemptionCost = key(
@@ -196,6 +201,8 @@ class PoolPolicy(Section):
             self._refuse_too_much(quotas)
             for team, quota in self.quotas.items():
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
+        if self.quotas and at.is_sound("preemption"):
+            self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)
         if not self.instance_types and at.is_sound("capacity", "spot_capacity"):
             at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
@@ -218,6 +225,15 @@ class PoolPolicy(Section):
                     f"the nominal quotas of {instance_type} add up to {promised}, the pool has {there}",
                     f"lower them to {there} in all, or raise the capacity",
                 )
+
+    def _warn_of_slow_reclaims(self, at: Location) -> None:
+        """Whatever keeps all jobs from being stopped keeps a team from what it has lent."""
+        if not self.preemption.enabled:
+            message = "a team gets back what it has lent only when the jobs on it end"
+            at.below("enabled").warn(message, "write true, or a borrowing_limit of 0 for each team")
+        elif self.preemption.min_runtime > _LONG_LOAN:
+            message = f"a team waits up to {duration_text(self.preemption.min_runtime)} for what it has lent"
+            at.below("min_runtime").warn(message, f"write at most {duration_text(_LONG_LOAN)}")
 
     def _warn_of_idle_limits(self, quota: Quota, at: Location) -> None:
         for instance_type, limit in (quota.borrowing_limit or {}).items():

@@ -8,7 +8,7 @@ from trainmaster.core.errors import FieldError, ShareExceededError
 
 RULE = "api_share"
 ASKING_FOR = timedelta(seconds=10)
-"""A team counts as asking for so long after a call of it."""
+"""A team counts as asking until this long after its last call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

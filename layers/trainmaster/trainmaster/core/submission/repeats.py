@@ -12,6 +12,7 @@ from trainmaster.core.errors import (
     quoted,
 )
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.submission.admission import Submission, is_same_request
 
 KEY_HEADER = "Idempotency-Key"
@@ -20,7 +21,7 @@ REPEATED_WITHIN = timedelta(seconds=60)
 """How long after its submission an ended job still answers a request without a key: so long a client repeats
 a request whose answer was lost. Later, the same request is another submission, such as the next night's."""
 
-RULE_NAME_TAKEN = "name-taken"
+RULE_NAME_TAKEN = ReasonCode.NAME_TAKEN.value
 RULE_KEY_REUSED = "key-reused"
 
 _ENDED = {JobState.COMPLETED: "completed", JobState.FAILED: "failed", JobState.STOPPED: "was stopped"}

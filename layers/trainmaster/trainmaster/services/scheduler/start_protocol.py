@@ -25,9 +25,10 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for

@@ -68,7 +68,7 @@ def _ask(
     after: PreemptionReservation,
 ) -> tuple[Job, ...]:
     victims = [read_job(victim, context) for victim in batch]
-    changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
+    changes = [Change(before=victim, after=_asked(victim, action)) for victim in victims]
     condition = WriteCondition(
         policy_version=context.policy_version,
         used=action.used,
@@ -77,6 +77,10 @@ def _ask(
         still_waiting=action.job,
     )
     return context.store.commit(changes, at=context.clock(), condition=condition)
+
+
+def _asked(victim: Job, action: Preempt) -> Job:
+    return steps.preempted_for(victim, action.job, reclaims=victim.name in action.reclaimed)
 
 
 def end_reservation(hold: PreemptionReservation, context: PassContext) -> None:

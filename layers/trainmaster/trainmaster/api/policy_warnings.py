@@ -1,8 +1,9 @@
-"""What a policy's alarms do and cost that the policy before it did not have."""
+"""What the author of a policy should know of prices and alarms, which the document alone does not show."""
 
 from collections.abc import Iterator
 
 from trainmaster.api.request_context import RequestContext
+from trainmaster.core.costs.prices import SHIPPED_REGION, PriceTable
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.jobs.model import JobState
@@ -17,10 +18,29 @@ from trainmaster.core.monitoring.alarm_costs import (
 from trainmaster.core.monitoring.alarms import HOSTS_OF_ONE
 from trainmaster.core.policy import DEFAULTS, UNMANAGED, Policy
 
+MOST_NAMED = 5
+"""Types that a warning names; the rest is counted."""
 _PRICES = (
     f"an alarm costs {USD_PER_METRIC} USD a month for each host, and {USD_PER_COMPOSITE} USD more for a job "
     f"of more than {HOSTS_OF_ONE} hosts (list prices of us-east-1, aws.amazon.com/cloudwatch/pricing)"
 )
+
+
+def price_warnings(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:
+    """That types of the pools have the price of another region; none where the region is not known."""
+    region = context.outside.region
+    types = {name for pool in policy.pools for name in pool.instance_types}
+    shipped = PriceTable(overrides=policy.prices).shipped(types)
+    if region in ("", SHIPPED_REGION) or not shipped:
+        return ()
+    more = f" and {len(shipped) - MOST_NAMED} more" if len(shipped) > MOST_NAMED else ""
+    named = ", ".join(shipped[:MOST_NAMED])
+    warning = FieldError(
+        field="prices",
+        message=f"lack {named}{more}: costs count with list prices of {SHIPPED_REGION}, and this is {region}",
+        hint=f"write what {region} costs, for example prices: {{{shipped[0]}: 1.23}}",
+    )
+    return (warning,)
 
 
 def alarm_warnings(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:
