@@ -71,7 +71,7 @@ def generate() -> str:
             "SHAPES: Final[dict[str, Shape]] = {\n",
             *lines,
             "}\n",
-            *_instance_types(model.shape_for("TrainingInstanceType").enum),
+            *_instance_types(model.shape_for("TrainingInstanceType").metadata["enum"]),
         ]
     )
 

@@ -31,7 +31,7 @@ _ON_THEIR_WAY = "stopping"
 """The state of jobs that somebody cancelled already."""
 
 _OF_ONE_JOB = (NotFoundError, ConflictError, ForbiddenError, InvalidArgumentError, RepairNeededError)
-"""Refusals after which the next job may be cancelled all the same."""
+"""Refusals after which the next job may still be cancelled."""
 
 JobNames = Annotated[
     list[str] | None,

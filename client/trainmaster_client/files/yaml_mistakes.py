@@ -58,8 +58,8 @@ def _indentation(lines: list[str], error: yaml.YAMLError, column: int) -> str | 
         return None
     outside = _outside(before, here.column)
     if outside is not None:
-        strayed, like = outside
-        return f"line {strayed.number}: {strayed.key} is not indented: indent it like {like.key}"
+        outdented, like = outside
+        return f"line {outdented.number}: {outdented.key} is not indented: indent it like {like.key}"
     last = before[-1]
     if last.column < here.column:
         return (
@@ -77,12 +77,12 @@ def _is_in_flow(lines: list[str]) -> bool:
 
 def _outside(before: list[_KeyLine], column: int) -> tuple[_KeyLine, _KeyLine] | None:
     """A line that left its mapping, and the one it belongs beside, if the mapping goes on after it."""
-    strayed: _KeyLine | None = None
+    outdented: _KeyLine | None = None
     for line in reversed(before):
         if line.column == column:
-            return (strayed, line) if strayed else None
+            return (outdented, line) if outdented else None
         if line.column < column:
-            strayed = line
+            outdented = line
     return None
 
 

@@ -208,7 +208,7 @@ def test_all_mistakes_in_quotas_are_found_at_once() -> None:
 def test_O8_what_keeps_loans_from_being_called_back_is_a_warning(
     preemption: dict[str, Any], field: str | None
 ) -> None:
-    pool = {"name": "a", "capacity": {"ml.a.xlarge": 2}, "preemption": preemption}
+    pool = {"name": "a", "capacity": {"ml.g5.xlarge": 2}, "preemption": preemption}
     with_quotas = parse_policy({"pools": [pool | {"quotas": {"default": 1}}]})
     assert [one.field for one in with_quotas.warnings] == ([field] if field else [])
     assert parse_policy({"pools": [pool]}).warnings == ()

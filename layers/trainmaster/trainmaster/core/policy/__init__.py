@@ -12,6 +12,7 @@ from trainmaster.core.policy.document import (
     defaults_that_change,
     parse_policy,
 )
+from trainmaster.core.policy.names import DEFAULT_TEAM
 from trainmaster.core.policy.pool_order import Aging, FairShare, Order, is_by_length
 from trainmaster.core.policy.pool_policy import (
     UNMANAGED,
@@ -24,7 +25,6 @@ from trainmaster.core.policy.pool_policy import (
 )
 from trainmaster.core.policy.pool_quotas import Quota
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
-from trainmaster.core.policy.shared_names import DEFAULT_TEAM
 
 __all__ = [
     "DEFAULTS",

@@ -27,10 +27,18 @@ from trainmaster.core.policy.keys import (
     read_keys,
 )
 from trainmaster.core.policy.kinds import ByName, Usd, Whole, Word, list_of
-from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT, ROLE
+from trainmaster.core.policy.names import (
+    CALLERS,
+    INSTANCE_TYPE,
+    NAME,
+    NAME_HINT,
+    ROLE,
+    check_teams,
+    refuse_repeated_names,
+    refuse_shared_types,
+)
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
-from trainmaster.core.policy.shared_names import check_teams, refuse_repeated_names, refuse_shared_types
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
 
