@@ -63,7 +63,7 @@ class PreemptibleLoop:
         loader = self._placed(loader, carried)
         if checkpoint is not None:
             self._accelerator.load_state(checkpoint)
-        done = step_of(checkpoint)
+        self._done = done = step_of(checkpoint)
         self._resume_at(loader, done, carried)
         self._attempt = Attempt(self._folder, step=done, steps=self._steps)
         if self._attempt.is_asked_to_stop():
@@ -151,6 +151,8 @@ class PreemptibleLoop:
             for at, batch in enumerate(loader, start=1):
                 if at > skipped:
                     yield batch
+                elif self._attempt.is_heard:  # to read up to the place may take long, and nothing is at stake
+                    self._attempt.leave(self._done)
 
     def _after(self, done: int) -> None:
         is_stop = self._attempt.is_asked_to_stop()
@@ -167,8 +169,11 @@ class PreemptibleLoop:
             self._save(done)
 
     def _evaluated(self, done: int) -> None:
+        """Evaluate with random numbers aside: workers that persist draw in their first evaluation alone."""
         assert self._evaluate is not None
+        before = random_numbers()
         self._evaluate(done)
+        put_back(before)
         self._attempt.is_asked_to_stop()
 
     def _make_up_evaluation(self, done: int) -> None:

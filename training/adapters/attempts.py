@@ -186,6 +186,11 @@ class Attempt:
         """Correct how many steps there will be, where that is known only after the attempt began."""
         self._steps = steps
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether this rank was asked to stop; no vote, so only where every rank may leave alone."""
+        return self._stop.asked
+
     def is_asked_to_stop(self) -> bool:
         """Whether any rank was; all get the same answer, and leave after the same step."""
         self.is_leaving = self._agreement.now().stop
@@ -220,7 +225,9 @@ class Attempt:
         """
         self._report("preempted", step, reason="SIGTERM")
         if self._is_first:
-            print(f"stopped on SIGTERM after step={step}; its checkpoint is saved", flush=True)
+            is_saved = self._newest is not None and self._newest[1] == step
+            rest = "its checkpoint is saved" if is_saved else "nothing was saved since"
+            print(f"stopped on SIGTERM after step={step}; {rest}", flush=True)
         if dist.is_initialized():
             dist.destroy_process_group()  # else gloo's threads may abort the interpreter at its end
         raise SystemExit(EXIT_PREEMPTED)

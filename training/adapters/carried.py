@@ -45,6 +45,19 @@ def read_carried(folder: str | Path | None) -> dict[str, Any] | None:
     return content
 
 
+def gradients_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Take the gradients of a step that has had some of its batches."""
+    named = module.named_parameters()
+    return {name: weight.grad for name, weight in named if weight.grad is not None}
+
+
+def set_gradients(module: torch.nn.Module, gradients: dict[str, torch.Tensor]) -> None:
+    """Set what ``gradients_of`` took."""
+    weights = dict(module.named_parameters())
+    for name, gradient in gradients.items():
+        weights[name].grad = gradient.to(weights[name].device)
+
+
 def rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
 

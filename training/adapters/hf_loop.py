@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils.data import DataLoader
 
 from training.adapters.attempts import Attempt
-from training.adapters.carried import agreed, rank, read_carried, write_carried
-from training.adapters.hf_state import plain_state, set_callbacks, taken_callbacks, training_call
+from training.adapters.carried import agreed, gradients_of, rank, read_carried, set_gradients, write_carried
+from training.adapters.hf_state import as_number, plain_state, set_callbacks, taken_callbacks, training_call
 from training.adapters.hf_width import StepWidth, check_width
 from training.adapters.placed_data import PlacedData, own_seed, workers_of
 from training.adapters.random_numbers import put_back, random_numbers
@@ -46,9 +47,11 @@ class StoppableLoop:
         self._started_at, self._folder = call["start_time"], call["resume_from_checkpoint"]
         self._carried = read_carried(self._folder)
         self._data: PlacedData | None = None
+        self._data_seeds: tuple[int, tuple[int, ...]] | None = None
         self._epoch, self._seen, self._has_epoch_ended = 0, 0, False
         self._logged: tuple[Any, Any] = (None, None)
         self._before_evaluation: dict[str, Any] | None = None
+        self._is_step_over = True
         self._is_making_up, self._has_saved, self._is_trained = False, False, False
         self._numbers: dict[str, Any] | None = None
         self._width = StepWidth.of(self._trainer, call["num_update_steps_per_epoch"])
@@ -65,8 +68,9 @@ class StoppableLoop:
         unwrap(self._trainer.callback_handler, ("on_epoch_begin",))
         self._attempt.completed(step)
 
-    def count_batch(self) -> None:
+    def count_batch(self, *, ends_step: bool) -> None:
         self._seen += 1
+        self._is_step_over = ends_step
 
     def end_epoch(self) -> None:
         self._has_epoch_ended = True
@@ -97,18 +101,23 @@ class StoppableLoop:
         self._write(lambda: self._own["_save_checkpoint"](*arguments, **named), evaluation_due=False)
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
-        """Remember what was before the evaluation, and hear of a stop that came in its last part."""
+        """Evaluate with random numbers aside, and hear of a stop that came in the evaluation's last part.
+
+        Workers that persist draw a number in their first evaluation alone, which a resume would repeat.
+        """
         is_at_start = named.get("skip_scheduler", False)
         if is_at_start and self._trainer.state.global_step > 0:
             return {}  # eval_on_start: the first attempt has done it
+        numbers = random_numbers()
         self._before_evaluation = {
-            "numbers": random_numbers(),
+            "numbers": numbers,
             "state": copy.deepcopy(plain_state(self._trainer.state)),
             "callbacks": taken_callbacks(self._trainer),
             "save_due": self._trainer.control.should_save,
         }
         metrics = self._own["_evaluate"](*arguments, **named)
         self._before_evaluation = None
+        put_back(numbers)
         self._attempt.is_asked_to_stop()
         return metrics
 
@@ -167,13 +176,14 @@ class StoppableLoop:
     # Data
 
     def _begin_data(self, loader: Any, batches: int) -> None:
-        base = getattr(loader, "base_dataloader", loader)
-        carried = self._carried
+        base, carried = getattr(loader, "base_dataloader", loader), self._carried
+        self._batches, self._workers = batches, workers_of(base)
+        if not isinstance(base, DataLoader):
+            return  # a script's own; Trainer skips its batches by reading them
         if self._data is None:
             seed, generators = carried["data"] if carried else agreed((own_seed(base), ()))
             self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=tuple(generators))
             self._data_seeds = (seed, agreed(self._data.generator_seeds))
-        self._batches, self._workers = batches, workers_of(base)
         expected = None
         if carried is not None:
             check_workers(self._workers, before=carried["workers"])
@@ -218,8 +228,10 @@ class StoppableLoop:
             "evaluation_due": evaluation_due,
             "save_due": save_due,
             "losses": (trainer._tr_loss.item(), trainer._total_loss_scalar, trainer._globalstep_last_logged),
-            "logged": tuple(_number(value) for value in self._logged),
+            "logged": tuple(map(as_number, self._logged)),
             "callbacks": taken_callbacks(self._trainer),
+            # A stream may end in the middle of a step, which its next pass goes on with.
+            "gradients": {} if self._is_step_over else gradients_of(trainer.model),
             "width": self._width.as_dict(),
             "workers": self._workers,
             "data": self._data_seeds,
@@ -239,6 +251,7 @@ class StoppableLoop:
         loss, trainer._total_loss_scalar, trainer._globalstep_last_logged = carried["losses"]
         trainer._tr_loss = torch.tensor(loss, device=trainer.args.device)
         set_callbacks(self._trainer, carried["callbacks"])
+        set_gradients(trainer.model, carried["gradients"])
         self._numbers = carried["numbers"]
         self._epoch, self._seen = carried["epoch"], carried["samples"] // self._width.batch
         if trainer.args.ignore_data_skip:
@@ -281,8 +294,3 @@ class StoppableLoop:
             self._started_at,
             learning_rate=rate,
         )
-
-
-def _number(value: Any) -> float | None:
-    """A gradient norm may be a tensor on the device."""
-    return value.item() if isinstance(value, torch.Tensor) else value

@@ -5,6 +5,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+import torch
 from transformers import Trainer
 from transformers.trainer_callback import ExportableState
 
@@ -48,6 +49,11 @@ def set_callbacks(trainer: Trainer, taken: str) -> None:
         if state is not None:
             states.remove(state)
             vars(part).update(state[1]["attributes"])
+
+
+def as_number(value: Any) -> float | None:
+    """Read a number that may be a tensor on the device; gradient norms are."""
+    return value.item() if isinstance(value, torch.Tensor) else value
 
 
 def _stateful(trainer: Trainer) -> list[Any]:

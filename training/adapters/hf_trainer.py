@@ -36,10 +36,10 @@ class PreemptionCallback(TrainerCallback):  # type: ignore[misc]  # the library'
         self._loop.enter(Attempt(args.output_dir, step=state.global_step, steps=state.max_steps))
 
     def on_substep_end(self, *arguments: Any, **_: Any) -> None:
-        self._loop.count_batch()
+        self._loop.count_batch(ends_step=False)
 
     def on_step_end(self, *arguments: Any, **_: Any) -> None:
-        self._loop.count_batch()
+        self._loop.count_batch(ends_step=True)
 
     def on_epoch_end(self, *arguments: Any, **_: Any) -> None:
         self._loop.end_epoch()

@@ -1,5 +1,6 @@
 """Lightning's loaders of training data, each entered where the attempt before left the epoch."""
 
+from collections.abc import Callable
 from typing import Any
 
 from lightning.pytorch import Trainer
@@ -63,8 +64,13 @@ class TrainingData:
         """Call before Lightning prepares its loaders anew."""
         self._loaders, self._placed, self._seeds = [], [], []
 
-    def enter(self, fetcher: Any) -> None:
-        """Bring Lightning's fetcher to the place in the epoch; what cannot be skipped is read and dropped."""
+    def enter(self, fetcher: Any, *, go_on: Callable[[], None]) -> None:
+        """Bring Lightning's fetcher to the place in the epoch; what cannot be skipped is read and dropped.
+
+        Args:
+            fetcher: Lightning's, at the beginning of the epoch.
+            go_on: Called before each batch that is read; it may leave.
+        """
         assert self._carried is not None
         seen, self._has_entered = self._carried["seen"], True
         if self._skips_unread:
@@ -73,6 +79,7 @@ class TrainingData:
                 fetcher.done = fetcher.fetched >= fetcher.length
             return
         for _ in range(seen):
+            go_on()
             next(fetcher, None)
 
     def state(self, epoch: int, seen: int) -> dict[str, Any]:

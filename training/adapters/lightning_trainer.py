@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.trainer.states import TrainerFn
 
 from training.adapters.attempts import KEPT, Attempt, newest_whole
-from training.adapters.carried import read_carried, write_carried
+from training.adapters.carried import gradients_of, read_carried, set_gradients, write_carried
 from training.adapters.lightning_data import TrainingData
 from training.adapters.lightning_metrics import put_back_metrics, taken_metrics
 from training.adapters.random_numbers import put_back, random_numbers
@@ -145,13 +144,18 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         self._after_batch(fetcher)
 
     def _validated(self) -> Any:
-        if not self._trainer.sanity_checking:
-            self._before_validation = {
-                "progress": self._trainer.fit_loop.epoch_loop.val_loop.batch_progress.state_dict(),
-                "numbers": random_numbers(),
-                "metrics": taken_metrics(self._trainer, self._module),
-            }
-        return self._validate()
+        """Validate with random numbers aside: workers that persist draw in their first validation alone."""
+        if self._trainer.sanity_checking:
+            return self._validate()
+        numbers = random_numbers()
+        self._before_validation = {
+            "progress": self._trainer.fit_loop.epoch_loop.val_loop.batch_progress.state_dict(),
+            "numbers": numbers,
+            "metrics": taken_metrics(self._trainer, self._module),
+        }
+        outputs = self._validate()
+        put_back(numbers)
+        return outputs
 
     def _is_even(self) -> bool:
         """Whether all ranks have equally many batches of validation, so that they can vote after each."""
@@ -174,16 +178,11 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
             "data": self._data.state(fit.epoch_progress.current.processed, seen),
             "metrics": metrics or taken_metrics(trainer, self._module),
             "should_stop": trainer.should_stop,
-            "gradients": self._gradients() if fit._should_accumulate() else {},
+            "gradients": gradients_of(self._module) if fit._should_accumulate() else {},
         }
         write_carried(folder, content, numbers=numbers)
         self._saved_at = self._place()
         attempt.saved(name, step=step, keep=KEPT)
-
-    def _gradients(self) -> dict[str, torch.Tensor]:
-        """A validation may come between the batches of one step."""
-        named = self._module.named_parameters()
-        return {name: weight.grad for name, weight in named if weight.grad is not None}
 
     # The resume
 
@@ -192,7 +191,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         fit = self._trainer.fit_loop
         fit.setup_data()
         attempt.expect(self._steps())
-        self._data.enter(fit._data_fetcher)
+        self._data.enter(fit._data_fetcher, go_on=self._leave_if_heard)
         for loop in (fit, fit.epoch_loop, fit.epoch_loop.val_loop):
             # What Lightning does when it restarts is for places that it saves at itself.
             loop._restarting = loop._loaded_from_state_dict = loop._resuming_from_checkpoint = False
@@ -211,13 +210,16 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
             run_epoch, is_over = self._whole_epoch, is_over or fit.done
         fit.on_run_end()
 
+    def _leave_if_heard(self) -> None:
+        """Leave at once: what is there was loaded, so no rank needs to wait for the others."""
+        if self._attempt is not None and self._attempt.is_heard:
+            self._attempt.leave(self._trainer.global_step)
+
     def _put_back(self, carried: dict[str, Any]) -> None:
         trainer, module = self._trainer, self._module
         put_back_metrics(trainer, module, carried["metrics"])
         trainer.should_stop = carried["should_stop"]
-        weights = dict(module.named_parameters())
-        for name, gradient in carried["gradients"].items():
-            weights[name].grad = gradient.to(weights[name].device)
+        set_gradients(module, carried["gradients"])
         self._saved_at = self._place()
         put_back(carried["numbers"])
 

@@ -28,7 +28,7 @@ def share_of(batch: int, ranks: int, *, tried_with: int) -> int:
         return batch // ranks
     raise ValueError(
         f"{ranks} ranks cannot share the global batch of {batch} samples that this job began with "
-        f"(the attempt before had {ranks_in_words(tried_with)}): run it on {_listed(batch)} ranks"
+        f"(the attempt before had {ranks_in_words(tried_with)}): run it on {_listed(batch)}"
     )
 
 
@@ -59,7 +59,7 @@ def check_workers(now: int | None, *, before: int | None) -> None:
 
 def _listed(batch: int) -> str:
     divisors = [str(ranks) for ranks in range(1, batch + 1) if batch % ranks == 0]
-    return divisors[0] if len(divisors) == 1 else f"{', '.join(divisors[:-1])} or {divisors[-1]}"
+    return "1 rank" if len(divisors) == 1 else f"{', '.join(divisors[:-1])} or {divisors[-1]} ranks"
 
 
 def ranks_in_words(ranks: int) -> str:

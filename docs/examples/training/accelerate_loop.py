@@ -3,7 +3,6 @@ import time
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DataLoaderConfiguration
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from training.adapters.accelerate_loop import PreemptibleLoop
@@ -25,10 +24,7 @@ class Sums(Dataset):
 
 def main():
     torch.manual_seed(7)
-    by_epoch = DataLoaderConfiguration(
-        use_seedable_sampler=True
-    )  # the order of an epoch follows from its number
-    accelerator = Accelerator(dataloader_config=by_epoch)
+    accelerator = Accelerator()
     model = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Dropout(0.1), nn.Linear(32, 1))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     loader = DataLoader(Sums(), batch_size=4, shuffle=True)

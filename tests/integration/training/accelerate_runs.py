@@ -15,7 +15,7 @@ from tests.integration.training.sums import Sums, loss_of, small_model, weight_o
 from training.adapters.accelerate_loop import PreemptibleLoop
 
 
-def accelerate_training(
+def accelerate_training(  # noqa: PLR0915  # one script
     data: Dataset[Any],
     *,
     steps: int = 16,

@@ -19,7 +19,7 @@ Rates = Callable[[torch.optim.Optimizer, Any], Any]
 """A scheduler as ``configure_optimizers`` gives it, of an optimizer and a Trainer."""
 
 
-class Model(lightning.LightningModule):
+class Model(lightning.LightningModule):  # type: ignore[misc]  # the library's types are not followed
     def __init__(self, said: Said, rates: Rates | None) -> None:
         super().__init__()
         self.said, self.rates, self.net = said, rates, small_model()

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 
 class Sums(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    """``noisy``: each reading draws from torch's and Python's random numbers, as augmentations and masks do."""
+    """``noisy``: each reading draws random numbers of torch and Python, as augmentations and masks do."""
 
     def __init__(self, samples: int, *, noisy: bool = False) -> None:
         self.samples, self.noisy = samples, noisy
