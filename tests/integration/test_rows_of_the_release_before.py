@@ -196,8 +196,8 @@ def test_a_rollback_meets_no_row_of_the_history(world: World) -> None:
 
 
 READ_BEFORE_PRICES = ROWS_THAT_THE_RELEASE_BEFORE_READS | {"C", "D", "DL", "DW", "DWL", "G", "Y"}
-NEW_PARTITIONS = {"K"}
-"""What was learned of how long jobs train."""
+NEW_PARTITIONS = {"F", "K"}
+"""Folders that jobs named, and what was learned of how long jobs train."""
 NEW_ATTRIBUTES = {
     *(("T", "past"), ("J", "statuses"), ("P", "served"), ("U", "unseen")),
     *((row, "metrics_sought_at") for row in ("J", "R")),

@@ -179,10 +179,11 @@ def not_for_the_twin(twin: RunningTwin) -> dict[str, dict[str, Any]]:
         "FileSystemType": "FSxLustre",
         "DirectoryPath": "/fsx",
     }
+    vpc = {"SecurityGroupIds": ["sg-0123456789"], "Subnets": ["subnet-0123456789"]}
     algorithm = {"TrainingInputMode": "File", "AlgorithmName": "xgboost"}
     return {
         "manifest": channel(DataSource={"S3DataSource": manifest}),
-        "fsx": channel(DataSource={"FileSystemDataSource": fsx}),
+        "fsx": channel(DataSource={"FileSystemDataSource": fsx}) | {"VpcConfig": vpc},
         "pipe": channel(InputMode="Pipe"),
         "algorithm": {"AlgorithmSpecification": algorithm},
     }
