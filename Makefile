@@ -55,7 +55,7 @@ KILL_AT ?= 7:TERM,13:KILL,19:TERM
 WORLDS ?= 2,2,1,4
 
 demo-training: setup ## a training that is killed three times, held bit by bit to one that is not; 1 to 4 minutes
-	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
+	$(BIN)/python -m demos.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
 
 demo-vit: setup ## a vision transformer trains on the twin, is preempted and resumes; one to three minutes
 	$(BIN)/python -m demos.vision --json build/vit.json
@@ -226,8 +226,8 @@ deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emu
 account-smoke: setup ## a stack of its own in YOUR account, four jobs, all of it deleted; asks first; 40 minutes, < 1 USD
 	$(BIN)/python -m demos.account_smoke $(SMOKE_ARGS)
 
-deploy: build ## to your AWS account; asks for each parameter of docs/guides/deploy.md
-	$(BIN)/sam deploy --guided
+deploy: build ## to your AWS account: looks at it first, then asks for each parameter of docs/guides/deploy.md
+	$(BIN)/python -m release.deployment
 
 clean: ## everything that was made here
 	rm -rf tests/browser/node_modules tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-hyperpod .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -56,7 +56,8 @@ class Plane:
     def advance(self, seconds: int) -> datetime:
         """Everything due by then has happened."""
         body = json.dumps({"advance_seconds": seconds}).encode()
-        with urlopen(Request(f"{self._twin.ready['control_url']}/clock", body, method="POST")) as answer:
+        url, headers = f"{self._twin.ready['control_url']}/clock", {"content-type": "application/json"}
+        with urlopen(Request(url, body, headers, method="POST")) as answer:
             self.now = datetime.fromisoformat(json.load(answer)["clock"])
         return self.now
 

@@ -1,14 +1,85 @@
-"""What the commands of demos have in common: one option, and a story that is played on the terminal."""
+"""What the commands of demos have in common: an option, a story on the terminal, and an end in order."""
 
 import argparse
-from collections.abc import Callable
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
+from trainmaster_client.report import Report
+
+from demos.patience import ProgramEndedError, three_lines
+from demos.screen import Screen
+
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
 
 
-def run(tell: Callable[[Path, Console], int], *, name: str, description: str | None, report: Path) -> int:
-    """The exit code. ``report``: where it goes unless the user says otherwise."""
-    parser = argparse.ArgumentParser(prog=name, description=description)
-    parser.add_argument("--json", type=Path, default=report, help="where the report goes")
-    return tell(parser.parse_args().json, Console(highlight=False))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What every story needs: a report, where that goes, and a screen."""
+
+    report: Report
+    path: Path
+    """Where the report goes."""
+    screen: Screen = field(default_factory=lambda: Screen(Console(highlight=False)))
+
+    def finish(self) -> int:
+        """Print the checks, write the report, and give the exit code."""
+        return self.report.finish(self.path)
+
+
+def parser(name: str, description: str | None, *, report: Path) -> argparse.ArgumentParser:
+    """Take ``--json``, with ``report`` for its default; a demo adds its own options."""
+    found = argparse.ArgumentParser(prog=name, description=description)
+    found.add_argument("--json", type=Path, default=report, help="where the report goes")
+    return found
+
+
+def run(tell: Callable[[Telling], int], *, name: str, description: str | None, report: Path) -> int:
+    """Read the command line, play, and give the exit code: 0 means ok."""
+    arguments = parser(name, description, report=report).parse_args()
+    return play(tell, Telling(report=Report(name=report.stem), path=arguments.json))
+
+
+def play(tell: Callable[[Telling], int], telling: Telling) -> int:
+    """Tell the story; whatever ends it early is said in three lines, and leaves a report that is not ok."""
+    try:
+        with _ending_on_sigterm():
+            return tell(telling)
+    except KeyboardInterrupt:
+        print(f"\n{telling.report.name}: stopped; nothing of it is left running.", flush=True)
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the bulkhead: a user of a demo is not to read a traceback
+        return _give_up(error, telling)
+
+
+def _give_up(error: Exception, telling: Telling) -> int:
+    details = telling.path.with_suffix(".log")
+    details.parent.mkdir(parents=True, exist_ok=True)
+    printed = error.printed if isinstance(error, ProgramEndedError) else ""
+    details.write_text("".join([*traceback.format_exception(error), "\n", printed]), encoding="utf-8")
+    lines = three_lines(telling.report.name, error, reached=telling.screen.reached, details=details)
+    telling.report.check("played", expected="the whole story", actual=lines[0], ok=False)
+    telling.report.write(telling.path)
+    print("\n" + "\n".join(lines), flush=True)
+    return 1
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds the story as an exception, so that nothing it started is left behind."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        sys.exit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

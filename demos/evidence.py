@@ -15,12 +15,32 @@ LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
 Document = dict[str, Any]
 
+_FREEING = frozenset({"completed", "failed", "stopped", "preempted"})
+"""States in which a job has no instances any more."""
+
 
 def log_lines(logs: "CloudWatchLogsClient", training_job_name: str) -> list[str]:
-    """Everything a training job printed, in order."""
-    streams = logs.describe_log_streams(logGroupName=LOG_GROUP, logStreamNamePrefix=f"{training_job_name}/")
-    names = [stream["logStreamName"] for stream in streams["logStreams"]]
-    return [line for name in names for line in _stream(logs, name)]
+    """Everything a training job printed, in order; nothing before its first line."""
+    return [line for name in _stream_names(logs, training_job_name) for line in _stream(logs, name)]
+
+
+def last_lines(logs: "CloudWatchLogsClient", training_job_name: str, *, count: int) -> list[str]:
+    """The last lines of each host of a training job, without reading those before."""
+    answers = (
+        logs.get_log_events(logGroupName=LOG_GROUP, logStreamName=name, startFromHead=False, limit=count)
+        for name in _stream_names(logs, training_job_name)
+    )
+    return [event["message"] for answer in answers for event in answer["events"]]
+
+
+def _stream_names(logs: "CloudWatchLogsClient", training_job_name: str) -> list[str]:
+    try:
+        streams = logs.describe_log_streams(
+            logGroupName=LOG_GROUP, logStreamNamePrefix=f"{training_job_name}/"
+        )
+    except logs.exceptions.ResourceNotFoundException:  # made with the first line of the first job
+        return []
+    return [stream["logStreamName"] for stream in streams["logStreams"]]
 
 
 def _stream(logs: "CloudWatchLogsClient", name: str) -> Iterator[str]:
@@ -62,4 +82,13 @@ class Bucket:
 def transitions(jobs: Iterable[Document]) -> list[Document]:
     """Every step of every job, in the order in which they happened."""
     steps = [{"job": job["name"], **line} for job in jobs for line in job["history"]]
-    return sorted(steps, key=lambda step: (step["at"], step["job"]))
+    return sorted(steps, key=lambda step: (*instant_of(step), step["job"]))
+
+
+def instant_of(step: Document) -> tuple[str, bool]:
+    """Give what steps of jobs are sorted by.
+
+    A clock that is moved by hand stands still while the plane works, so several steps have one instant. What
+    an end has freed is taken after it.
+    """
+    return step["at"], step["to"] not in _FREEING

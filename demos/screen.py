@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from demos.evidence import instant_of
+
 Document = dict[str, Any]
 
 STYLES = {
@@ -24,13 +26,15 @@ class Screen:
     """Prints only what is new. Jobs can be given a label: the SDK's names are too long to read."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
+        self.console = console
+        self.reached = ""
+        """The last thing of the story that went well."""
         self._labels: dict[str, str] = {}
         self._told: set[tuple[str, str, str]] = set()
         self._shown: list[tuple[str, str]] = []
 
     def say(self, line: str) -> None:
-        self._console.print(line, markup=False)
+        self.console.print(line, markup=False)
 
     def name(self, training_job_name: str, label: str) -> None:
         """From now on shown as ``label``."""
@@ -39,20 +43,20 @@ class Screen:
     def show(self, queue: list[Document], jobs: list[Document]) -> None:
         """News of the jobs, each with its reason; then the queue, if it changed."""
         news = sorted(line for job in jobs for line in self._news(job))
-        for at, line in news:
-            self._console.print(Text.assemble((f"{at[11:19]}  ", "dim"), line))
+        for (at, _), line in news:
+            self.console.print(Text.assemble((f"{at[11:19]}  ", "dim"), line))
         rows = [(self._short(job["name"]), job["state"]) for job in queue]
         if rows != self._shown:
             self._shown = rows
-            self._console.print(self._table(queue) if queue else Text("The queue is empty.", "bold"), Text())
+            self.console.print(self._table(queue) if queue else Text("The queue is empty.", "bold"), Text())
 
-    def _news(self, job: Document) -> list[tuple[str, str]]:
-        news: list[tuple[str, str]] = []
+    def _news(self, job: Document) -> list[tuple[tuple[str, bool], str]]:
+        news: list[tuple[tuple[str, bool], str]] = []
         for step in job["history"]:
             key = (job["name"], step["at"], step["to"])
             if key not in self._told and step["to"] in MILESTONES:
                 self._told.add(key)
-                news.append((step["at"], self._sentence(job["name"], step)))
+                news.append((instant_of(step), self._sentence(job["name"], step)))
         return news
 
     def _sentence(self, name: str, step: Document) -> str:

@@ -43,7 +43,8 @@ class ReadyInfo:
     """The process to end the twin by."""
     endpoint_url: str
     api_url: str
-    control_url: str
+    control_url: str = field(repr=False)
+    """Has the token of the control calls as its last part: whoever has it runs the twin."""
     region: str
     account_id: str
     access_key_id: str

@@ -1,13 +1,15 @@
-"""The twin's own API for tests and demos: clock, faults, training jobs. No keys, loopback only."""
+"""The twin's own API for tests and demos: clock, faults, training jobs. The front door asks for its token."""
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
+from local.account.answers import AccountAround
 from local.clock import TwinClock
+from local.control_body import BadFieldError, Body
+from local.denials import Denial
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.faults import Faults
@@ -15,9 +17,8 @@ from local.wire import AwsError, Request, Response
 from local.world_in_force import WorldInForce
 from local.worlds import CAPACITY_TYPES, World, WorldError, shown
 
-T = TypeVar("T")
-
 PREFIX = "/_control"
+_JSON = "application/json"
 _MOST_PERCENT = 100
 _MOST_SECONDS = timedelta(days=3650).total_seconds()
 
@@ -31,78 +32,11 @@ class TrainingJobs(Protocol):
 
     def spot(self, training_job: str, action: str) -> None: ...
 
+    def slow_stop(self, training_job: str, seconds: float) -> None: ...
+
     def withhold_capacity(self, instance_type: str, times: int) -> None: ...
 
     def training_jobs(self) -> list[dict[str, Any]]: ...
-
-
-class BadFieldError(Exception):
-    """A field of the body is missing or wrong."""
-
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(f"{name}: {problem}")
-        self.name = name
-        self.problem = problem
-
-
-class Body:
-    """A JSON object whose fields are taken out one by one; what is left over at the end is an error."""
-
-    def __init__(self, raw: bytes) -> None:
-        try:
-            document = json.loads(raw)
-        except ValueError as error:
-            raise BadFieldError("body", "is not JSON") from error
-        if not isinstance(document, dict):
-            raise BadFieldError("body", "is not a JSON object")
-        self._fields: dict[str, Any] = document
-
-    def number(self, name: str, *, default: float | None = None, most: float = math.inf) -> float:
-        value = self._take(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            raise BadFieldError(name, f"must be a number from 0 to {most:g}")
-        return value
-
-    def share_or_count(self, name: str) -> float:
-        value = self.number(name, default=0)
-        if value > 1 and not float(value).is_integer():
-            raise BadFieldError(name, "must be a share from 0 to 1, or a whole number of deliveries")
-        return value
-
-    def whole(self, name: str, *, default: int | None = None, least: int = 0) -> int:
-        value = self._take(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise BadFieldError(name, f"must be a whole number, at least {least}")
-        return value
-
-    def text(self, name: str) -> str:
-        value = self._take(name, None)
-        if not isinstance(value, str) or not value:
-            raise BadFieldError(name, "must be a text")
-        return value
-
-    def optional(self, name: str, read: Callable[[str], T]) -> T | None:
-        """What ``read`` makes of a field that may be missing or null."""
-        if self._fields.get(name) is None:
-            self._fields.pop(name, None)
-            return None
-        return read(name)
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        value = self._take(name, None)
-        if not isinstance(value, dict):
-            raise BadFieldError(name, "must be a JSON object")
-        return value
-
-    def end(self) -> None:
-        for name in self._fields:
-            raise BadFieldError(name, "is not known here")
-
-    def _take(self, name: str, default: object) -> object:
-        value = self._fields.pop(name, None)
-        if value is None and default is None:
-            raise BadFieldError(name, "is missing")
-        return default if value is None else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +46,7 @@ class Control:
     deliveries: DeliveryFaults
     training: TrainingJobs
     world: WorldInForce
+    account: AccountAround
     invoke: Callable[[str, bytes], Outcome]
     """Runs a function of the stack, by the name its sessions have; KeyError for one that there is not."""
     told: Callable[[], Mapping[str, Any]]
@@ -124,6 +59,9 @@ class Control:
         if route is None:
             known = ", ".join(" ".join(key) for key in routes)
             return _answer(404, {"message": f"no {request.method} {path}; there are {known}"})
+        if request.method != "GET" and not _is_json(request):
+            message = f"send the body with the header Content-Type: {_JSON}"
+            return _answer(403, {"field": "content-type", "message": message})
         try:
             return route(request)
         except (BadFieldError, WorldError) as error:
@@ -133,14 +71,18 @@ class Control:
 
     def _routes(self) -> Mapping[tuple[str, str], Callable[[Request], Response]]:
         return {
+            ("GET", "/account"): lambda _: _answer(200, {"account": self.account.document}),
+            ("POST", "/account"): self._set_account,
             ("POST", "/clock"): self._advance,
             ("POST", "/capacity"): self._withhold_capacity,
+            ("POST", "/deny"): self._deny,
             ("POST", "/errors"): self._inject_errors,
             ("POST", "/events"): self._disturb_events,
             ("POST", "/fail"): self._fail,
             ("POST", "/gpu"): self._gpu,
             ("POST", "/invoke"): self._invoke,
             ("POST", "/quota"): self._set_quota,
+            ("POST", "/slow-stop"): self._slow_stop,
             ("POST", "/spot"): self._spot,
             ("GET", "/training-jobs"): self._list,
             ("GET", "/world"): lambda _: self._told(self.world.now),
@@ -177,13 +119,37 @@ class Control:
 
     def _inject_errors(self, request: Request) -> Response:
         body = Body(request.body)
-        operation, code = body.text("operation"), body.text("error_code")
-        times = body.whole("times", default=1, least=1)
+        if body.optional("clear", body.yes):
+            body.end()
+            self.errors.clear()
+            return _answer(200, {"clear": True})
+        operation, times = body.text("operation"), body.whole("times", default=1)
+        code = body.text("error_code") if times else body.optional("error_code", body.text)
         principal = body.optional("principal", body.text)
         body.end()
-        self.errors.add(operation, code, times, principal=principal)
+        if code is not None and times:
+            self.errors.set(operation, code, times, principal=principal)
+        else:
+            self.errors.end(operation, principal=principal)
         answer = {"operation": operation, "error_code": code, "times": times, "principal": principal}
         return _answer(200, answer)
+
+    def _deny(self, request: Request) -> Response:
+        body = Body(request.body)
+        operation, seconds = body.text("operation"), body.number("seconds", most=_MOST_SECONDS)
+        principal, role_arn = body.optional("principal", body.text), body.optional("role_arn", body.text)
+        body.end()
+        denial = Denial(operation=operation, principal=principal, role_arn=role_arn)
+        self.errors.denials.deny(denial, timedelta(seconds=seconds), now=self.clock.now())
+        answer = {"operation": operation, "principal": principal, "role_arn": role_arn, "seconds": seconds}
+        return _answer(200, answer)
+
+    def _slow_stop(self, request: Request) -> Response:
+        body = Body(request.body)
+        training_job, seconds = body.text("training_job"), body.number("seconds", most=_MOST_SECONDS)
+        body.end()
+        self.training.slow_stop(training_job, seconds)
+        return _answer(200, {"training_job": training_job, "seconds": seconds})
 
     def _disturb_events(self, request: Request) -> Response:
         body = Body(request.body)
@@ -230,6 +196,12 @@ class Control:
         self.training.spot(training_job, action)
         return _answer(200, {"training_job": training_job, "action": action})
 
+    def _set_account(self, request: Request) -> Response:
+        body = Body(request.body)
+        values = body.mapping("set")
+        body.end()
+        return _answer(200, {"account": self.account.set(values)})
+
     def _set_world(self, request: Request) -> Response:
         body = Body(request.body)
         values = body.mapping("set")
@@ -243,6 +215,14 @@ class Control:
         return _answer(200, {"training_jobs": self.training.training_jobs()})
 
 
+def _is_json(request: Request) -> bool:
+    """Tell whether the body calls itself JSON, which no page of another origin can do without being asked.
+
+    Browsers send text/plain, forms and bodies without a type to any server, and ask it before they send JSON.
+    """
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON
+
+
 def _answer(status: int, document: Mapping[str, Any]) -> Response:
     body = json.dumps(document, default=str).encode()
-    return Response(status=status, body=body, headers={"content-type": "application/json"})
+    return Response(status=status, body=body, headers={"content-type": _JSON})

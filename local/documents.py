@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from trainmaster_client.files.yaml_documents import read_yaml
 
 from local.deployment.errors import DeploymentError
 
@@ -16,7 +17,7 @@ def read_map(path: Path, *, what: str, error_kind: type[DeploymentError]) -> Map
         DeploymentError: of ``error_kind``, naming ``what`` it is and the file.
     """
     try:
-        document = yaml.safe_load(path.read_text())
+        document = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise error_kind(f"{what} {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

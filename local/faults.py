@@ -3,39 +3,47 @@
 import threading
 from dataclasses import dataclass
 
+from local.denials import Denials
+
 
 @dataclass(slots=True, kw_only=True)
 class _Fault:
-    operation: str
     error_code: str
     times: int
-    principal: str | None
-    """ARN of the one caller it is for; None: for any."""
+    """How many more calls fail."""
 
 
 class Faults:
-    """The registry behind ``POST /errors``; of several for one operation the oldest is used up first."""
+    """The registry behind ``POST /errors``: one fault for each operation and caller, the last one set."""
 
     def __init__(self) -> None:
+        self.denials = Denials()
         self._lock = threading.Lock()
-        self._faults: list[_Fault] = []
+        self._faults: dict[tuple[str, str | None], _Fault] = {}
 
-    def add(self, operation: str, error_code: str, times: int = 1, *, principal: str | None = None) -> None:
-        """The next ``times`` calls of ``operation`` (boto3's name, of whichever service) by it fail."""
+    def set(self, operation: str, error_code: str, times: int = 1, *, principal: str | None = None) -> None:
+        """Let the next ``times`` calls of ``operation`` (boto3's name, of whichever service) by it fail."""
         if times < 1:
             raise ValueError(f"times must be 1 or more: {times}")
         with self._lock:
-            self._faults.append(
-                _Fault(operation=operation, error_code=error_code, times=times, principal=principal)
-            )
+            self._faults[operation, principal] = _Fault(error_code=error_code, times=times)
+
+    def end(self, operation: str, *, principal: str | None = None) -> None:
+        """Let calls of the operation succeed again; with a caller, only what was set for this one ends."""
+        with self._lock:
+            for known in list(self._faults):
+                if known[0] == operation and principal in (None, known[1]):
+                    del self._faults[known]
 
     def take(self, operation: str, principal: str) -> str | None:
-        """The code this call has to fail with, used up by asking."""
+        """The code this call has to fail with, used up by asking; what is set for the caller goes first."""
         with self._lock:
-            for fault in self._faults:
-                if fault.operation == operation and fault.principal in (None, principal):
+            for key in ((operation, principal), (operation, None)):
+                fault = self._faults.get(key)
+                if fault is not None:
                     fault.times -= 1
-                    self._faults = [each for each in self._faults if each.times]
+                    if not fault.times:
+                        del self._faults[key]
                     return fault.error_code
         return None
 

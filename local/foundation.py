@@ -17,6 +17,7 @@ from local.identity.identities import Credentials, Identities
 from local.journal import Journal
 
 USER = "local-admin"
+_OWNER_ONLY = 0o700
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,16 @@ def lay(config: TwinConfig, resources: ExitStack) -> Foundation:
 def _state_folder(config: TwinConfig, resources: ExitStack) -> Path:
     if config.state is None:
         return Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="trainmaster-")))
-    config.state.mkdir(parents=True, exist_ok=True)
+    config.state.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)  # one that is there keeps its mode
     return config.state.resolve()
+
+
+def own_folder(state: Path, name: str) -> Path:
+    """A folder within the state folder that other users cannot enter, also where they may read that one."""
+    folder = state / name
+    folder.mkdir(exist_ok=True)
+    folder.chmod(_OWNER_ONLY)
+    return folder
 
 
 def _lock(state: Path, resources: ExitStack) -> None:

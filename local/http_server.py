@@ -4,10 +4,10 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, TypeAlias
 
 from local.wire import Request, Response
 
@@ -21,12 +21,24 @@ _GRACE_SECONDS = 5.0
 _OURS = frozenset({"connection", "content-length", "date", "transfer-encoding"})
 """Headers that this server writes itself."""
 
+Refusal: TypeAlias = Callable[[Mapping[str, str]], Response | None]
+"""Reads the headers of a request, names in lower case; None lets the request in."""
+
 
 class HttpServer:
-    """Serves ``answer`` on the loopback interface; bound when made, serving after ``start``."""
+    """Serves ``answer`` on the loopback interface; bound when made, serving after ``start``.
 
-    def __init__(self, port: int, answer: Callable[[Request], Response]) -> None:
-        self._server = _Server(port, answer)
+    What ``refusal`` answers for the headers of a request is sent before its body is read.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        answer: Callable[[Request], Response],
+        *,
+        refusal: Refusal = lambda _headers: None,
+    ) -> None:
+        self._server = _Server(port, answer, refusal)
         self.port: int = self._server.server_address[1]
         self._thread = Thread(target=self._server.serve_forever, args=(0.05,), name="front-door", daemon=True)
 
@@ -47,9 +59,10 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int, answer: Callable[[Request], Response]) -> None:
+    def __init__(self, port: int, answer: Callable[[Request], Response], refusal: Refusal) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.answer = answer
+        self.refusal = refusal
         self._lock = Lock()
         self._connections: set[socket.socket] = set()
 
@@ -84,15 +97,23 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.raw_requestline or not self.parse_request():
             self.close_connection = True
             return
-        response = self.server.answer(self._received())
+        headers = self._received_headers()
+        response = self.server.refusal(headers)
+        if response is not None:
+            self.close_connection = True  # its body, which nobody reads, is not the next request
+        else:
+            response = self.server.answer(self._received(headers))
         self.wfile.write(self._head(response) + (b"" if self.command == "HEAD" else response.body))
 
-    def _received(self) -> Request:
-        raw_path, _, query = self.path.partition("?")
+    def _received_headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
         for name, value in self.headers.items():
             key = name.lower()
             headers[key] = f"{headers[key]},{value}" if key in headers else value
+        return headers
+
+    def _received(self, headers: dict[str, str]) -> Request:
+        raw_path, _, query = self.path.partition("?")
         return Request(
             method=self.command, raw_path=raw_path, query=query, headers=headers, body=self._body(headers)
         )

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from trainmaster_client.files.private_files import append_private
+
 from local.clock import TwinClock
 from local.wire import Principal
 
@@ -48,7 +50,8 @@ class Journal:
         self._clock = clock
         self._lock = threading.Lock()
         self._seq = 0
-        self._file = path.open("a", encoding="utf-8") if path is not None else None
+        # For its owner alone: it holds what requests hold.
+        self._file = append_private(path) if path is not None else None
 
     def call(self, entry: CallEntry) -> None:
         self._write(

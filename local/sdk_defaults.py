@@ -9,6 +9,8 @@ Source: SageMaker Python SDK, "Configuring and using defaults with the SageMaker
 import json
 from pathlib import Path
 
+from trainmaster_client.files.private_files import write_private
+
 _NAME = "sagemaker-sdk-defaults.yaml"
 
 
@@ -23,5 +25,5 @@ def write_defaults(state: Path, *, bucket: str, role_arn: str) -> Path:
         },
     }
     file = state / _NAME
-    file.write_text(json.dumps(defaults, indent=2) + "\n", encoding="utf-8")
+    write_private(file, json.dumps(defaults, indent=2))
     return file

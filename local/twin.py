@@ -1,13 +1,17 @@
 """The whole twin in one process: composes its parts, deploys the stack, answers what a user needs to know."""
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from types import TracebackType
+from typing import Any
 
 from botocore.credentials import Credentials
 
 from local import foundation, policy_file
+from local.account.answers import SERVICES as ACCOUNT_SERVICES
+from local.account.answers import STUDIO_CALLS, AccountAround
 from local.clock import each_minute
 from local.config import ReadyInfo, TwinConfig
 from local.control import PREFIX as CONTROL_PREFIX
@@ -22,10 +26,12 @@ from local.deployment.template import load_template
 from local.deployment.wiring import Wiring
 from local.doors.iam_roles import IamRoles
 from local.foundation import USER, Foundation
+from local.identity.checks import Check
 from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
+from local.sagemaker.loads import NAMESPACE
 from local.sdk_defaults import write_defaults
-from local.wire import AwsError
+from local.wire import AwsError, Principal
 from local.world_in_force import WorldInForce
 
 STACK = "trainmaster"
@@ -78,11 +84,11 @@ class Twin:
         # In this order, so that on closing nothing new begins before what runs is ended.
         self._resources.callback(background.close)
         self._resources.callback(assembly.close)
-        self._mount_training(base, assembly, deliveries)
+        control_url = self._mount_training(base, assembly, deliveries)
         _mount_roles(base)
         base.door.start()
         background.run("warming functions", assembly.warm)
-        ready = self._ready(base, assembly)
+        ready = self._ready(base, assembly, control_url)
         policy = memory.recall() if self._config.policy is None else self._config.policy
         if policy is not None:
             keys = Credentials(ready.access_key_id, ready.secret_access_key)
@@ -117,8 +123,6 @@ class Twin:
         return deploy(template, site, api_root=f"{base.door.endpoint_url}{API_PREFIX}").wiring
 
     def _platform(self, base: Foundation, background: Background, deliveries: DeliveryFaults) -> Platform:
-        log_folder = base.state / "logs"
-        log_folder.mkdir(exist_ok=True)
         return Platform(
             door=base.door,
             client=base.engine.client,
@@ -131,12 +135,31 @@ class Twin:
             region=self._config.region,
             account_id=base.account_id,
             clock_file=base.clock_file,
-            log_folder=log_folder,
+            log_folder=foundation.own_folder(base.state, "logs"),
         )
 
-    def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> None:
-        work = base.state / "training"
-        work.mkdir(exist_ok=True)
+    def _mount_account(self, base: Foundation, training: SageMakerTwin) -> AccountAround:
+        """Mount what the account says of itself: alone, and beside what SageMaker's twin answers."""
+        account = AccountAround(account_id=base.account_id, region=self._config.region)
+        for service in ACCOUNT_SERVICES:
+            base.door.mount_service(service, account.call)
+
+        def sagemaker(operation: str, params: dict[str, Any], caller: Principal) -> dict[str, Any]:
+            answers = account.call if operation in STUDIO_CALLS else training.call
+            return answers(operation, params, caller)
+
+        def quotas(operation: str, params: dict[str, Any], caller: Principal) -> dict[str, Any]:
+            return account.with_warm_pools(training.service_quotas(operation, params, caller))
+
+        def owns(operation: str, params: Mapping[str, Any]) -> bool:
+            return operation in STUDIO_CALLS or training.owns(operation, params)
+
+        base.door.mount_service("sagemaker", sagemaker, owns=owns)
+        base.door.mount_service("service-quotas", quotas)
+        return account
+
+    def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> str:
+        """Serve SageMaker and what is done to it from outside; answers the URL of the control calls."""
         world = WorldInForce(self._config.world)
         outside = Outside(
             clock=base.clock,
@@ -145,8 +168,9 @@ class Twin:
             logs=CloudWatchLogSink(base.engine.client("logs")),
             metrics=CloudWatchMetrics(base.engine.cloudwatch),
             region=self._config.region,
-            work_dir=work,
+            work_dir=foundation.own_folder(base.state, "training"),
             environment=partial(_reach, base),
+            may_publish=partial(_may_publish, base),
             world=world,
         )
         training = SageMakerTwin(
@@ -154,8 +178,7 @@ class Twin:
         )
         self._resources.callback(training.close)
         each_minute(base.clock, training.measure, base.engine.cloudwatch.evaluate)
-        base.door.mount_service("sagemaker", training.call, owns=training.owns)
-        base.door.mount_service("service-quotas", training.service_quotas)
+        account = self._mount_account(base, training)
         base.door.add_resource_tags("sagemaker", training.resource_tags)
         control = Control(
             clock=base.clock,
@@ -163,21 +186,22 @@ class Twin:
             deliveries=deliveries,
             training=training,
             world=world,
+            account=account,
             invoke=assembly.functions.invoke_named,
             told=lambda: {
                 "throttled": training.throttled(),
                 "killed_invocations": assembly.functions.killed(),
             },
         )
-        base.door.mount(CONTROL_PREFIX, control.handle)
+        return base.door.mount(CONTROL_PREFIX, control.handle)
 
-    def _ready(self, base: Foundation, assembly: Assembly) -> ReadyInfo:
+    def _ready(self, base: Foundation, assembly: Assembly, control_url: str) -> ReadyInfo:
         role_arn, bucket = _role_arn(base), _bucket(base, self._config)
         return ReadyInfo(
             pid=os.getpid(),
             endpoint_url=base.door.endpoint_url,
             api_url=assembly.api_url,
-            control_url=f"{base.door.endpoint_url}{CONTROL_PREFIX}",
+            control_url=control_url,
             region=self._config.region,
             account_id=base.account_id,
             access_key_id=base.admin.access_key_id,
@@ -186,6 +210,17 @@ class Twin:
             bucket=bucket,
             sdk_defaults=str(write_defaults(base.state, bucket=bucket, role_arn=role_arn)),
         )
+
+
+def _may_publish(base: Foundation, role_arn: str) -> bool:
+    """Tell whether the hosts of a job under this role publish metrics.
+
+    Source: SageMaker developer guide, "CreateTrainingJob API: Execution role permissions".
+    """
+    question = Check(
+        action="cloudwatch:PutMetricData", resource="*", context={"cloudwatch:namespace": NAMESPACE}
+    )
+    return base.door.authorizer.allows(role_arn, question)
 
 
 def _mount_roles(base: Foundation) -> None:

@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-START_SECONDS = 180.0
+START_SECONDS = 600.0
+"""A start takes about ten CPU seconds; a busy machine may be sixty times slower."""
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
 PROGRAM = (sys.executable, "-m", "local", "up")
@@ -20,6 +21,20 @@ PROGRAM = (sys.executable, "-m", "local", "up")
 class TwinProcess:
     ready: dict[str, Any]
     journal: Path
+    process: subprocess.Popen[bytes] | None = None
+    """None: it is somebody else's."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """None: it runs."""
+        return self.process.poll() if self.process is not None else None
+
+    def ended_within(self, *, seconds: float) -> int | None:
+        """Wait a moment for its end; the exit code, or None: it still runs."""
+        if self.process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                return self.process.wait(seconds)
+        return None
 
     def environment(self) -> dict[str, str]:
         """What ``local up`` tells its user to export."""
@@ -63,7 +78,7 @@ def running_twin(
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=checkout)
     try:
         ready = _wait_for(files["ready.json"], process, files["twin.log"])
-        yield TwinProcess(ready=ready, journal=files["journal.jsonl"])
+        yield TwinProcess(ready=ready, journal=files["journal.jsonl"], process=process)
     finally:
         end(process)
 

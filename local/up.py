@@ -17,6 +17,8 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from trainmaster_client.files.private_files import write_private
+
 from local.config import ReadyInfo, TwinConfig
 from local.reaper import kill_descendants, supervise
 
@@ -127,7 +129,7 @@ def _run(arguments: argparse.Namespace, reaper: int) -> int:
         with Twin(config) as twin:
             seconds, ready = time.monotonic() - began, replace(twin, pid=reaper)
             if arguments.ready is not None:
-                _write(ready, arguments.ready)
+                write_private(arguments.ready, _in_json(ready))
             _say(_in_json(ready) if arguments.json else _in_words(ready, seconds))
             wait_for(stop)
             forget(arguments.ready, reaper)
@@ -180,13 +182,6 @@ def _give_up() -> None:
     """Closing hangs: leave the hard way."""
     kill_descendants()
     os._exit(1)
-
-
-def _write(ready: ReadyInfo, file: Path) -> None:
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    draft.touch(mode=0o600)  # it holds a key
-    draft.write_text(_in_json(ready))
-    draft.replace(file)
 
 
 def forget(file: Path | None, pid: int) -> None:

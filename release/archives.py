@@ -11,9 +11,13 @@ _FILE = 0o100644 << 16
 _SKIPPED = "__pycache__"
 
 
-def files_below(folder: Path) -> dict[str, Path]:
-    """All files of a folder by their paths in it."""
-    found = (path for path in folder.rglob("*") if path.is_file() and _SKIPPED not in path.parts)
+def files_below(folder: Path, *, with_bytecode: bool = False) -> dict[str, Path]:
+    """List all files of a folder by their paths in it.
+
+    Bytecode is left out, as Python writes it by the way; that of the built layer was made on purpose.
+    """
+    files = (path for path in folder.rglob("*") if path.is_file())
+    found = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
     return {path.relative_to(folder).as_posix(): path for path in found}
 
 

@@ -16,7 +16,8 @@ from release.archives import files_below, write_zip
 Document = dict[str, Any]
 
 METADATA = "AWS::ServerlessRepo::Application"
-CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
+_LAYER = "AWS::Serverless::LayerVersion"
+CODE = {"AWS::Serverless::Function": "CodeUri", _LAYER: "ContentUri"}
 """Where each type of resource says what its code is."""
 BESIDE = ("LICENSE", "README.md", "samconfig.toml")
 """Files of the checkout that go with the template: the metadata names the first two, SAM reads the third."""
@@ -35,7 +36,8 @@ def pack(built: Path, into: Path, *, root: Path, version: str, home_page: str | 
     """
     template = yaml.safe_load((built / "template.yaml").read_text(encoding="utf-8"))
     for name, folder in code_of(template).items():
-        write_zip(into / f"{name}.zip", files_below(built / folder))
+        is_layer = template["Resources"][name]["Type"] == _LAYER
+        write_zip(into / f"{name}.zip", files_below(built / folder, with_bytecode=is_layer))
     packed = packaged(template, version=version, home_page=home_page)
     text = yaml.safe_dump(packed, sort_keys=False, width=_LONGEST_LINE)
     (into / "template.yaml").write_text(text, encoding="utf-8")

@@ -15,7 +15,6 @@ import typer
 from botocore import xform_name
 from trainmaster_client.cli.app import app
 
-from local.control import PREFIX
 from local.up import _parser
 from tests.markdown import ROOT, codes, table, text_of
 
@@ -26,6 +25,8 @@ _WHOLE_REQUEST = "--cli-input-json"
 _OPTIONS_OF_EVERY_AWS_COMMAND = frozenset({"--query", "--output", "--region", "--profile", _WHOLE_REQUEST})
 _RENAMED = {"--notification-endpoint": "--endpoint"}
 """The AWS CLI has another name for a member, where its own would be that of an option of every command."""
+CONTROL = "$control"
+"""What documents call the ready file's control_url, which is another one at each start."""
 _COPIES = frozenset({"sync", "cp", "ls"})
 """Commands of ``aws s3``, which is no service of its own."""
 
@@ -108,8 +109,9 @@ def _torchrun(words: list[str]) -> None:
 
 def _curl(words: list[str]) -> None:
     routes = {codes(row[0])[0].split()[1] for row in table(text_of("docs/twin.md"), "call", "fields", "")}
-    (url,) = [word for word in words if "://" in word]
-    assert f"/{url.partition(f'{PREFIX}/')[2]}" in routes, url
+    (url,) = [word for word in words if word.startswith(CONTROL)]
+    assert url.removeprefix(CONTROL) in routes, url
+    assert "--json" in words, "control calls take application/json alone"
 
 
 def _aws(words: list[str]) -> None:

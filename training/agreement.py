@@ -42,6 +42,11 @@ class Agreement:
         self._votes = torch.zeros(4, dtype=torch.float64)
         self._under_way: dist.Work | None = None
 
+    @property
+    def is_asked(self) -> bool:
+        """Tell whether this rank was asked to stop; the others may not know yet."""
+        return self._stop.asked
+
     def begin(self, *, save: bool = False, seconds_needed: Callable[[], float] | None = None) -> None:
         """Vote.
 

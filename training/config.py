@@ -101,8 +101,8 @@ class TrainConfig:
         DeviceName.AUTO, "what is trained on: auto (a GPU where there is one), cpu, cuda, neuron (Trainium)"
     )
     precision: Precision = option(
-        Precision.BF16,
-        "bf16 or fp32 compute; bf16_pure: weights and optimizer too; "
+        Precision.AUTO,
+        "auto: bf16 where the device computes it fast, else fp32; bf16_pure: weights and optimizer too; "
         "float8, float8_rowwise: matrices of blocks, also with _emulated",
     )
     float8_all_gather: bool = option(
@@ -164,6 +164,9 @@ class TrainConfig:
     )
     join_seconds: float = option(600.0, "how long hosts wait for each other at the start", at_least=1)
     min_step_seconds: float = option(0.0, "pace a demonstration: no step is shorter", at_least=0)
+    hold_file: str = option(
+        "", "hold a demonstration: no step after the number in this file begins before it says more"
+    )
 
     said: tuple[str, ...] = field(default=())
     """What became of options of FSDP1; for the log."""

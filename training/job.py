@@ -11,7 +11,7 @@ import torch
 from torch.optim import Optimizer
 
 from training.agreement import Agreement
-from training.checkpoint import Checkpointer, JobState, Retention, open_store
+from training.checkpoint import Checkpointer, CheckpointStore, JobState, Retention, open_store
 from training.config import TrainConfig
 from training.data.batches import prefetched
 from training.errors import ConfigError
@@ -33,6 +33,7 @@ from training.models.families import (
 )
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
+from training.models.precision import PrecisionChoice, noted, settled
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
@@ -40,7 +41,6 @@ from training.monitoring.report import Reporter, Trace, tell
 from training.optim import make_optimizer
 from training.parallel import allocate, shard
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.ranks.devices import advice, this_processor
 from training.ranks.memory import refuse_unless_it_fits
 from training.ranks.meshes import with_shares
 from training.ranks.tensor_parallel import tokens_note
@@ -61,14 +61,14 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     if _was_stopped(agreement, world):
         return EXIT_PREEMPTED
     together(partial(_make_directories, config))
-    began = time.perf_counter()
-    data = together(partial(open_data, config, env))
-    data_seconds = time.perf_counter() - began
+    store = open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir)
+    config, choice = settled(config, world, store)
+    data, data_seconds = _opened_data(config, env)
     model = empty_model(config, world)
-    _tell_what_runs(config, world, model)
+    _tell_what_runs(config, world, model, choice)
     optimizer = make_optimizer(trained_part(model), config)
     guard = guard_of(config, data.identity) | guard_of_base(config, env, model)
-    checkpointer = _checkpointer(config, env, model, optimizer, guard)
+    checkpointer = _checkpointer(config, store, model, optimizer, guard)
     if resumed := checkpointer.load_newest():
         _tell_where_it_resumes(world, resumed.step, {**resumed.seconds, "data": data_seconds})
     else:
@@ -95,6 +95,13 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
             validation=Validation.carried_by(resumed.carried) if resumed else None,
         )
         return _train(trainer, checkpointer, steps)
+
+
+def _opened_data(config: TrainConfig, env: Mapping[str, str]) -> tuple[TextData | ImageData, float]:
+    """Open what is trained on, on all ranks or on none; and the seconds it took."""
+    began = time.perf_counter()
+    data = together(partial(open_data, config, env))
+    return data, time.perf_counter() - began
 
 
 def _was_stopped(agreement: Agreement, world: World) -> bool:
@@ -158,16 +165,17 @@ def make_model(config: TrainConfig, world: World) -> Backbone:
 
 def _checkpointer(
     config: TrainConfig,
-    env: Mapping[str, str],
+    store: CheckpointStore,
     model: Backbone,
     optimizer: Optimizer,
     guard: Mapping[str, str],
 ) -> Checkpointer:
     return Checkpointer(
-        open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
+        store,
         model=trained_part(model),
         optimizer=optimizer,
         guard=guard,
+        notes=noted(config.precision),
         keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
         asynchronous=config.checkpoint_async,
         total_steps=config.steps,
@@ -209,6 +217,7 @@ def _complete(trainer: Trainer) -> None:
     if trainer.world.is_first:
         told = {
             "preset": config.model_name,
+            "precision": config.precision,
             "seed": config.seed,
             "steps": config.steps,
             "loss": trainer.reported_loss,
@@ -250,16 +259,16 @@ def _shares(world: World) -> str:
     return f"{world.data_ranks} groups of {world.ranks_per_share} ranks"
 
 
-def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
+def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: PrecisionChoice) -> None:
     if not world.is_first:
         return
     options = {name: value for name, value in asdict(config).items() if name not in {"said", "described"}}
     options["shape"] = asdict(config.shape)
     print("config " + json.dumps(options, default=str), flush=True)
+    for line in choice.lines():
+        print(line, flush=True)
     for line in config.said:
         print(f"fsdp1: {line}", flush=True)
-    if world.device.type == "cpu" and (told := advice(this_processor(), config.precision)):
-        print(f"cpu: {told}", flush=True)
     if note := tokens_note(config.shape, world.ranks_per_share):
         print(f"tensor parallel: {note}", flush=True)
     tell(
@@ -268,5 +277,6 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone) -> None:
         ranks=world.size,
         ranks_per_host=world.ranks_per_host,
         device=world.device.type,
+        precision=config.precision,
         parameters=sum(one.numel() for one in model.parameters()),
     )

@@ -32,6 +32,14 @@ _GRACE_SECONDS = 10.0  # for the others, when a worker is gone without which the
 _FAILURE_CHARACTERS = 1024  # of the failure file; that many become FailureReason (DescribeTrainingJob)
 _TAIL_BYTES = 16_384
 _ACCELERATED = re.compile(r"ml\.(?:p|g|trn|inf)\d")
+_LONGEST = 2**17  # bytes of a variable with its name; Linux starts no program with a longer one
+_GROUP = "homogeneousCluster"  # its name where resourceconfig.json has none, as the toolkit has it
+_OF_TOOLKIT = {
+    "_tuning_objective_metric",
+    "default_user_module_name",
+    *(f"sagemaker_{one}" for one in ("program", "submit_directory", "enable_cloudwatch_metrics", "region")),
+    *(f"sagemaker_{one}" for one in ("container_log_level", "job_name", "s3_output")),
+}
 _JSON_TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 
 
@@ -57,9 +65,66 @@ class Outcome:
 def read_json(path: Path) -> dict[str, Any]:
     """Empty where there is no such file."""
     try:
-        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
-    except (ValueError, TypeError) as error:
+        told = json.loads(path.read_bytes()) if path.exists() else {}
+    except (ValueError, OSError, RecursionError) as error:
         raise LaunchError(f"{path} cannot be read as a JSON object: {error}") from error
+    if not isinstance(told, dict):
+        raise LaunchError(f"{path} cannot be read as a JSON object: it is {json.dumps(told)[:60]}")
+    return told
+
+
+def read_resources(path: Path) -> dict[str, Any]:
+    """The file says who the hosts are, and where this one stands among them; empty outside SageMaker."""
+    resources = read_json(path)
+    groups, problems = resources.get("instance_groups") or [], list[str]()
+    if not isinstance(groups, list) or not all(isinstance(one, dict) for one in groups):
+        groups, problems = [], ["instance_groups must be a list of objects"]
+    for number, one in enumerate(groups):
+        name = one.get("instance_group_name")
+        told = f"instance group {number + 1 if name is None else name}"
+        texts = ("instance_group_name", "instance_type")
+        problems += [f"{told} has no {key}" for key in texts if not is_text(one.get(key))]
+        if not are_texts(one.get("hosts")):
+            problems.append(f"{told} has no hosts" if "hosts" not in one else f"{told}: hosts must be names")
+    if "hosts" in resources and not (are_texts(resources["hosts"]) and resources["hosts"]):
+        problems.append("hosts must be a list of names")
+    keys = ("current_host", "current_group_name", "current_instance_type", "network_interface_name")
+    problems += [f"{key} must be a text" for key in keys if not is_text(resources.get(key, key))]
+    if problems := problems or misplaced(resources, [host for one in groups for host in one["hosts"]]):
+        raise LaunchError(
+            f"{path} does not say which hosts train: {'; '.join(problems)}; fix it, or start again"
+        )
+    return resources
+
+
+def misplaced(resources: Mapping[str, Any], grouped: Sequence[str]) -> list[str]:
+    """What keeps this host from knowing its place; it would train nothing, and end as if it had.
+
+    ``grouped``: the hosts of all instance groups.
+    """
+    listed = resources.get("hosts", grouped)
+    here = resources.get("current_host")
+    problems = [
+        f"{host} is listed twice"
+        for some in (grouped, listed)
+        for host in sorted(set(some))
+        if some.count(host) > 1
+    ]
+    if here is None and len(listed) > 1:
+        problems.append(f"current_host is missing, which must be one of {', '.join(listed)}")
+    if here is not None and listed and here not in listed:
+        problems.append(f"current_host is {here}, the hosts are {', '.join(listed)}")
+    elif here is not None and grouped and here not in grouped:
+        problems.append(f"current_host is {here}, the hosts of the instance groups are {', '.join(grouped)}")
+    return problems
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(is_text, value))
 
 
 def number(env: Mapping[str, str], name: str, default: float) -> float:
@@ -125,8 +190,7 @@ def keep_to_nodes(pids: Sequence[int]) -> None:
 
 def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
     """Of this host, and of each rank; beside GPUs 1 as torchrun has it: workers must not fight for cores."""
-    gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
-    if gpus:
+    if gpus := gpu_count():
         return int(number(env, "NPROC_PER_NODE", gpus)), 1
     cpus = host_cpus()
     if env.get("NPROC_PER_NODE") == "numa":
@@ -137,13 +201,20 @@ def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
 
 
 def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
-    """Of the instance group ``wanted``, else the first with accelerators, else the first; in one order."""
+    """Of the instance group ``wanted``, else the first with accelerators, else the first; in one order.
+
+    A group may have no instances: it is passed over, unless it is the one that is wanted.
+    """
     groups = {one["instance_group_name"]: one for one in resources.get("instance_groups", ())}
     if wanted and wanted not in groups:
         raise LaunchError(f"TRAINING_GROUP is {wanted!r}; the job has {', '.join(groups) or 'no groups'}")
-    fast = (name for name, one in groups.items() if _ACCELERATED.match(one["instance_type"]))
-    name = wanted or next(fast, next(iter(groups), None))
-    hosts = groups[name]["hosts"] if name else resources.get("hosts", ("localhost",))
+    manned = [name for name, one in groups.items() if one["hosts"]]
+    fast = (name for name in manned if _ACCELERATED.match(groups[name]["instance_type"]))
+    name = wanted or next(fast, next(iter(manned), None))
+    here = [one for one in [resources.get("current_host", "localhost")] if not groups]
+    hosts = groups[name]["hosts"] if name else resources.get("hosts", here)
+    if not hosts:
+        raise LaunchError(f"there is no host that could train: {wanted or 'each instance group'} has none")
     return sorted(hosts, key=lambda host: (len(host), host))  # algo-2 before algo-10
 
 
@@ -151,12 +222,14 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     """Of every worker; what the job's own environment says wins. No GROUP_RANK: this host does not train."""
     base = env.get("SAGEMAKER_BASE_DIR", "/opt/ml")
     config = Path(env.get("SM_INPUT_CONFIG_DIR", f"{base}/input/config"))
-    resources, channels = (read_json(config / f"{one}config.json") for one in ("resource", "inputdata"))
+    resources = read_resources(config / "resourceconfig.json")
     hosts = training_hosts(resources, env.get("TRAINING_GROUP", ""))
     here, interface = resources.get("current_host", hosts[0]), resources.get("network_interface_name")
     per_host, threads = ranks_and_threads(env)
     cache = env.get("SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY")
     mirrored = read_json(config / "checkpointconfig.json").get("LocalPath")
+    if not is_text(mirrored or base):
+        raise LaunchError(f"{config / 'checkpointconfig.json'}: LocalPath must be a path, not {mirrored!r}")
     ours = {
         "WORLD_SIZE": str(len(hosts) * per_host),
         "LOCAL_WORLD_SIZE": str(per_host),
@@ -168,36 +241,174 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         "FI_EFA_USE_HUGE_PAGE": "0",  # and no other: efa-cheatsheet.md of AWS's awsome-distributed-training
         "OMP_NUM_THREADS": str(threads),
         "TORCHINDUCTOR_CACHE_DIR": cache and f"{cache}/torchinductor",
-        "SM_INPUT_CONFIG_DIR": str(config),
-        "SM_MODEL_DIR": f"{base}/model",
-        "SM_OUTPUT_DATA_DIR": f"{base}/output/data",
         "SM_CHECKPOINT_DIR": mirrored or f"{base}/checkpoints",
-        "SM_CHANNELS": json.dumps(sorted(channels)),
-        **{f"SM_CHANNEL_{one.upper().replace('-', '_')}": f"{config.parent}/data/{one}" for one in channels},
-        "SM_HOSTS": json.dumps(resources.get("hosts", hosts)),
-        "SM_CURRENT_HOST": here,
     }
-    return {name: text for name, text in ours.items() if text} | dict(env)
+    said = {name: str(text) for name, text in ours.items() if text}
+    said |= {"SM_MASTER_ADDR": said["MASTER_ADDR"], "SM_MASTER_PORT": said["MASTER_PORT"]}
+    grouped = [host for one in resources.get("instance_groups") or () for host in one["hosts"]]
+    resources = {"hosts": grouped or hosts, **resources, "current_host": here}
+    return said | toolkit({**env, "SM_INPUT_CONFIG_DIR": str(config)}, base, resources) | dict(env)
+
+
+def toolkit(env: Mapping[str, str], base: str, resources: Mapping[str, Any]) -> dict[str, str]:
+    """All that sagemaker-training makes of the three files, and the SDK v3's driver: scripts look for it."""
+    config = Path(env["SM_INPUT_CONFIG_DIR"])
+    channels = read_json(config / "inputdataconfig.json")
+    values: dict[str, Any] = {}
+    with suppress(LaunchError):  # command() says so, once there is a place for the reason
+        values = {key: as_json(text) for key, text in as_written(env).items()}
+    own = {key: value for key, value in values.items() if is_of_script(key)}
+    told = toolkit_paths(base, config) | toolkit_hosts(resources) | toolkit_program(env, values, base)
+    dirs = {name: f"{config.parent}/data/{name}" for name in channels}
+    told |= {"hps": own, "channels": sorted(channels), "input_data_config": channels}
+    told |= {"num_cpus": os.cpu_count() or 1, "num_gpus": gpu_count(), "num_neurons": neuron_cores()}
+    no_variables = ("channels", "hps", "framework_params", "host_count", "current_host_rank")
+    told["training_env"] = {key: value for key, value in told.items() if key not in no_variables} | {
+        "hyperparameters": own,
+        "channel_input_dirs": dirs,
+        "additional_framework_parameters": told["framework_params"],
+        "job_name": env.get("TRAINING_JOB_NAME"),
+        "master_hostname": resources["hosts"][0],
+        "is_master": resources["current_host"] == resources["hosts"][0],
+    }
+    told["user_args"] = [
+        word for key, value in own.items() for word in (f"{'--'[: len(key)]}{key}", as_argument(value))
+    ]
+    named = {f"channel_{name}": path for name, path in dirs.items()}
+    named |= {f"hp_{name}": value for name, value in own.items()}
+    # With a hyphen, as the toolkit has it, and without, as a shell can read it.
+    told |= named | {name.replace("-", "_"): value for name, value in named.items()}
+    texts = {f"SM_{name.upper()}": as_variable(value) for name, value in told.items()}
+    return {
+        name: text
+        for name, text in texts.items()
+        if len(f"{name}={text}".encode(errors="replace")) < _LONGEST
+    }
+
+
+def toolkit_paths(base: str, config: Path) -> dict[str, Any]:
+    return {
+        "model_dir": f"{base}/model",
+        "input_dir": str(config.parent),
+        "input_config_dir": str(config),
+        "input_data_dir": f"{config.parent}/data",
+        "output_dir": f"{base}/output",
+        "output_data_dir": f"{base}/output/data",
+        "output_intermediate_dir": f"{base}/output/intermediate",
+        "output_failure": f"{base}/output/failure",
+    }
+
+
+def toolkit_hosts(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Of all hosts, whether they train or not."""
+    groups = {one["instance_group_name"]: one for one in resources.get("instance_groups") or ()}
+    hosts, here = resources["hosts"], resources["current_host"]
+    mine = next((name for name, one in groups.items() if here in one["hosts"]), _GROUP)
+    name = resources.get("current_group_name", mine)
+    of_group = groups.get(name, {})
+    return {
+        "hosts": hosts,
+        "current_host": here,
+        "current_host_rank": hosts.index(here),
+        "host_count": len(hosts),
+        "network_interface_name": resources.get("network_interface_name", "eth0"),
+        "current_instance_type": resources.get(
+            "current_instance_type", of_group.get("instance_type", "local")
+        ),
+        "current_instance_group": name,
+        "current_instance_group_hosts": of_group.get("hosts", []),
+        "instance_groups": list(groups),
+        "instance_groups_dict": groups,
+        "is_hetero": len(groups) > 1,
+        "resource_config": resources,
+    }
+
+
+def toolkit_program(env: Mapping[str, str], values: Mapping[str, Any], base: str) -> dict[str, Any]:
+    program = str(values.get("sagemaker_program") or "") or None
+    more = {
+        key: value for key, value in values.items() if key.startswith("sagemaker_") and key not in _OF_TOOLKIT
+    }
+    return {
+        "user_entry_point": program,
+        "module_name": program and program.removesuffix(".py"),
+        "module_dir": values.get("sagemaker_submit_directory", f"{base}/code"),
+        "log_level": values.get("sagemaker_container_log_level", 20),
+        "framework_module": env.get("SAGEMAKER_TRAINING_MODULE"),
+        "framework_params": more,
+        "distribution_instance_groups": more.get("sagemaker_distribution_instance_groups", []),
+    }
+
+
+def gpu_count() -> int:
+    return sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
+
+
+def neuron_cores() -> int:
+    if not any(re.fullmatch(r"neuron\d+", one.name) for one in Path("/dev").iterdir()):
+        return 0
+    with suppress(OSError, subprocess.SubprocessError, ValueError, TypeError, AttributeError):
+        ask = ["neuron-ls", "-j"]
+        told = subprocess.run(ask, capture_output=True, timeout=30, check=True).stdout
+        return sum(int(one.get("nc_count", 0)) for one in json.loads(told))
+    return 0
+
+
+def as_json(text: str) -> Any:  # noqa: ANN401  any JSON value
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def as_variable(value: object) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def as_argument(value: object) -> str:
+    """As the toolkit writes it behind ``--name``."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}={inner}" for key, inner in sorted(value.items()))
+    return "" if value is None else str(value)
+
+
+def is_of_script(name: str) -> bool:
+    return not name.startswith("sagemaker_") and name not in _OF_TOOLKIT
+
+
+def as_written(env: Mapping[str, str]) -> dict[str, str]:
+    """Hyperparameters by name; a file that was written by hand may have numbers and lists."""
+    found = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
+    return {key: text if isinstance(text, str) else json.dumps(text) for key, text in found}
 
 
 def hyperparameters(env: Mapping[str, str]) -> dict[str, str]:
     """The SDK v2 writes texts as JSON, quoted; everything else stays as it was written."""
-    found = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
-    texts = ((key, str(text)) for key, text in found)  # a file that was written by hand may have numbers
-    return {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
+    texts = as_written(env).items()
+    given = {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
+    for key, text in given.items():
+        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise LaunchError(
+                f"hyperparameter {key} has a character that no program can be given: {text!a:.60}"
+            )
+    return given
 
 
 def command(env: Mapping[str, str], source: Path) -> list[str]:
     """The script is named by the SDK v2 in a hyperparameter, by v3 in a file; else it is train.py."""
     given = hyperparameters(env)
     v3 = read_json(Path(env["SM_INPUT_CONFIG_DIR"]).parent / "data/sm_drivers/sourcecode.json")
-    script = given.get("sagemaker_program") or v3.get("entry_script") or "train.py"
+    script = str(given.get("sagemaker_program") or v3.get("entry_script") or "train.py")
     if not script.endswith(".py"):
         raise LaunchError(f"{script} is no Python script; a shell in between would keep SIGTERM to itself")
     if not (source / script).is_file():
         raise LaunchError(f"there is no {script} in {source}; name the script as it is called in there")
-    own = [key for key in given if not key.startswith("sagemaker_")]
-    options = [word for key in own for word in (f"{'--'[: len(key)]}{key}", given[key])]
+    truths = {"true": "True", "false": "False"}  # as the toolkit passes them
+    written = {key: truths.get(text, given[key]) for key, text in as_written(env).items()}
+    own = {key: text for key, text in written.items() if is_of_script(key)}
+    options = [word for key, text in own.items() for word in (f"{'--'[: len(key)]}{key}", text)]
     return [sys.executable, script, *options, *sys.argv[1:]]
 
 

@@ -23,6 +23,7 @@ from training.models.families import objective_of
 from training.models.float8 import gathers_float8, precompute_scales
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
+from training.monitoring.hold import wait_for
 from training.monitoring.report import Reporter, Trace, tell
 from training.optim import clip, learning_rate, step_if_finite
 from training.parallel import begin_part
@@ -103,11 +104,9 @@ class Trainer:
         if self._was_dropped(self.reached):
             self._evaluate(self.reached)
         for step in steps:
-            ends_at = time.monotonic() + config.min_step_seconds
-            self.trace.begin(step)
-            # Whatever draws random numbers draws the same after a resume.
-            self.world.accelerator.seed(seed_of(config.seed, "step", step, self.world.data_rank))
-            losses = []
+            if config.hold_file and self._stopped_on_hold(step):
+                return self._leave(is_saved=step == steps.start)
+            ends_at, losses = self._begin(step), []
             for part in self._parts(step):
                 begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
                 outputs = self._objective.outputs(self.model, part.batch)
@@ -136,6 +135,14 @@ class Trainer:
             if decision.save or self._saves_at(step):
                 self._save(step)
         return LoopEnd(step=self.reached, stopped=False)
+
+    def _begin(self, step: int) -> float:
+        """Make a step ready; when it may end at the earliest, on the monotonic clock."""
+        ends_at = time.monotonic() + self.config.min_step_seconds
+        self.trace.begin(step)
+        # Whatever draws random numbers draws the same after a resume.
+        self.world.accelerator.seed(seed_of(self.config.seed, "step", step, self.world.data_rank))
+        return ends_at
 
     def lr(self, step: int) -> float:
         config = self.config
@@ -232,6 +239,11 @@ class Trainer:
             self.reporter.evaluated(self.validation, seconds=time.perf_counter() - began)
         self.meter.paused(time.perf_counter() - began)
         return decision
+
+    def _stopped_on_hold(self, step: int) -> bool:
+        """Wait until a demonstration lets this step begin; every rank has a view of its own of the file."""
+        self.meter.paused(wait_for(step, self.config.hold_file, is_over=lambda: self.agreement.is_asked))
+        return self.agreement.now().stop
 
     def _save_is_due(self) -> bool:
         """By time."""

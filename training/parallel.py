@@ -55,6 +55,8 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     A rank alone that computes in the weights' own precision keeps a plain model: FSDP has nothing to gather,
     sum or cast there, and its copies and hooks would take an eighth of a short step.
 
+    A precision ``auto`` that nobody has settled (``models.precision``) is computed as bf16.
+
     The embedding, each block, and the last norm with the head are gathered and reduced each by itself, so
     that one computes while the next is on its way. A head that is the embedding stays gathered with it.
 

@@ -68,7 +68,9 @@ def _prepared(asked: argparse.Namespace) -> Iterator[str]:
         yield from _streamed(asked, Texts(files))
         return
     tokenizer = FileTokenizer(asked.tokenizer, end=asked.end_token) if asked.tokenizer else ByteTokenizer()
-    yield from _by_document(asked, DocumentFiles(files, tokenizer, column=asked.column))
+    ignored = {name for some in asked.ignore for name in some.split(",")}
+    source = DocumentFiles(files, tokenizer, column=asked.column, ignored=ignored)
+    yield from _by_document(asked, source)
 
 
 def _streamed(asked: argparse.Namespace, source: TokenSource) -> Iterator[str]:
@@ -168,6 +170,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--vocabulary", type=as_count, help="with --tokens: size of their tokenizer's")
     parser.add_argument("--column", help="of .parquet files: the column with the texts")
+    parser.add_argument(
+        "--ignore", nargs="+", default=[], help="fields of JSON lines, and of messages, that are left out"
+    )
     parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json, or its folder; without: bytes")
     parser.add_argument(
         "--end-token",

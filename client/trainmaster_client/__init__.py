@@ -4,9 +4,19 @@
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainmaster_client.handles import job, jobs, submit
+
+__all__ = ["job", "jobs", "submit"]
 
 _HANDLES = frozenset({"job", "submit"})
+
+
+def __dir__() -> list[str]:
+    """Show what is only loaded when it is asked for, so that the tab key of a notebook finds it."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  a function, or a room

@@ -1,8 +1,10 @@
 """trainmaster's REST API: where it is, and one method a route."""
 
 import os
+import uuid
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeAlias
 
 import boto3
 from botocore.config import Config
@@ -12,6 +14,7 @@ from trainmaster_client.errors import ApiNotConfiguredError, PolicyViolationErro
 from trainmaster_client.http.calls import (
     ApiCalls,
     Document,
+    Parameter,
     etag_of,
     field_problem,
     path_name,
@@ -34,6 +37,13 @@ __all__ = [
 API_URL_VARIABLE = "TRAINMASTER_API_URL"
 API_URL_PARAMETER = "/trainmaster/api-url"
 
+KEY_HEADER = "idempotency-key"
+LONGEST_KEY = 128
+"""Characters, of printable ASCII."""
+
+Instant: TypeAlias = str | datetime
+"""ISO 8601 in UTC, or a datetime; without a zone that is of this machine's."""
+
 _JSON_LINES = "application/x-ndjson"
 
 _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
@@ -41,36 +51,47 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 
 
 class ApiClient(ApiCalls):
-    """One method a route. Instants are texts in ISO 8601, UTC; what is None is not asked for."""
+    """One method a route. What is None is not asked for."""
 
-    def add_job(self, request: Mapping[str, Any]) -> Document:
+    def add_job(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
         """Queue a CreateTrainingJob request, sent as it is.
 
-        The server takes the same name and body again as the same job, so a lost answer is asked for again.
+        A lost answer is asked for again with the key of the submission, by which the server knows it from a
+        later one under the same name.
+
+        Args:
+            request: As boto3 takes it.
+            key: Of this submission, 1 to 128 printable ASCII characters, the same whenever it is repeated.
+                None: a new one for each call. Empty: none is sent, and the server counts a minute instead.
+
+        Raises:
+            ConflictError: A job has the name: another request's, or one that has ended.
         """
-        return self._call("POST", "/add-job", request, attempts=ATTEMPTS)
+        headers = _with_key(new_key() if key is None else key)
+        return self._call("POST", "/add-job", request, attempts=ATTEMPTS, headers=headers)
 
     def try_job(self, request: Mapping[str, Any], *, team: str | None = None) -> Document:
-        """What would become of a request: violations, its place, its likely start. Stores nothing.
+        """Ask what would become of a new submission: violations, place, likely start. Stores nothing.
 
         ``team``: as if somebody of it had asked; for admins.
         """
-        asked = query({"dry_run": "true", "team": team})
-        return self._call("POST", f"/add-job{asked}", request, attempts=ATTEMPTS)
+        asked = query({"dry_run": True, "team": team})
+        headers = _with_key(new_key())
+        return self._call("POST", f"/add-job{asked}", request, attempts=ATTEMPTS, headers=headers)
 
     def job(self, name: str, *, estimate: bool = True, request: bool = False) -> Document:
         """One job; without an estimate of its start the answer costs the server next to nothing.
 
         With ``request`` also the CreateTrainingJob request as it was submitted.
         """
-        asked = {"estimate": None if estimate else "false", "request": "true" if request else None}
+        asked = {"estimate": None if estimate else False, "request": request or None}
         return self._read(f"/jobs/{path_name(name)}{query(asked)}")
 
-    def jobs(self, **filters: str | None) -> Document:
-        """One page. ``filters`` are the query parameters of docs/api.md, such as ``mine="true"``."""
+    def jobs(self, **filters: Parameter) -> Document:
+        """One page. ``filters`` are the query parameters of docs/api.md, such as ``mine=True``."""
         return self._read(f"/jobs{query(filters)}")
 
-    def jobs_unless(self, etag: str, **filters: str | None) -> Document | None:
+    def jobs_unless(self, etag: str, **filters: Parameter) -> Document | None:
         """One page; None while no stored field of it has changed since the page that had this ``etag_of``."""
         return self._read_unless(etag, f"/jobs{query(filters)}")
 
@@ -96,8 +117,8 @@ class ApiClient(ApiCalls):
         group_by: str,
         *,
         team: str | None = None,
-        start: str | None = None,
-        end: str | None = None,
+        start: Instant | None = None,
+        end: Instant | None = None,
     ) -> Document:
         """Use and money of a time by team, user, job, day or model_name; ``team`` "*": all, for admins."""
         return self._whole("/usage", _grouped(group_by, team, start, end), "groups")
@@ -107,8 +128,8 @@ class ApiClient(ApiCalls):
         group_by: str,
         *,
         team: str | None = None,
-        start: str | None = None,
-        end: str | None = None,
+        start: Instant | None = None,
+        end: Instant | None = None,
     ) -> str:
         """The same as CSV, a head line first."""
         return self._whole_csv("/usage", _grouped(group_by, team, start, end))
@@ -126,7 +147,7 @@ class ApiClient(ApiCalls):
         return self._read(f"/estimates{query({'pool': pool})}")
 
     def timeline(
-        self, *, pool: str | None = None, start: str | None = None, end: str | None = None
+        self, *, pool: str | None = None, start: Instant | None = None, end: Instant | None = None
     ) -> Document:
         """Attempts, capacity and warm pools of a time, without times of the last 24 hours; all pages."""
         asked = {"pool": pool, "from": start, "to": end}
@@ -136,18 +157,18 @@ class ApiClient(ApiCalls):
         self,
         *,
         pool: str | None = None,
-        start: str | None = None,
-        end: str | None = None,
+        start: Instant | None = None,
+        end: Instant | None = None,
         step: int | None = None,
     ) -> Document:
         """Means of used, warm, capacity and waiting over steps of so many seconds."""
-        asked = {"pool": pool, "from": start, "to": end, "step": None if step is None else str(step)}
+        asked = {"pool": pool, "from": start, "to": end, "step": step}
         return self._read(f"/pools/history{query(asked)}")
 
     def events(
         self,
         *,
-        since: str | None = None,
+        since: Instant | None = None,
         team: str | None = None,
         kind: str | None = None,
         next_token: str | None = None,
@@ -156,7 +177,9 @@ class ApiClient(ApiCalls):
         asked = {"since": since, "team": team, "kind": kind, "next_token": next_token}
         return self._read(f"/events{query(asked)}")
 
-    def history_page(self, *, start: str, end: str, next_token: str | None = None) -> tuple[str, str | None]:
+    def history_page(
+        self, *, start: Instant, end: Instant, next_token: str | None = None
+    ) -> tuple[str, str | None]:
         """Up to 500 jobs of a period with their attempts, a line of JSON each, and the next page's token.
 
         For admins; a period has at most 31 days. None: this is the last page.
@@ -200,7 +223,18 @@ class ApiClient(ApiCalls):
         return self._call("POST", "/repair", {"apply": apply}, attempts=ATTEMPTS)
 
 
-def _grouped(group_by: str, team: str | None, start: str | None, end: str | None) -> dict[str, str | None]:
+def new_key() -> str:
+    """Make the key of a submission that is not a repetition."""
+    return str(uuid.uuid4())
+
+
+def _with_key(key: str) -> dict[str, str]:
+    return {KEY_HEADER: key} if key else {}
+
+
+def _grouped(
+    group_by: str, team: str | None, start: Instant | None, end: Instant | None
+) -> dict[str, Parameter]:
     return {"group_by": group_by, "team": team, "from": start, "to": end}
 
 

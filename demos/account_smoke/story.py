@@ -104,9 +104,11 @@ class Scene:
         self._watch(JOBS, lambda: all(self.views[job.label]["state"] in FINAL for job in JOBS))
         if key is not None:
             self._submit(KEYED, VolumeKmsKeyId=key)
-            self._watch((KEYED,), lambda: self.views[KEYED.label]["state"] in FINAL)
+            self._watch(
+                (KEYED,), lambda: self._is_refused(KEYED) or self.views[KEYED.label]["state"] in FINAL
+            )
             view = self.views[KEYED.label]
-            reason = view.get("reason") or {}
+            reason = view.get("reason") or view.get("waiting") or {}
             self.facts["customer_key"] = {
                 "key": key,
                 "state": view["state"],
@@ -119,6 +121,10 @@ class Scene:
         request["ResourceConfig"] |= resources
         self.api.add_job(request)
         _say(f"{job.label}: submitted, priority {job.priority}")
+
+    def _is_refused(self, job: SmokeJob) -> bool:
+        """Where a right is missing it would be tried again for an hour."""
+        return bool((self.views[job.label].get("waiting") or {}).get("code") == "refused")
 
     def _runs(self, job: SmokeJob) -> bool:
         return bool(self.views[job.label]["state"] == "running")

@@ -12,6 +12,9 @@ Records = Mapping[str, Any]
 _METRIC_SECONDS = 300.0
 
 
+_REFUSED_AT_THE_START = {("pending", "refused"), ("failed", "failed-to-start")}
+
+
 def _customer_key(records: Records) -> Verdict | None:
     job = records.get("customer_key")
     if job is None:
@@ -19,7 +22,7 @@ def _customer_key(records: Records) -> Verdict | None:
     said = f"{job['state']}: {job['reason']}"
     if job["state"] == "completed":
         return held_to(f"{said}; the stack may grant with it", holds=True)
-    return held_to(said, holds=job["state"] == "failed" and job["code"] == "failed-to-start")
+    return held_to(said, holds=(job["state"], job["code"]) in _REFUSED_AT_THE_START)
 
 
 def _private_api(records: Records) -> Verdict | None:

@@ -1,18 +1,17 @@
 """Train by SDK v2, SDK v3 and boto3, each preempted once, and record what the user saw."""
 
-import argparse
 from pathlib import Path
 
-from rich.console import Console
+from trainmaster_client.report import Report
 
+from demos import command
 from demos.client.story import tell
 
 REPORT = Path("build/client.json")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m demos.client", description=__doc__)
-    parser.add_argument("--json", type=Path, default=REPORT, help="where the report goes")
+    parser = command.parser("python -m demos.client", __doc__, report=REPORT)
     parser.add_argument(
         "--python-v3",
         type=Path,
@@ -20,7 +19,10 @@ def main() -> int:
         help="the Python that has SDK v3; without it that door is skipped",
     )
     arguments = parser.parse_args()
-    return tell(arguments.json, arguments.python_v3, Console(highlight=False))
+    return command.play(
+        lambda telling: tell(telling, arguments.python_v3),
+        command.Telling(report=Report(name=REPORT.stem), path=arguments.json),
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Self
 
 from demos.client.doors.seeing import FACTS_VARIABLE
 from demos.evidence import Document
+from demos.stage import Hold
 from local.namespace import namespaces_refused
 from local.twin_process import TwinProcess, end
 
@@ -59,11 +60,14 @@ class Program:
         self.checkpoints = f"s3://{twin.ready['bucket']}/checkpoints/{self.label}"
         self._log = folder / f"{door.name}.log"
         self._facts = folder / f"{door.name}.json"
+        self.hold = Hold(folder, self.label)
+        """Where its training waits."""
         self._command = [str(python or sys.executable), "-m", door.module]
         self._environment = os.environ | {
             "DEMO_LABEL": self.label,
             "DEMO_BUCKET": twin.ready["bucket"],
             "DEMO_ROLE": twin.ready["role_arn"],
+            "DEMO_HOLD": str(self.hold.path),
             FACTS_VARIABLE: str(self._facts),
             "PYTHONUNBUFFERED": "1",
         }
@@ -92,8 +96,15 @@ class Program:
         """What its user has on the screen."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
+    def printed_bytes(self) -> int:
+        return self._log.stat().st_size
+
+    def seen_secondary_statuses(self) -> list[str]:
+        """What DescribeTrainingJob answered it so far, each status once in a row."""
+        return [secondary for _, secondary in self.seen().get("describe_statuses", [])]
+
     def seen(self) -> Document:
-        """What it wrote at its end; empty when it did not get there."""
+        """What it has seen; at its end also of what. Empty before its first look at the job."""
         if not self._facts.exists():
             return {}
         found: Document = json.loads(self._facts.read_text(encoding="utf-8"))

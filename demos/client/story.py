@@ -2,57 +2,52 @@
 
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import boto3
-from rich.console import Console
-from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
 from demos.client import evidence
 from demos.client.checks import check
 from demos.client.doors.settings import CHECKPOINT_EVERY, INSTANCE_TYPE
 from demos.client.programs import DOORS, Program, why_not
-from demos.evidence import Bucket, Document, log_lines
+from demos.command import Telling
+from demos.evidence import Document, log_lines
 from demos.requests import urgent_request
-from demos.screen import Screen
-from local.twin_process import TwinProcess, running_twin
+from demos.stage import Stage, opened_twin
 
 POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: 1}}]}
-FINAL = {"completed", "failed", "stopped"}
-LOOK_SECONDS = 0.5
-LONGEST_SECONDS = 240.0
-"""Of one door."""
-URGENT_SECONDS = 7
-"""Longer than the SDK v3 takes from one look at a job to the next, so that it sees it wait."""
+STOPPED_AT, RESUMED_TO = 23, 45
+"""Steps at which the training waits until the user's program has seen what the story wants it to see."""
+_COURSE = ("Training", "Pending", "Training")
+"""Secondary statuses that each program sees, in this order; others may come in between."""
 
 
-def tell(path: Path, python_v3: Path, console: Console) -> int:
+def tell(telling: Telling, python_v3: Path) -> int:
     """Run the demo; the exit code."""
-    report, screen = Report(name="client"), Screen(console)
+    report, screen = telling.report, telling.screen
     report.facts["doors"] = []
-    with tempfile.TemporaryDirectory(prefix="trainmaster-demo-") as name:
+    with tempfile.TemporaryDirectory(prefix="trainmaster-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with running_twin(folder, policy=POLICY) as twin:
+        with opened_twin(folder, policy=POLICY) as twin:
             os.environ.update(twin.environment())
             screen.say(f"The twin is up at {twin.ready['endpoint_url']}: one pool with one instance.")
             for door in DOORS:
                 if (why := why_not(door, python_v3)) is not None:
                     report.skip(door.name, reason=why)
                     continue
-                python = python_v3 if door.needs_v3 else None
-                with Program(door, folder, twin, python) as program:
-                    _play(_Scene(twin, screen, program), program, report)
+                program = Program(door, folder, twin, python_v3 if door.needs_v3 else None)
+                program.hold.at(STOPPED_AT)
+                with program:
+                    _play(_Scene(Stage(twin, screen), program), program, report)
             report.facts["journal"] = evidence.calls(twin.records())
     check(report)
-    console.print()
-    return report.finish(path)
+    screen.console.print()
+    return telling.finish()
 
 
 class NothingToSeeError(Exception):
-    """The program ended, or took too long, before the scene was over."""
+    """The program ended before the scene was over."""
 
 
 def _play(scene: "_Scene", program: Program, report: Report) -> None:
@@ -67,37 +62,53 @@ def _play(scene: "_Scene", program: Program, report: Report) -> None:
 class _Scene:
     """One door from the start of its program to its end."""
 
-    def __init__(self, twin: TwinProcess, screen: Screen, program: Program) -> None:
-        self._twin = twin
-        self._screen = screen
-        self._program = program
-        self._api = ApiClient(twin.ready["api_url"], boto3.Session())
-        self._bucket = Bucket()
-        self._name = ""
-        self._deadline = time.monotonic() + LONGEST_SECONDS
+    def __init__(self, stage: Stage, program: Program) -> None:
+        self._stage, self._program = stage, program
+        self._label = program.door.name
+        self._stage.vigil.evidence += [program.printed_bytes, program.seen]
 
     def play(self) -> Document:
-        door = self._program.door
-        self._screen.say(f"\n{door.title}")
-        self._watch_until(self._has_checkpoint)
-        self._screen.say("It has a checkpoint in S3. Somebody else has something urgent.")
-        self._api.add_job(urgent_request(f"urgent-{door.name}", self._twin, seconds=URGENT_SECONDS))
-        self._watch_until(lambda: self._program.is_over)
-        job = self._api.job(self._name)
-        logs = boto3.client("logs")
-        written = [line for one in job["attempts"] for line in log_lines(logs, one["training_job_name"])]
+        stage, door = self._stage, self._program.door
+        stage.screen.say(f"\n{door.title}")
+        self._until(f"{door.name} has a checkpoint in S3, and sees it train", self._has_checkpoint)
+        stage.screen.say("It has a checkpoint in S3. Somebody else has something urgent.")
+        urgent = f"urgent-{door.name}"
+        stage.api.add_job(urgent_request(urgent, stage.twin))
+        self._until(f"{door.name} is preempted, and sees it wait", lambda: self._has_seen(2))
+        stage.api.cancel(urgent)
+        self._program.hold.at(RESUMED_TO)
+        self._until(f"{door.name} sees it train again", lambda: self._has_seen(3))
+        self._program.hold.release()
+        stage.until(f"{door.name}'s program is over", lambda: self._program.is_over)
+        job = stage.api.job(stage.names[self._label])
+        written = [
+            line for one in job["attempts"] for line in log_lines(stage.logs, one["training_job_name"])
+        ]
         return evidence.door(self._program, job, written)
 
     def _has_checkpoint(self) -> bool:
-        return bool(self._name) and self._bucket.step(self._program.checkpoints) >= CHECKPOINT_EVERY
+        return self._stage.bucket.step(self._program.checkpoints) >= CHECKPOINT_EVERY and self._has_seen(1)
 
-    def _watch_until(self, seen: Callable[[], bool]) -> None:
-        while not seen():
-            if time.monotonic() > self._deadline or self._program.is_over:
+    def _has_seen(self, number: int) -> bool:
+        """Tell whether the program has seen so much of the course."""
+        rest = iter(self._program.seen_secondary_statuses())
+        return all(status in rest for status in _COURSE[:number])
+
+    def _until(self, what: str, holds: Callable[[], object]) -> None:
+        """Raises NothingToSeeError: the program has ended."""
+
+        def looked() -> object:
+            if self._program.is_over:
                 raise NothingToSeeError
-            queue = self._api.jobs()["jobs"]
-            self._name = self._name or self._program.job_among(queue)
-            if self._name:
-                self._screen.name(self._name, self._program.door.name)
-                self._screen.show(queue, [self._api.job(self._name)])
-            time.sleep(LOOK_SECONDS)
+            self._find_job()
+            return holds()
+
+        # Two of the three doors start in script mode, which keeps SIGTERM to itself.
+        self._stage.until(what, looked, leaves_by_itself=False)
+
+    def _find_job(self) -> None:
+        """The SDKs choose a name themselves."""
+        if self._label not in self._stage.names:
+            name = self._program.job_among(self._stage.api.jobs()["jobs"])
+            if name:
+                self._stage.name(self._label, name)

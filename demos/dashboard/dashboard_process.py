@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response
 from trainmaster_client.gateway.gateway_files import new_ui_url
 
+from demos.patience import ProgramEndedError, Progress
 from local.twin_process import end
 
 PROGRAM = (sys.executable, "-c", "from trainmaster_client.cli import main; main()", "dashboard")
 PAGES = ("now", "timeline", "jobs", "money", "policy", "events")
-START_SECONDS = 30.0
 PATIENCE_MS = 20_000
+"""How long a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
 _LOOK_SECONDS = 0.05
 _REFUSED = "Failed to load resource"
 """What the console says of an answer with an error's status."""
@@ -52,7 +53,12 @@ class Dashboard:
 
 @contextmanager
 def running_dashboard(folder: Path, exports: Mapping[str, str], *options: str) -> Iterator[Dashboard]:
-    """On a free port; ended with the block."""
+    """Run one on a free port for the block.
+
+    Raises:
+        ProgramEndedError: It did not start.
+        StandstillError: It says nothing and does not answer.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     ready, log = folder / "dashboard.json", folder / "dashboard.log"
     command = [*PROGRAM, "--port", "0", "--ready", str(ready), "--no-browser", *options]
@@ -60,10 +66,16 @@ def running_dashboard(folder: Path, exports: Mapping[str, str], *options: str) -
     with log.open("wb") as printed:
         process = subprocess.Popen(command, env=environment, stdout=printed, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + START_SECONDS
+        progress = Progress()
         while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the dashboard did not start:\n{log.read_text('utf-8', 'replace')}")
+            if process.poll() is not None:
+                raise ProgramEndedError(
+                    program="the dashboard",
+                    exit_code=process.returncode,
+                    printed=log.read_text("utf-8", "replace"),
+                )
+            progress.observe(log.stat().st_size)
+            progress.check("the dashboard answers")
             time.sleep(_LOOK_SECONDS)
         yield Dashboard(ready=json.loads(ready.read_text("utf-8")))
     finally:
@@ -138,13 +150,21 @@ def new_tab(
     browser: Browser,
     *,
     now: datetime | None = None,
+    patience_ms: float = PATIENCE_MS,
     **options: Any,  # noqa: ANN401  of a context
 ) -> Iterator[Tab]:
-    """In a context of its own, without cookies. ``now``: where its clock stands still."""
+    """Open a tab in a context of its own, without cookies, for the block.
+
+    Args:
+        browser: Which.
+        now: Where its clock stands still.
+        patience_ms: How long it waits for what a page is to show.
+        options: Of the browser's context.
+    """
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.add_init_script(_VIOLATIONS)
     page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_timeout(patience_ms)
     if now is not None:
         context.clock.set_fixed_time(now)
     tab = Tab(page=page, context=context)

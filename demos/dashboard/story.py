@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser
-from trainmaster_client.report import Report
 
+from demos.command import Telling
 from demos.dashboard import chromium, night, photographs
 from demos.dashboard.checks import check
 from demos.dashboard.dashboard_process import Dashboard, Tab, new_tab, running_dashboard
 from demos.dashboard.world import World, WorldJob, running_world
+from demos.patience import STANDSTILL_SECONDS
 
 Document = dict[str, Any]
 
@@ -23,32 +24,34 @@ SIZES = (50, 2000)
 """Waiting jobs, with which the seconds to the first row are noted."""
 WIDTHS = (400, 1280, 3840)
 _SUBMITTERS = 4
+_PATIENCE_MS = 1000 * STANDSTILL_SECONDS
 _ROW = "main tbody tr a[href^='#/jobs/']"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    report: Path
+    pictures: Path
+    """Folder for them."""
     keep: bool = False
     images: Path | None = None
     """Where reduced copies of the pictures go."""
     sizes: tuple[int, ...] = SIZES
 
-    @property
-    def pictures(self) -> Path:
-        return self.report.with_suffix("")
 
-
-def tell(options: Options) -> int:
+def tell(telling: Telling, options: Options) -> int:
     """Run the demo; the exit code."""
-    report = Report(name="dashboard")
+    report = telling.report
     if (why := chromium.why_not()) is not None:
         report.skip("chromium", reason=why)
-        return report.finish(options.report)
-    with tempfile.TemporaryDirectory(prefix="trainmaster-dashboard-") as name, ExitStack() as until_the_end:
+        return telling.finish()
+    with (
+        tempfile.TemporaryDirectory(prefix="trainmaster-dashboard-", ignore_cleanup_errors=True) as name,
+        ExitStack() as until_the_end,
+    ):
         world = until_the_end.enter_context(running_world(Path(name)))
         print(f"The twin is up at {world.twin.ready['endpoint_url']}; a night passes on its clock.")
         night.play(world)
+        telling.screen.reached = "the night of two teams is over"
         exports = world.environment_of(None)
         dashboard = until_the_end.enter_context(
             running_dashboard(Path(name) / "dashboard", exports, "--allow-changes")
@@ -57,7 +60,7 @@ def tell(options: Options) -> int:
             walk = _Walk(world, dashboard, browser, options)
             report.facts |= walk.facts()
         check(report)
-        code = report.finish(options.report)
+        code = telling.finish()
         if options.keep:
             _keep(dashboard)
     return code
@@ -145,7 +148,7 @@ class _Walk:
 
     def _seconds_to_first_row(self, size: int) -> Document:
         """From the link to a row, in a browser that was never here; and how much of it the API took."""
-        with new_tab(self._browser, now=self._world.now()) as tab:
+        with new_tab(self._browser, now=self._world.now(), patience_ms=_PATIENCE_MS) as tab:
             began = time.monotonic()
             answered: list[float] = []
             tab.page.on(
@@ -167,6 +170,6 @@ class _Walk:
     @contextmanager
     def _tab(self, **options: Any) -> Iterator[Tab]:  # noqa: ANN401  of a browser's context
         """Opened on the dashboard."""
-        with new_tab(self._browser, now=self._world.now(), **options) as tab:
+        with new_tab(self._browser, now=self._world.now(), patience_ms=_PATIENCE_MS, **options) as tab:
             tab.open(self._dashboard.link())
             yield tab

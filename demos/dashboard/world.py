@@ -1,8 +1,5 @@
 """The world of the demo and of tests/browser: a twin on a clock moved by hand, two teams, their requests."""
 
-import json
-import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,8 +11,10 @@ import boto3
 from trainmaster_client.api import ApiClient
 
 from demos.dashboard import container
-from demos.evidence import LOG_GROUP
-from local.twin_process import TwinProcess, running_twin
+from demos.evidence import last_lines
+from demos.stage import control, opened_twin
+from demos.vigil import Vigil
+from local.twin_process import TwinProcess
 
 Document = dict[str, Any]
 
@@ -24,9 +23,6 @@ BIG_CAPACITY, SMALL_CAPACITY, SPOT_CAPACITY = 2, 3, 4
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312"
 NIGHT = timedelta(minutes=65)
 """How long before now the clock begins: what is played ends before now."""
-LONGEST_SECONDS = 60.0
-"""For what processes of this machine do beside the clock."""
-_LOOK_SECONDS = 0.2
 _HOUR = 3600
 TEAMS: Document = {
     "vision": {"usd_per_month": 2000, "at_limit": "wait"},
@@ -72,6 +68,7 @@ class World:
     def __init__(self, twin: TwinProcess, folder: Path) -> None:
         self.twin = twin
         self.folder = folder
+        self.vigil = Vigil(twin)
         self.admin = ApiClient(twin.ready["api_url"], self._session())
         self.teams = {name: self._as_team(name) for name in TEAMS}
 
@@ -92,12 +89,8 @@ class World:
         return datetime.fromisoformat(found)
 
     def control(self, method: str, path: str, **fields: object) -> Document:
-        """A control call of the twin."""
-        url = f"{self.twin.ready['control_url']}{path}"
-        request = urllib.request.Request(url, data=json.dumps(fields).encode(), method=method)  # noqa: S310
-        with urllib.request.urlopen(request) as answer:  # noqa: S310  the twin's own address
-            found: Document = json.loads(answer.read())
-        return found
+        """Make a control call of the twin."""
+        return control(self.twin, method, path, **fields)
 
     def state(self, name: str) -> str:
         return str(self.admin.job(name, estimate=False)["state"])
@@ -107,25 +100,18 @@ class World:
         return str(self.admin.job(name, estimate=False)["attempts"][-1]["training_job_name"])
 
     def until(self, what: str, holds: Callable[[], object]) -> None:
-        """Wait for processes of this machine, while the twin's clock stands still."""
-        deadline = time.monotonic() + LONGEST_SECONDS
-        while not holds():
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"not after {LONGEST_SECONDS:.0f} s: {what}")
-            time.sleep(_LOOK_SECONDS)
+        """Wait for processes of this machine, while the twin's clock stands still.
+
+        Raises:
+            StandstillError: Nothing has changed for minutes.
+            TwinEndedError: The twin is gone.
+        """
+        self.vigil.until(what, holds)
 
     def until_trains(self, name: str) -> None:
         """Its program has begun: it can be failed, and has something to lose."""
-        logs, prefix = self._client("logs"), f"{self.training_job(name)}/"
-        described = {"logGroupName": LOG_GROUP, "logStreamNamePrefix": prefix}
-
-        def has_printed() -> bool:
-            try:
-                return bool(logs.describe_log_streams(**described)["logStreams"])
-            except logs.exceptions.ResourceNotFoundException:  # made with the first line of the first job
-                return False
-
-        self.until(f"{name} prints", has_printed)
+        logs, training_job = self._client("logs"), self.training_job(name)
+        self.until(f"{name} prints", lambda: last_lines(logs, training_job, count=1))
 
     def end(self, name: str) -> None:
         """Let its containers end, and the plane hear of it."""
@@ -220,7 +206,7 @@ def running_world(folder: Path) -> Iterator[World]:
     """An empty one; its clock begins some hours ago."""
     start = (datetime.now(UTC) - NIGHT).replace(second=0, microsecond=0)
     options = ("--clock", "manual", "--start", start.isoformat())
-    with running_twin(folder, policy={"version": 1, "pools": []}, options=options) as twin:
+    with opened_twin(folder, policy={"version": 1, "pools": []}, options=options) as twin:
         world = World(twin, folder)
         world.admin.put_policy(policy(twin.ready["account_id"]))
         yield world

@@ -2,16 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from demos.doors.programs.sight import FACTS_VARIABLE, REQUEST_VARIABLE
 from demos.evidence import Document
+from demos.patience import ProgramEndedError
 from local.twin_process import end
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +21,7 @@ AIO, AIRFLOW = ROOT / ".venv-aio/bin/python", ROOT / ".venv-airflow/bin/python"
 AWS = ROOT / ".venv-cli/bin/aws"
 PACKAGES = ROOT / "tests/clients/javascript/node_modules"
 _TRAINMASTER = (sys.executable, "-c", "from trainmaster_client.cli import main; main()")
+_STATUS = re.compile(r"(?:InProgress|Stopping|Completed|Failed|Stopped) (\w+)")
 _AIRFLOW = {
     "AIRFLOW__CORE__UNIT_TEST_MODE": "True",  # an operator may be executed without a task instance
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -131,6 +133,13 @@ class Program:
         """None: it runs, or was not started."""
         return None if self._process is None else self._process.poll()
 
+    def printed_bytes(self) -> int:
+        return self._log.stat().st_size
+
+    def statuses(self) -> list[str]:
+        """Give the secondary statuses that it has seen so far; it prints each when it is new."""
+        return [match[1] for line in self.output() if (match := _STATUS.fullmatch(line))]
+
     def output(self) -> list[str]:
         return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
 
@@ -141,14 +150,21 @@ class Program:
 
 
 @contextmanager
-def running_gateway(folder: Path, until: Callable[[Callable[[], Any]], None]) -> Iterator[str]:
-    """The URL for ``AWS_ENDPOINT_URL_SAGEMAKER``. ``until`` waits for what it is given to be true."""
+def running_gateway(folder: Path, until: Callable[[str, Callable[[], object]], None]) -> Iterator[str]:
+    """Give the URL for ``AWS_ENDPOINT_URL_SAGEMAKER``.
+
+    Args:
+        folder: Where its files go.
+        until: Waits for what it is given, named first, to be true.
+    """
     ready = folder / "gateway.json"
     command = [*_TRAINMASTER, "gateway", "--port", "0", "--ready", str(ready)]
     env = {**os.environ, "XDG_STATE_HOME": str(folder)}
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        until(ready.exists)
+        until("the gateway answers", lambda: ready.exists() or process.poll() is not None)
+        if process.poll() is not None:
+            raise ProgramEndedError(program="the gateway", exit_code=process.returncode)
         yield str(json.loads(ready.read_text(encoding="utf-8"))["endpoint_url"])
     finally:
         end(process)

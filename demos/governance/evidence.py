@@ -6,26 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from trainmaster_client.api import ApiClient
 
+from demos.vigil import CHANGING
+
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
 
 Document = dict[str, Any]
 
-CHANGING = frozenset(
-    {
-        "CreateTrainingJob",
-        "DeleteAlarms",
-        "POST /add-job",
-        "Publish",
-        "PUT /policy",
-        "PutCompositeAlarm",
-        "PutEvents",
-        "PutMetricAlarm",
-        "StopTrainingJob",
-        "UpdateTrainingJob",
-    }
-)
-"""Calls that say or do something; the rest of the journal looks, or writes the table."""
 IDLE_ALARMS = "trainmaster-trainmaster-idle-"
 _IDLE_EVENT = "Job Idle"
 _ENDED_POOLS = ("Reused", "Terminated")

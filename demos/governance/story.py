@@ -8,16 +8,14 @@ import tempfile
 from pathlib import Path
 
 import boto3
-from rich.console import Console
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster_client.report import Report
 
-from demos.evidence import Bucket, log_lines
+from demos.command import Telling
+from demos.evidence import Bucket, Document, log_lines
 from demos.governance import container, evidence, jobs
 from demos.governance.checks import check
-from demos.governance.stage import Document, Stage
-from demos.screen import Screen
-from local.twin_process import running_twin
+from demos.governance.governed_stage import GovernedStage
+from demos.stage import opened_twin
 
 STALL_MINUTE = 20
 """From then on, counted from the start of Training, the GPUs of the stalled job do nothing."""
@@ -30,22 +28,22 @@ LAST_MINUTES = 10
 LOOK_EVERY_MINUTES = 5
 
 
-def tell(path: Path, console: Console) -> int:
+def tell(telling: Telling) -> int:
     """Run the demo; the exit code."""
-    report, screen = Report(name="governance"), Screen(console)
-    with tempfile.TemporaryDirectory(prefix="trainmaster-demo-") as name:
+    report, screen = telling.report, telling.screen
+    with tempfile.TemporaryDirectory(prefix="trainmaster-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with running_twin(folder, policy=jobs.POLICY, options=("--clock", "manual")) as twin:
+        with opened_twin(folder, policy=jobs.POLICY) as twin:
             os.environ.update(twin.environment())
             screen.say(f"The twin is up at {twin.ready['endpoint_url']}, on a clock that is moved by hand.")
-            _Story(Stage(twin, screen, folder), report.facts).play()
+            _Story(GovernedStage(twin, screen, folder), report.facts).play()
     check(report)
-    console.print()
-    return report.finish(path)
+    screen.console.print()
+    return telling.finish()
 
 
 class _Story:
-    def __init__(self, stage: Stage, facts: Document) -> None:
+    def __init__(self, stage: GovernedStage, facts: Document) -> None:
         self._stage = stage
         self._facts = facts
         self._minute = 0.0
@@ -85,7 +83,7 @@ class _Story:
             self._say(f"POST /add-job   {job.name}")
             self._stage.submit(job)
         self._pass(SETTLE_MINUTES)
-        self._stage.until("bug has failed", lambda: self._stage.state(jobs.BUG) == "failed")
+        self._stage.wait_for_processes("bug has failed", lambda: self._stage.state(jobs.BUG.name) == "failed")
         self._stage.control("POST", "/gpu", training_job="stalled", percent=0, from_minute=STALL_MINUTE)
         self._stage.control(
             "POST", "/gpu", training_job="one-host-busy", host="algo-2", percent=0, from_minute=STALL_MINUTE
@@ -106,10 +104,12 @@ class _Story:
     def _lose_network(self) -> None:
         self._pass(max(FAIL_MINUTE - self._minute, 0))
         self._stage.order(jobs.PLAIN, container.NETWORK_FAILS)
-        self._stage.until("the log of plain tells of NCCL", lambda: container.WATCHDOG in self._log("plain"))
+        self._stage.wait_for_processes(
+            "the log of plain tells of NCCL", lambda: container.WATCHDOG in self._log("plain")
+        )
         self._say("The hosts of plain lose each other, after more than two hours of training")
         self._stage.control("POST", "/fail", training_job="plain", exit_code=1)
-        self._stage.until(
+        self._stage.wait_for_processes(
             "plain has failed", lambda: self._stage.described("plain")["TrainingJobStatus"] == "Failed"
         )
         checkpoints = f"s3://{self._stage.twin.ready['bucket']}/checkpoints/{jobs.PLAIN.name}"
@@ -117,7 +117,7 @@ class _Story:
         self._pass(SETTLE_MINUTES)
         self._pass(SETTLE_MINUTES)
         retry = self._last_attempt(jobs.PLAIN)
-        self._stage.until("the retry of plain has begun", lambda: self._log(retry))
+        self._stage.wait_for_processes("the retry of plain has begun", lambda: self._log(retry))
 
     def _end(self) -> None:
         self._say("All that still runs is done.")
@@ -171,7 +171,7 @@ class _Story:
         def has_ended() -> bool:
             return bool(self._stage.described(training_job_name)["SecondaryStatus"] != "Training")
 
-        self._stage.until(f"{training_job_name} has ended", has_ended)
+        self._stage.wait_for_processes(f"{training_job_name} has ended", has_ended)
 
     def _log(self, training_job_name: str) -> list[str]:
         return log_lines(boto3.client("logs"), training_job_name)

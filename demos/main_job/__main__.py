@@ -1,24 +1,35 @@
 """Run the four-job example end to end, show it as it happens, and record what happened."""
 
-import argparse
 import logging
 import os
 from pathlib import Path
 
-from rich.console import Console
+from trainmaster_client.report import Report
+
+from demos import command
+from training.options.choices import Precision
 
 REPORT = Path("build/demo.json")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
-    parser.add_argument("--json", type=Path, default=REPORT, help="where the report goes")
+    parser = command.parser("demo", __doc__, report=REPORT)
+    parser.add_argument(
+        "--precision", type=Precision, default=Precision.AUTO, help="of the trainings (%(default)s)"
+    )
     arguments = parser.parse_args()
+    return command.play(
+        lambda telling: _tell(telling, arguments.precision),
+        command.Telling(report=Report(name=REPORT.stem), path=arguments.json),
+    )
+
+
+def _tell(telling: command.Telling, precision: Precision) -> int:
     os.environ.setdefault("SAGEMAKER_SUPPRESS_V2_WARNING", "1")  # read when the SDK is imported
     logging.disable(logging.INFO)  # the SDK says where it found no settings, and each endpoint it uses
     from demos.main_job.story import tell  # noqa: PLC0415  it imports the SDK
 
-    return tell(arguments.json, Console(highlight=False))
+    return tell(telling, precision=precision.value)
 
 
 if __name__ == "__main__":

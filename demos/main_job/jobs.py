@@ -11,6 +11,7 @@ from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
 from demos.requests import IMAGE, INSTANCE_TYPE
+from demos.stage import Hold
 from local.twin_process import TwinProcess
 from training.metrics import METRIC_DEFINITIONS
 
@@ -19,8 +20,6 @@ CAPACITY = 2
 POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: CAPACITY}}]}
 SEED = 7
 CHECKPOINT_EVERY = 10
-PACE_SECONDS = 0.2
-"""Shortest step. Real training would be as slow; it makes the order of the scene the same on any laptop."""
 QUIET = {"SchemaVersion": "1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}
 """Opts out of the SDK's telemetry, which would wait for an internet that the twin does not have."""
 
@@ -43,7 +42,6 @@ class DemoJob:
         }
 
 
-# job2 is over soon after job1 was stopped, job4 before job1 is over: so each resumes where the story says.
 JOB1 = DemoJob(label="job1", priority=1, steps=150)
 JOB2 = DemoJob(label="job2", priority=2, steps=90)
 JOB3 = DemoJob(label="job3", priority=1, steps=15)
@@ -56,7 +54,8 @@ URGENT_LABEL = "job6"
 class Submitter:
     """One SDK session, as a notebook would hold it."""
 
-    def __init__(self, twin: TwinProcess) -> None:
+    def __init__(self, twin: TwinProcess, folder: Path, precision: str) -> None:
+        self._folder, self._precision = folder, precision
         self._role = twin.ready["role_arn"]
         self._bucket = twin.ready["bucket"]
         self._session = QueueTrainingJobSession(
@@ -75,7 +74,8 @@ class Submitter:
             image_uri=IMAGE,
             instance_type=INSTANCE_TYPE,
             instance_count=1,
-            hyperparameters=job.hyperparameters() | {"min_step_seconds": PACE_SECONDS},
+            hyperparameters=job.hyperparameters()
+            | {"precision": self._precision, "hold_file": str(self.hold(job).path)},
             metric_definitions=METRIC_DEFINITIONS,
             checkpoint_s3_uri=self.checkpoints(job),
             base_job_name=job.label,
@@ -106,6 +106,10 @@ class Submitter:
         estimator.fit(wait=False)
         name: str = estimator.latest_training_job.name
         return name
+
+    def hold(self, job: DemoJob) -> Hold:
+        """Give the file by which the story holds this job."""
+        return Hold(self._folder, job.label)
 
     def checkpoints(self, job: DemoJob) -> str:
         return f"s3://{self._bucket}/checkpoints/{job.label}"

@@ -1,22 +1,20 @@
-"""The scene: who submits what when, and what is looked at meanwhile."""
+"""The scene: who submits what when, and what is looked at meanwhile.
+
+The order does not depend on the machine: each job waits at a step (``hold_file``) until the story wants it to
+go on, so no job overtakes another.
+"""
 
 import io
 import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, redirect_stdout
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
 
-import boto3
-from rich.console import Console
-from trainmaster_client.api import ApiClient
-from trainmaster_client.report import Report
-
-from demos.evidence import Bucket, transitions
+from demos.command import Telling
+from demos.evidence import last_lines, transitions
 from demos.main_job import evidence
 from demos.main_job.attempts import print_attempts, print_steps_lost
 from demos.main_job.checks import check
@@ -35,53 +33,56 @@ from demos.main_job.jobs import (
     DemoJob,
     Submitter,
 )
-from demos.screen import Screen
-from local.twin_process import TwinProcess, running_twin
+from demos.patience import ProgramEndedError
+from demos.stage import FINAL, Hold, Stage, opened_twin
+from local.twin_process import end
 
-FINAL = {"completed", "failed", "stopped"}
-LOOK_SECONDS = 0.5
-LONGEST_SECONDS = 240.0
-ENOUGH_STEPS = 20
-"""job1 has a checkpoint at least this far in S3 when job4 comes."""
+JOB1_STOPPED_AT = 53
+"""job1 waits here for its preemption, 3 steps after its last regular checkpoint."""
+JOB1_RESUMED_TO = 140
+"""And here, resumed, until job4 is over and job3 has its instance."""
+JOB2_WAITS_AT, JOB4_WAITS_AT = 80, 50
+DEAF_STOPPED_AT = 33
+_LINES_OF_A_STEP = 20
+"""More than a job prints from one step to the next: a metric line and events of checkpoints."""
 
 
-def tell(path: Path, console: Console) -> int:
-    """Run the demo; the exit code."""
-    report = Report(name="demo")
-    screen = Screen(console)
-    with tempfile.TemporaryDirectory(prefix="trainmaster-demo-") as name:
+def tell(telling: Telling, *, precision: str) -> int:
+    """Run the demo; the exit code. ``precision``: as the training program has it, of every job."""
+    report, screen = telling.report, telling.screen
+    with tempfile.TemporaryDirectory(prefix="trainmaster-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        reference = _start_reference(folder)
-        try:
-            with running_twin(folder, policy=POLICY) as twin:
-                os.environ.update(twin.environment())
-                screen.say(
-                    f"The twin is up at {twin.ready['endpoint_url']}: one pool with {CAPACITY} instances."
-                )
-                scene = _Scene(twin, screen, report)
-                scene.play()
-                scene.play_in_script_mode()
-            reference.wait(LONGEST_SECONDS)
-        finally:
-            reference.kill()
+        with _reference(folder, precision) as reference, opened_twin(folder, policy=POLICY) as twin:
+            os.environ.update(twin.environment())
+            screen.say(f"The twin is up at {twin.ready['endpoint_url']}: one pool with {CAPACITY} instances.")
+            scene = _Scene(Stage(twin, screen), folder, precision)
+            report.facts |= scene.play()
+            report.facts["script_mode"] = scene.play_in_script_mode()
+            scene.wait_for(reference, folder / "reference.log")
         report.facts["reference"] = {"losses": evidence.reference_losses(folder / "reference.log")}
     check(report, capacity=CAPACITY)
-    console.print()
-    print_attempts(report.facts["attempts"] + report.facts["script_mode"]["attempts"], console)
-    console.print()
-    print_steps_lost(report.facts, console)
-    console.print()
-    return report.finish(path)
+    screen.console.print()
+    print_attempts(report.facts["attempts"] + report.facts["script_mode"]["attempts"], screen.console)
+    screen.console.print()
+    print_steps_lost(report.facts, screen.console)
+    screen.console.print()
+    return telling.finish()
 
 
-def _start_reference(folder: Path) -> "subprocess.Popen[bytes]":
-    """job1 once more, outside of everything and uninterrupted: what its losses must be."""
-    options = JOB1.hyperparameters() | {"checkpoint_dir": folder / "reference", "model_dir": folder / "model"}
+@contextmanager
+def _reference(folder: Path, precision: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Train job1 once more, outside of everything and uninterrupted: what its losses must be."""
+    own = {"precision": precision, "checkpoint_dir": folder / "reference", "model_dir": folder / "model"}
+    options = JOB1.hyperparameters() | own
     arguments = [part for key, value in options.items() for part in (f"--{key}", str(value))]
     environment = os.environ | {"SM_OUTPUT_DIR": str(folder)}
     with (folder / "reference.log").open("wb") as log:
-        command = ["nice", sys.executable, "train.py", *arguments]
-        return subprocess.Popen(command, cwd=ROOT / "training", stdout=log, stderr=log, env=environment)
+        command = [sys.executable, "train.py", *arguments]
+        process = subprocess.Popen(command, cwd=ROOT / "training", stdout=log, stderr=log, env=environment)
+    try:
+        yield process
+    finally:
+        end(process)
 
 
 def _quietly() -> AbstractContextManager[io.StringIO]:
@@ -90,81 +91,109 @@ def _quietly() -> AbstractContextManager[io.StringIO]:
 
 
 class _Scene:
-    def __init__(self, twin: TwinProcess, screen: Screen, report: Report) -> None:
-        self._twin = twin
-        self._screen = screen
-        self._report = report
-        self._api = ApiClient(twin.ready["api_url"], boto3.Session())
-        self._bucket = Bucket()
-        self._submitter = Submitter(twin)
-        self._names: dict[str, str] = {}
-        self._views: dict[str, dict[str, Any]] = {}
-        self._stored: dict[str, str] = {}
-        self._deadline = time.monotonic() + LONGEST_SECONDS
+    def __init__(self, stage: Stage, folder: Path, precision: str) -> None:
+        self._stage, self._screen = stage, stage.screen
+        self._submitter = Submitter(stage.twin, folder, precision)
 
-    def play(self) -> None:
+    def play(self) -> dict[str, object]:
+        """Tell the four-job example; what happened."""
+        stage = self._stage
+        self._hold(JOB1).at(JOB1_STOPPED_AT)
+        self._hold(JOB2).at(JOB2_WAITS_AT)
+        self._hold(JOB4).at(JOB4_WAITS_AT)
         for job in (JOB1, JOB2, JOB3):
             self._submit(job)
-        checkpoints = self._submitter.checkpoints(JOB1)
-        self._watch_until(lambda: self._bucket.step(checkpoints) >= ENOUGH_STEPS)
-        step = self._bucket.step(checkpoints)
+        stage.until("job1 and job2 run", lambda: stage.are({"running"}, [JOB1.label, JOB2.label]))
+        self._until_trained(JOB1, JOB1_STOPPED_AT)
+        step = stage.bucket.step(self._submitter.checkpoints(JOB1))
         self._screen.say(f"job1 has a checkpoint at step {step} in S3. Now something urgent:")
         self._submit(JOB4)
-        self._watch_until(lambda: self._state(JOB1.label) == "preempted")
-        self._stored = self._bucket.hashes(checkpoints)
-        self._watch_until(lambda: all(self._state(job.label) in FINAL for job in JOBS))
-        self._note()
+        stage.until("job1 is preempted", lambda: stage.state(JOB1.label) == "preempted")
+        stored = stage.bucket.hashes(self._submitter.checkpoints(JOB1))
+        self._hold(JOB1).at(JOB1_RESUMED_TO)
+        stage.until("job4 runs", lambda: stage.state(JOB4.label) == "running")
+        self._hold(JOB2).release()
+        stage.until("job2 is over, and job1 runs again", self._has_job1_resumed)
+        self._hold(JOB4).release()
+        stage.until("job4 is over, and job3 runs", lambda: stage.state(JOB3.label) in {"running", *FINAL})
+        self._hold(JOB1).release()
+        stage.until("all four are over", lambda: stage.are(FINAL, [job.label for job in JOBS]))
+        return self._facts(stored)
 
-    def play_in_script_mode(self) -> None:
+    def play_in_script_mode(self) -> dict[str, object]:
         """The same once more with a job that does not hear SIGTERM, beside the four: what that costs."""
+        stage, checkpoints = self._stage, self._submitter.checkpoints(DEAF)
         self._screen.say("And a job in script mode, where SIGTERM does not reach the training:")
+        self._hold(DEAF).at(DEAF_STOPPED_AT)
         self._submit(DEAF)
-        checkpoints = self._submitter.checkpoints(DEAF)
-        self._watch_until(lambda: self._bucket.step(checkpoints) >= CHECKPOINT_EVERY)
+        self._until_trained(DEAF, DEAF_STOPPED_AT)
         self._screen.say(f"estimator.fit()  {URGENT_LABEL}, priority 9, all {CAPACITY} instances")
         with _quietly():
-            self._name(URGENT_LABEL, self._submitter.fit_urgent())
-        self._watch_until(lambda: self._state(DEAF.label) in {"preempted", *FINAL})
-        stored = self._bucket.hashes(checkpoints)
-        self._watch_until(lambda: self._state(DEAF.label) in FINAL)
-        names = {self._names[DEAF.label]: checkpoints}
-        made = evidence.attempts([self._views[DEAF.label]], names, stored)
-        self._report.facts["script_mode"] = {
+            stage.name(URGENT_LABEL, self._submitter.fit_urgent())
+        stage.until(
+            "job5 is preempted",
+            lambda: stage.state(DEAF.label) in {"preempted", *FINAL},
+            leaves_by_itself=False,
+        )
+        stored = stage.bucket.hashes(checkpoints)
+        self._hold(DEAF).release()
+        stage.until("job5 is over", lambda: stage.state(DEAF.label) in FINAL)
+        made = evidence.attempts([stage.views[DEAF.label]], {stage.names[DEAF.label]: checkpoints}, stored)
+        return {
             "steps_lost": evidence.steps_lost(made),
             "interval": CHECKPOINT_EVERY,
             "attempts": made,
         }
 
+    def wait_for(self, reference: "subprocess.Popen[bytes]", log: Path) -> None:
+        """Wait for the uninterrupted run, which has the rest of the machine.
+
+        Raises:
+            ProgramEndedError: It failed.
+        """
+        vigil = self._stage.vigil
+        vigil.evidence.append(lambda: log.stat().st_size)
+        vigil.until("job1's uninterrupted run is over", lambda: reference.poll() is not None)
+        if reference.returncode:
+            raise ProgramEndedError(
+                program="the uninterrupted run of job1",
+                exit_code=reference.returncode,
+                printed=log.read_text(encoding="utf-8", errors="replace"),
+            )
+
+    def _until_trained(self, job: DemoJob, step: int) -> None:
+        """Wait for the step at which a job is held, and for the checkpoint before it in S3."""
+        stage, saved = self._stage, step // CHECKPOINT_EVERY * CHECKPOINT_EVERY
+        checkpoints = self._submitter.checkpoints(job)
+
+        def has_trained() -> bool:
+            name = stage.attempt(job.label)
+            lines = last_lines(stage.logs, name, count=_LINES_OF_A_STEP) if name else []
+            trained = max((number for number, _ in evidence.losses_of(lines)), default=0)
+            return trained >= step and stage.bucket.step(checkpoints) >= saved
+
+        stage.until(f"{job.label} has trained {step} steps, {saved} of them in S3", has_trained)
+
+    def _has_job1_resumed(self) -> bool:
+        job1 = self._stage.views[JOB1.label]
+        return self._stage.state(JOB2.label) in FINAL and job1["state"] == "running"
+
     def _submit(self, job: DemoJob) -> None:
         self._screen.say(f"estimator.fit()  {job.label}, priority {job.priority}, {job.steps} steps")
         with _quietly():
-            self._name(job.label, self._submitter.fit(job))
+            self._stage.name(job.label, self._submitter.fit(job))
 
-    def _name(self, label: str, name: str) -> None:
-        self._names[label] = name
-        self._screen.name(name, label)
+    def _hold(self, job: DemoJob) -> Hold:
+        return self._submitter.hold(job)
 
-    def _state(self, label: str) -> str:
-        state: str = self._views[label]["state"] if label in self._views else "unknown"
-        return state
-
-    def _watch_until(self, seen: Callable[[], bool]) -> None:
-        while True:
-            self._views = {label: self._api.job(name) for label, name in self._names.items()}
-            self._screen.show(self._api.jobs()["jobs"], list(self._views.values()))
-            if seen():
-                return
-            if time.monotonic() > self._deadline:
-                raise RuntimeError(f"not over after {LONGEST_SECONDS:.0f} s; the queue: {self._views}")
-            time.sleep(LOOK_SECONDS)
-
-    def _note(self) -> None:
-        views = list(self._views.values())
-        checkpoints = {self._names[job.label]: self._submitter.checkpoints(job) for job in JOBS}
-        journal = self._twin.records()
-        made = evidence.attempts(views, checkpoints, self._stored)
-        first = [one for one in made if one["job"] == self._names[JOB1.label]]
-        self._report.facts |= {
+    def _facts(self, stored: dict[str, str]) -> dict[str, object]:
+        stage = self._stage
+        views = list(stage.views.values())
+        checkpoints = {stage.names[job.label]: self._submitter.checkpoints(job) for job in JOBS}
+        journal = stage.twin.records()
+        made = evidence.attempts(views, checkpoints, stored)
+        first = [one for one in made if one["job"] == stage.names[JOB1.label]]
+        return {
             "transitions": transitions(views),
             "attempts": made,
             "steps_lost": evidence.steps_lost(first),

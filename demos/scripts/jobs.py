@@ -14,13 +14,14 @@ from trainmaster_client.launcher import LAUNCHER
 
 from demos.evidence import Document
 from demos.requests import request
+from demos.scripts import gated
+from demos.scripts.gated import GATE_VARIABLE, PROGRAM_VARIABLE
 from local.twin_process import TwinProcess
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
 STEPS = 100
-PACE = {"READ_SECONDS": "0.25"}
-"""Of a step: it makes the order of the scene the same on any laptop."""
+_GATED = Path(gated.__file__)
 _SETTINGS = {"STEPS": str(STEPS), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -53,19 +54,25 @@ def undisturbed(script: Script, folder: Path) -> "subprocess.Popen[bytes]":
     paths = {"SM_CHECKPOINT_DIR": str(place / "checkpoints"), "SM_MODEL_DIR": str(place / "model")}
     env = os.environ | _SETTINGS | paths | {"PYTHONPATH": str(ROOT)}
     with (folder / f"{script.name}.log").open("wb") as log:
-        command = ["nice", sys.executable, str(script.path)]
+        command = [sys.executable, str(script.path)]
         return subprocess.Popen(command, cwd=place, env=env, stdout=log, stderr=subprocess.STDOUT)
 
 
-def script_request(script: Script, twin: TwinProcess) -> Document:
-    """One instance, the script under the launcher; its source directory goes to S3 first."""
+def script_request(script: Script, twin: TwinProcess, gate: Path) -> Document:
+    """Ask for one instance, the script under the launcher; its source directory goes to S3 first.
+
+    Args:
+        script: Which.
+        twin: Where.
+        gate: The file that says how many samples it may read (``gated.py``).
+    """
     key = f"code/{script.job}.tar.gz"
     boto3.client("s3").put_object(Bucket=twin.ready["bucket"], Key=key, Body=_archive(script))
     source = f"s3://{twin.ready['bucket']}/{key}"
     return request(script.job, twin, LAUNCHER) | {
-        "HyperParameters": {"sagemaker_program": script.path.name, "sagemaker_submit_directory": source},
+        "HyperParameters": {"sagemaker_program": _GATED.name, "sagemaker_submit_directory": source},
         "CheckpointConfig": {"S3Uri": f"s3://{twin.ready['bucket']}/checkpoints/{script.job}"},
-        "Environment": _SETTINGS | PACE,
+        "Environment": _SETTINGS | {GATE_VARIABLE: str(gate), PROGRAM_VARIABLE: script.path.name},
     }
 
 
@@ -74,6 +81,7 @@ def _archive(script: Script) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.add(script.path, script.path.name)
+        tar.add(_GATED, _GATED.name)
         tar.add(TRAINING / "launch.py", "launch.py")
         for file in adapter_files(TRAINING):
             tar.add(TRAINING / file, f"training/{file}")

@@ -2,59 +2,64 @@
 
 import os
 import re
+import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-import boto3
-from rich.console import Console
 from rich.table import Table
-from trainmaster_client.api import ApiClient
-from trainmaster_client.report import Report
 
+from demos.command import Telling
 from demos.evidence import Document, log_lines
+from demos.patience import ProgramEndedError
 from demos.requests import INSTANCE_TYPE, urgent_request
-from demos.screen import Screen
 from demos.scripts.checks import check
 from demos.scripts.jobs import SCRIPTS, STEPS, Script, script_request, undisturbed
-from local.twin_process import TwinProcess, end, running_twin
+from demos.stage import Hold, Stage, opened_twin
+from local.twin_process import end
 
-LOOK_SECONDS = 0.7
-LONGEST_SECONDS = 300.0
 ENOUGH_STEPS = 5
 """Each script has trained so many when somebody more urgent comes."""
+_SAMPLES = 32
+"""And waits then: 4 are in a step, and the libraries read some batches ahead."""
 _POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: len(SCRIPTS)}}]}
-_SLOWER = ("--speed", "8")
-"""The 120 seconds of a stop last 15 here, not 2: three programs that load torch share a laptop."""
 _LOSS = re.compile(r"step=(\d+) loss=(\S+)")
 
+Processes = Mapping[str, "subprocess.Popen[bytes]"]
+"""The undisturbed run by the name of the script."""
 
-def tell(path: Path, console: Console) -> int:
+
+def tell(telling: Telling) -> int:
     """Run the demo; the exit code."""
-    report, screen = Report(name="scripts"), Screen(console)
-    with tempfile.TemporaryDirectory(prefix="trainmaster-scripts-") as name:
+    report, screen = telling.report, telling.screen
+    with tempfile.TemporaryDirectory(prefix="trainmaster-scripts-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        alone = [undisturbed(script, folder) for script in SCRIPTS]
-        try:
-            with running_twin(folder, policy=_POLICY, options=_SLOWER) as twin:
-                os.environ.update(twin.environment())
-                screen.say(f"The twin is up: one pool with {len(SCRIPTS)} instances.")
-                scene = _Scene(twin, screen)
-                scene.play()
-                report.facts["scripts"] = [scene.facts(script) for script in SCRIPTS]
-            for process in alone:
-                process.wait(LONGEST_SECONDS)
-        finally:
-            for process in alone:
-                end(process)
+        with _undisturbed(folder) as alone, opened_twin(folder, policy=_POLICY) as twin:
+            os.environ.update(twin.environment())
+            screen.say(f"The twin is up: one pool with {len(SCRIPTS)} instances.")
+            scene = _Scene(Stage(twin, screen), folder)
+            scene.play()
+            report.facts["scripts"] = [scene.facts(script) for script in SCRIPTS]
+            scene.wait_for(alone)
         for facts in report.facts["scripts"]:
             lines = (folder / f"{facts['script']}.log").read_text(encoding="utf-8").splitlines()
             facts["undisturbed"] = losses_of(lines)
     check(report, steps=STEPS)
-    console.print(_table(report.facts["scripts"]))
-    console.print()
-    return report.finish(path)
+    screen.console.print(_table(report.facts["scripts"]))
+    screen.console.print()
+    return telling.finish()
+
+
+@contextmanager
+def _undisturbed(folder: Path) -> Iterator[Processes]:
+    """Run each script outside of everything, for the block."""
+    alone = {script.name: undisturbed(script, folder) for script in SCRIPTS}
+    try:
+        yield alone
+    finally:
+        for process in alone.values():
+            end(process)
 
 
 def losses_of(lines: Iterable[str]) -> list[list[str]]:
@@ -63,43 +68,69 @@ def losses_of(lines: Iterable[str]) -> list[list[str]]:
 
 
 class _Scene:
-    def __init__(self, twin: TwinProcess, screen: Screen) -> None:
-        self._twin, self._screen = twin, screen
-        self._api = ApiClient(twin.ready["api_url"], boto3.Session())
-        self._logs = boto3.client("logs")
-        self._deadline = time.monotonic() + LONGEST_SECONDS
+    def __init__(self, stage: Stage, folder: Path) -> None:
+        self._stage, self._folder = stage, folder
+        self._labels = [script.job for script in SCRIPTS]
 
     def play(self) -> None:
-        for script in SCRIPTS:
-            self._screen.say(f"  {script.job}: {script.title}, {STEPS} steps")
-            self._api.add_job(script_request(script, self._twin))
-        self._until(self._have_trained, f"{ENOUGH_STEPS} steps of each")
-        self._screen.say(
+        stage = self._stage
+        holds = [Hold(self._folder, script.job) for script in SCRIPTS]
+        for script, hold in zip(SCRIPTS, holds, strict=True):
+            stage.screen.say(f"  {script.job}: {script.title}, {STEPS} steps")
+            hold.at(_SAMPLES)
+            stage.api.add_job(script_request(script, stage.twin, hold.path))
+            stage.name(script.job, script.job)
+        self._until(f"each script has trained {ENOUGH_STEPS} steps", self._have_trained)
+        stage.screen.say(
             f"Each has trained {ENOUGH_STEPS} steps or more. Somebody else has something urgent."
         )
-        self._api.add_job(urgent_request("urgent", self._twin, instances=len(SCRIPTS)))
-        self._until(lambda: self._are({"preempted"}), "all were preempted")
-        self._api.cancel("urgent")
-        self._until(lambda: self._are({"completed"}), "all were completed")
+        stage.api.add_job(urgent_request("urgent", stage.twin, instances=len(SCRIPTS)))
+        self._until("each script is asked to stop", lambda: len(stage.vigil.journal.leaving) == len(SCRIPTS))
+        for hold in holds:
+            hold.release()  # the step in flight can end, and with it the script
+        self._until("all were preempted", lambda: stage.are({"preempted"}, self._labels))
+        stage.api.cancel("urgent")
+        self._until("all were completed", lambda: stage.are({"completed"}, self._labels))
+
+    def wait_for(self, alone: Processes) -> None:
+        """Wait for the undisturbed runs.
+
+        Raises:
+            ProgramEndedError: One failed.
+        """
+        logs = {name: self._folder / f"{name}.log" for name in alone}
+        vigil = self._stage.vigil
+        vigil.evidence.append(lambda: [log.stat().st_size for log in logs.values()])
+        vigil.until(
+            "the undisturbed runs are over",
+            lambda: all(process.poll() is not None for process in alone.values()),
+        )
+        for name, process in alone.items():
+            if process.returncode:
+                printed = logs[name].read_text(encoding="utf-8", errors="replace")
+                raise ProgramEndedError(
+                    program=f"the undisturbed run of {name}", exit_code=process.returncode, printed=printed
+                )
 
     def facts(self, script: Script) -> Document:
-        job = self._api.job(script.job)
+        """What happened to one script: each attempt, and how its container ended."""
+        job = self._stage.api.job(script.job)
         exits = {
-            one["training_job"]: one["exit_code"]
-            for one in self._twin.records()
-            if one["kind"] == "process" and one["event"] == "exit"
+            record["training_job"]: record["exit_code"]
+            for record in self._stage.twin.records()
+            if record["kind"] == "process" and record["event"] == "exit"
         }
         return {
             "script": script.name,
             "title": script.title,
             "attempts": [
                 {
-                    "training_job_name": one["training_job_name"],
-                    "status": one["status"],
-                    "exit_code": exits.get(one["training_job_name"]),
-                    "losses": losses_of(log_lines(self._logs, one["training_job_name"])),
+                    "training_job_name": attempt["training_job_name"],
+                    "status": attempt["status"],
+                    "exit_code": exits.get(attempt["training_job_name"]),
+                    "losses": losses_of(log_lines(self._stage.logs, attempt["training_job_name"])),
                 }
-                for one in job["attempts"]
+                for attempt in job["attempts"]
             ],
         }
 
@@ -107,27 +138,20 @@ class _Scene:
         return all(self._steps(script) >= ENOUGH_STEPS for script in SCRIPTS)
 
     def _steps(self, script: Script) -> int:
-        names = [one["training_job_name"] for one in self._api.job(script.job)["attempts"]]
-        try:
-            return max((len(losses_of(log_lines(self._logs, name))) for name in names), default=0)
-        except self._logs.exceptions.ResourceNotFoundException:  # there is no log before its first line
-            return 0
+        name = self._stage.attempt(script.job)
+        return len(losses_of(log_lines(self._stage.logs, name))) if name else 0
 
-    def _are(self, states: set[str]) -> bool:
-        return {str(self._api.job(script.job)["state"]) for script in SCRIPTS} == states
+    def _until(self, what: str, holds: Callable[[], object]) -> None:
+        """Raises ProgramEndedError: a script has failed."""
 
-    def _until(self, seen: Callable[[], object], what: str) -> None:
-        while not seen():
-            views = [self._api.job(script.job) for script in SCRIPTS]
-            broken = [view["name"] for view in views if view["state"] in {"failed", "stopped"}]
-            if broken or time.monotonic() > self._deadline:
-                told = [line for name in broken for line in self._last_lines(name)]
-                raise RuntimeError(f"not seen: {what}; broken: {broken or 'none'}\n" + "\n".join(told))
-            self._screen.show(self._api.jobs()["jobs"], views)
-            time.sleep(LOOK_SECONDS)
+        def looked() -> object:
+            for label in self._labels:
+                if self._stage.state(label) in {"failed", "stopped"}:
+                    lines = log_lines(self._stage.logs, self._stage.attempt(label))
+                    raise ProgramEndedError(program=label, exit_code=None, printed="\n".join(lines))
+            return holds()
 
-    def _last_lines(self, name: str) -> list[str]:
-        return log_lines(self._logs, self._api.job(name)["attempts"][-1]["training_job_name"])[-20:]
+        self._stage.until(what, looked)
 
 
 def _table(scripts: Iterable[Document]) -> Table:

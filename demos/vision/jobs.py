@@ -23,8 +23,6 @@ ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
 JOB, CHANNEL = "vit", "pictures"
 STEPS = 60
-PACE = "0.25"
-"""Seconds of a step: it makes the order of the scene the same on any laptop."""
 _CLASSES, _EACH, _SIDE = 5, 24, 48
 _OPTIONS = {
     "preset": "vit-nano",
@@ -66,13 +64,19 @@ def undisturbed(data: Path, folder: Path) -> "subprocess.Popen[bytes]":
     }
     arguments = [part for name, text in (_OPTIONS | own).items() for part in (f"--{name}", text)]
     with (folder / "undisturbed.log").open("wb") as log:
-        command = ["nice", sys.executable, "train.py", *arguments]
+        command = [sys.executable, "train.py", *arguments]
         env = os.environ | {"OMP_NUM_THREADS": "1"}
         return subprocess.Popen(command, cwd=TRAINING, env=env, stdout=log, stderr=subprocess.STDOUT)
 
 
-def pictures_request(data: Path, twin: TwinProcess) -> Document:
-    """One instance, the program under the launcher; program and shards go to S3 first."""
+def pictures_request(data: Path, twin: TwinProcess, hold: Path) -> Document:
+    """Ask for one instance, the program under the launcher; program and shards go to S3 first.
+
+    Args:
+        data: The shards.
+        twin: Where.
+        hold: The file that says how far it may train.
+    """
     bucket, store = twin.ready["bucket"], boto3.client("s3")
     store.put_object(Bucket=bucket, Key="code/vit.tar.gz", Body=_archive())
     for path in sorted(data.glob("*/*")):
@@ -82,7 +86,7 @@ def pictures_request(data: Path, twin: TwinProcess) -> Document:
         "sagemaker_submit_directory": f"s3://{bucket}/code/vit.tar.gz",
         "data": f"channel:{CHANNEL}",
         "eval_data": "channel:validation",
-        "min_step_seconds": PACE,
+        "hold_file": str(hold),
     }
     channels = {CHANNEL: "train", "validation": "validation"}
     return request(JOB, twin, LAUNCHER) | {

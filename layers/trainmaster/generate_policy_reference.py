@@ -18,7 +18,7 @@ from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, job_rules, k
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
 from trainmaster.core.policy.names import CALLERS, COUNTS, INSTANCE_TYPE, NAME, TAG_KEY, Principal
 from trainmaster.core.policy.patterns import MAX_PATTERN_CHARACTERS
-from trainmaster.core.policy.pool_policy import Quota, QuotaCounts, TeamQuota
+from trainmaster.core.policy.pool_quotas import Quota, QuotaCounts, TeamQuota
 from trainmaster.core.policy.principals import SHAPE
 
 ROOT = Path(__file__).parents[2]
@@ -136,11 +136,11 @@ def _section(section: type[Section]) -> Schema:
 
 def _key(key: Key) -> Schema:
     found = _value(key.kind)
-    if key.can_be_off:
-        found = {"anyOf": [{"enum": ["off", False, None]}, found]}
+    if key.off:
+        found = {"anyOf": [{"enum": list(dict.fromkeys([*key.off, None]))}, found]}
     elif not key.is_needed:
         found = _or_null(found)
-    has_default = key.default is not None and not isinstance(key.kind, Keys)
+    has_default = key.default is not None and (not isinstance(key.kind, Keys) or bool(key.default))
     return {"description": _plain(key)} | found | ({"default": key.default} if has_default else {})
 
 
@@ -200,7 +200,8 @@ def _rows(
 ) -> Iterator[tuple[str, str, str]]:
     for name, key in keys_of(section).items():
         path, inner = prefix + name, key.kind.section if isinstance(key.kind, Keys) else job_rules.Rules
-        if name not in without and (inner is job_rules.Rules or key.default is None):
+        is_described = inner is job_rules.Rules or key.default is None or bool(key.off and key.default)
+        if name not in without and is_described:
             yield path, _default(key), _said(key)
         if name not in without and inner is not job_rules.Rules:
             yield from _rows(inner, f"{path}.")
@@ -214,7 +215,8 @@ def _default(key: Key) -> str:
 
 def _flow(value: object) -> str:
     """YAML on one line."""
-    return yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("\n").removesuffix("\n...")
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _said(key: Key) -> str:

@@ -6,7 +6,7 @@ It stops at a pattern it cannot translate, so a new kind of pattern is looked at
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,16 @@ def generate() -> str:
             "SHAPES: Final[dict[str, Shape]] = {\n",
             *lines,
             "}\n",
+            *_instance_types(model.shape_for("TrainingInstanceType").metadata["enum"]),
         ]
     )
+
+
+def _instance_types(names: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of the table of instance types, which only warnings about a policy's types use."""
+    yield "INSTANCE_TYPES: Final = frozenset({\n"
+    yield from (f"    {name!r},\n" for name in sorted(names))
+    yield "})\n"
 
 
 def _reachable(shape: Shape, seen: set[str]) -> Iterator[Shape]:

@@ -96,10 +96,11 @@ def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:
         runtime_api=RuntimeApi(platform.clock),
         invoked=Measured(cloudwatch=platform.cloudwatch, clock=platform.clock).invoked,
     )
-    platform.door.mount(RUNTIME_PREFIX, functions.runtime_api.handle)
+    runtime_url = platform.door.mount(RUNTIME_PREFIX, functions.runtime_api.handle)
     twin_address = TwinAddress(region=platform.region, endpoint_url=platform.door.endpoint_url)
     host = Host(
         twin_address=twin_address,
+        runtime_url=runtime_url,
         clock=platform.clock,
         clock_file=platform.clock_file,
         logs=platform.logs,

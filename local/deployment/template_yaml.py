@@ -3,16 +3,15 @@
 from typing import Any
 
 import yaml
+from trainmaster_client.files.yaml_documents import StrictLoader, read_yaml
 
 from local.deployment.errors import TemplateError
 
-# The C parser is ten times as fast and part of every wheel of PyYAML.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WITHOUT_PREFIX = ("Ref", "Condition")
 
 
-class _TemplateLoader(_Loader):  # type: ignore[misc,valid-type]
-    pass
+class _TemplateLoader(StrictLoader):
+    """Knows the short tags besides."""
 
 
 def read_template(text: str) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def read_template(text: str) -> dict[str, Any]:
         TemplateError: The text is not YAML or not a map.
     """
     try:
-        document = yaml.load(text, Loader=_TemplateLoader)  # noqa: S506  a safe loader
+        document = read_yaml(text, loader=_TemplateLoader)
     except yaml.YAMLError as error:
         raise TemplateError("YAML", " ".join(str(error).split())) from error
     if not isinstance(document, dict):

@@ -5,17 +5,19 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from secrets import token_hex
 from typing import Any, TypeAlias
 
+from local.denials import DENIED
 from local.doors import sts
 from local.doors.callers import Callers
 from local.doors.context import DoorContext
 from local.engine.answers import serialized
-from local.engine.calls import AwsCall, Protocol, protocol_of, read_call
+from local.engine.calls import SIGNING_NAMES, AwsCall, Protocol, protocol_of, read_call
 from local.engine.dynamodb.transactions import REASON_CODES, cancelled_on_demand
 from local.engine.errors import QUERY_COMPATIBLE, error_response, status_of
 from local.identity.checks import Operation
@@ -98,9 +100,13 @@ class AwsDoor:
         if claim is None:
             code = "AccessDenied" if protocol_of(request, "") is Protocol.S3 else "MissingAuthenticationToken"
             raise AwsError(code, "Request is missing Authentication Token", status=403)
+        credentials = self._known_credentials(request, claim, entry)
         call = entry.call = read_call(request, signing_name=claim.service, region=claim.region)
-        principal = entry.principal = self._authenticated(request, claim, call)
+        if call.service == "sts":
+            self._verify(request, claim, credentials)
+        principal = entry.principal = credentials.principal
         self._around.authorizer.check_call(principal, _operation(call, principal))
+        self._check_denials(call, principal)
         if (fault := self._around.faults.take(call.operation, principal.arn)) is not None:
             raise _on_demand(call, fault)
         service = self.services.get(call.service)
@@ -114,14 +120,25 @@ class AwsDoor:
             return sts.answer(call, principal, self._around.identities, self._around.clock.now())
         return self._around.engine.call(call, request)
 
-    def _authenticated(self, request: Request, claim: Claim, call: AwsCall) -> Principal:
+    def _check_denials(self, call: AwsCall, principal: Principal) -> None:
+        denials, now = self._around.faults.denials, self._around.clock.now()
+        if (words := denials.denied(call.operation, principal.arn, call.params, now=now)) is not None:
+            raise AwsError(DENIED, words, status=status_of(call.service, DENIED))
+
+    def _known_credentials(self, request: Request, claim: Claim, entry: _Entry) -> Credentials:
+        """Find the keys that the caller claims; raises AwsError for a stranger, whatever the call says.
+
+        A stranger's call is read for the journal alone: one that makes no sense is a 403, too.
+        """
         credentials = self._callers.credentials_of(claim.access_key_id)
-        if credentials is None or not check_token(claim, credentials):
-            code = _UNKNOWN_KEY.get(call.service, "UnrecognizedClientException")
-            raise AwsError(code, "The security token included in the request is invalid.", status=403)
-        if call.service == "sts":
-            self._verify(request, claim, credentials)
-        return credentials.principal
+        if credentials is not None and check_token(claim, credentials):
+            return credentials
+        if "content-encoding" not in request.headers:  # a stranger's body is not unpacked
+            with suppress(Exception):
+                entry.call = read_call(request, signing_name=claim.service, region=claim.region)
+        service = SIGNING_NAMES.get(claim.service, claim.service)
+        code = _UNKNOWN_KEY.get(service, "UnrecognizedClientException")
+        raise AwsError(code, "The security token included in the request is invalid.", status=403)
 
     def _verify(self, request: Request, claim: Claim, credentials: Credentials) -> None:
         """STS is asked whether keys are right; the other services believe the key's id, which is faster."""

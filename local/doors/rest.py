@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
+from local.denials import DENIED
 from local.doors.callers import Callers
 from local.doors.context import DoorContext
 from local.identity.sigv4 import Scope, read_claim, verify
@@ -77,6 +78,9 @@ class RestDoor:
         return credentials.principal
 
     def _fail_on_demand(self, label: str, principal: Principal) -> None:
+        denials, now = self._around.faults.denials, self._around.clock.now()
+        if (words := denials.denied(label, principal.arn, {}, now=now)) is not None:
+            raise AwsError(DENIED, words, status=403)
         if (code := self._around.faults.take(label, principal.arn)) is not None:
             raise AwsError(code, f"{code} on demand", status=_SERVER_FAULTS.get(code, 400))
 

@@ -10,13 +10,15 @@ from moto.core.utils import get_service_model
 from local.engine.calls import AwsCall
 from local.wire import Request, Response
 
-_CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml"}
+_CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml", "ec2": "text/xml"}
 
 
 def serialized(call: AwsCall, answer: Mapping[str, Any], request: Request) -> Response:
     """JSON for who names a target, else XML as the query protocol has it."""
-    protocol = "json" if "x-amz-target" in request.headers else "query"
-    operation = get_service_model(call.service).operation_model(call.operation)
+    model = get_service_model(call.service)
+    spoken = "ec2" if model.protocol == "ec2" else "query"
+    protocol = "json" if "x-amz-target" in request.headers else spoken
+    operation = model.operation_model(call.operation)
     request_id = token_hex(16)
     serializer = get_serializer_class(call.service, protocol)(operation, SerializationContext(request_id))
     written = serializer.serialize(answer)

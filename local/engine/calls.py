@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from botocore.utils import parse_timestamp
-from moto.core.parse import QueryParser
+from moto.core.parse import EC2QueryParser, QueryParser
 from moto.core.request import Request as MotoRequest
 from moto.core.routing import get_service_router
 from moto.core.utils import get_service_model
@@ -49,7 +49,11 @@ TARGETS: Mapping[str, str] = {
 """Prefix of X-Amz-Target -> service. A test compares it with botocore's service models."""
 
 SIGNING_NAMES: Mapping[str, str] = {
+    "apigateway": "apigateway",
+    "cloudformation": "cloudformation",
+    "ec2": "ec2",
     "iam": "iam",
+    "lambda": "lambda",
     "monitoring": "cloudwatch",
     "s3": "s3",
     "sns": "sns",
@@ -57,6 +61,9 @@ SIGNING_NAMES: Mapping[str, str] = {
     "sts": "sts",
 }
 """Name in the credential scope -> service, for those that have no X-Amz-Target. Likewise tested."""
+
+_REST = frozenset({"apigateway", "lambda", "s3"})
+"""Services whose operation is in the method and the path, not in the body."""
 
 
 def protocol_of(request: Request, signing_name: str) -> Protocol:
@@ -73,8 +80,8 @@ def read_call(request: Request, *, signing_name: str, region: str) -> AwsCall:
     """Service, operation and parameters. Raises AwsError for what the twin does not have."""
     if "x-amz-target" in request.headers:
         return _read_json(request, region)
-    if signing_name == "s3":
-        return _read_s3(request, region)
+    if signing_name in _REST:
+        return _read_rest(request, SIGNING_NAMES[signing_name], region)
     service = SIGNING_NAMES.get(signing_name)
     if service is None or protocol_of(request, signing_name) is not Protocol.QUERY:
         raise unknown_service(f"{signing_name!r} ({request.method} {request.raw_path})")
@@ -106,7 +113,8 @@ def _read_query(request: Request, service: str, region: str) -> AwsCall:
     model = get_service_model(service)
     if operation not in model.operation_names:
         raise AwsError("InvalidAction", f"{service} has no operation {operation!r}")
-    parser = QueryParser(model.operation_model(operation), timestamp_parser=_instant)
+    kind = EC2QueryParser if model.protocol == "ec2" else QueryParser
+    parser = kind(model.operation_model(operation), timestamp_parser=_instant)
     try:
         params = parser.parse({"values": {name: each[0] for name, each in values.items()}})
     except ValueError as error:
@@ -120,19 +128,19 @@ def _instant(text: str) -> datetime:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _read_s3(request: Request, region: str) -> AwsCall:
+def _read_rest(request: Request, service: str, region: str) -> AwsCall:
     try:
-        operation, path = get_service_router("s3").match(
+        operation, path = get_service_router(service).match(
             MotoRequest.from_primitives(
                 request.method, f"http://127.0.0.1{_target(request)}", dict(request.headers)
             )
         )
     except NotFound as error:
-        message = f"no operation of s3 is {request.method} {request.raw_path}"
+        message = f"no operation of {service} is {request.method} {request.raw_path}"
         raise AwsError("MethodNotAllowed", message, status=405) from error
     query = {name: values[0] for name, values in parse_qs(request.query, keep_blank_values=True).items()}
     params = {name: value for name, value in query.items() if not name.startswith("X-Amz-")}
-    return AwsCall(service="s3", operation=operation.name, params={**path, **params}, region=region)
+    return AwsCall(service=service, operation=operation.name, params={**path, **params}, region=region)
 
 
 def _target(request: Request) -> str:

@@ -84,6 +84,14 @@ class Authorizer:
                 return limits
         return self._parsed(principal.role_arn or principal.arn)
 
+    def allows(self, arn: str, question: Check) -> bool:
+        """Tell whether a user or role may do something; one that nobody made through IAM may do all."""
+        statements = self._parsed(arn)
+        if statements is None:
+            return True
+        context = normalized({**question.context, "aws:PrincipalArn": arn})
+        return decide(statements, question.action, question.resource, context) is Decision.ALLOWED
+
     def _parsed(self, arn: str) -> tuple[Statement, ...] | None:
         documents = self._policies_of(arn)
         if documents is None:

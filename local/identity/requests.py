@@ -112,7 +112,7 @@ def _cloudwatch(operation: Operation) -> Checks:
                 for name in params.get("AlarmNames", ())
             ]
         # PutCompositeAlarm: CloudWatch refuses any narrower resource than "*".
-        case "PutCompositeAlarm" | "DescribeAlarms" | "PutMetricData":
+        case "PutCompositeAlarm" | "DescribeAlarms" | "GetMetricData" | "PutMetricData":
             return [Check(action=f"cloudwatch:{operation.name}", resource="*")]
         case _:
             return None

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from trainmaster.core.request.completion import DEFAULT_RUNTIME
+from trainmaster.core.request.validation import contradictions
+
 from local.sagemaker.ports import ObjectStore
 from local.sagemaker.s3_uri import S3Location
 from local.wire import AwsError
@@ -24,6 +27,7 @@ _ECR_IMAGE = re.compile(
     r"/[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?",
     re.ASCII,
 )
+_DEFAULT_RUNTIME_SECONDS = int(DEFAULT_RUNTIME.total_seconds())
 _NO_PLANS = "the twin has no training plans; without one it runs on demand or on spot instances"
 _ROLE_ACCOUNT = re.compile(r"arn:[^:]+:iam::(\d{12}):role/.+")
 
@@ -159,7 +163,7 @@ def _spot(request: Request) -> Complaint:
     max_wait = stopping.get("MaxWaitTimeInSeconds")
     if not request.get("EnableManagedSpotTraining"):
         return None if max_wait is None else "MaxWaitTimeInSeconds is for managed spot training only"
-    if max_wait is None or max_wait < stopping.get("MaxRuntimeInSeconds", 0):
+    if max_wait is None or max_wait < stopping.get("MaxRuntimeInSeconds", _DEFAULT_RUNTIME_SECONDS):
         return (
             "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to "
             "MaxRuntimeInSeconds"
@@ -232,6 +236,11 @@ def _s3_uris(request: Request) -> Complaint:
     return None
 
 
+def _contradictions(request: Request) -> Complaint:
+    """The queue refuses the same, by the same list: else a fault of the queue could not be seen here."""
+    return next((one.aws for one in contradictions(request)), None)
+
+
 def _s3_inputs(request: Request) -> list[str]:
     return [channel["DataSource"]["S3DataSource"]["S3Uri"] for channel in request.get("InputDataConfig", ())]
 
@@ -247,4 +256,5 @@ _RULES: tuple[Callable[[Request], Complaint], ...] = (
     _runs_here,
     _checkpoint_path,
     _s3_uris,
+    _contradictions,
 )

@@ -1,7 +1,7 @@
 """Keeps CheckpointConfig.S3Uri and the container's checkpoint folder alike.
 
-Before the start everything in S3 comes down. From then on what is new or changed goes up and what is
-deleted is deleted in S3; what others put into S3 later does not come down.
+Before the start everything in S3 comes down, whoever wrote it. From then on what is new or changed goes up
+and what is deleted is deleted in S3; what others put into S3 later does not come down.
 Source: SageMaker developer guide, "Checkpoints in Amazon SageMaker".
 """
 
@@ -42,7 +42,11 @@ class CheckpointMirror:
     Files go up in the order of their last change, so a file that tells of others (``latest``) follows them.
     """
 
-    def __init__(self, folder: Path, location: S3Location, store: ObjectStore) -> None:
+    def __init__(
+        self, folder: Path, location: S3Location, store: ObjectStore, *, by_prefix: bool = False
+    ) -> None:
+        """``by_prefix``: the location is a prefix of keys, as S3 has it: ``a`` begins ``ab``, too."""
+        self._prefix = location.key if by_prefix else location.folder
         self._folder = folder
         self._location = location
         self._store = store
@@ -53,9 +57,9 @@ class CheckpointMirror:
 
     def restore(self) -> None:
         """Bring down what is in S3. Raises ``PrepareError``."""
-        bucket, prefix = self._location.bucket, self._location.folder
-        for key in self._store.keys(bucket, prefix):
-            target = path_in(self._folder, key.removeprefix(prefix))
+        bucket = self._location.bucket
+        for key in self._store.keys(bucket, self._prefix):
+            target = path_in(self._folder, self._name(key))
             if target is None:
                 continue
             try:
@@ -64,6 +68,13 @@ class CheckpointMirror:
             except OSError as error:
                 raise PrepareError(f"Data download failed: s3://{bucket}/{key}: {error}") from error
             self._stored[target] = _State.of(target)
+
+    def _name(self, key: str) -> str:
+        """Where it belongs in the folder; what lies beside the location comes by its name there."""
+        folder = self._location.folder
+        return (
+            key.removeprefix(folder) if key.startswith(folder) else key[folder.rstrip("/").rfind("/") + 1 :]
+        )
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="checkpoint-mirror", daemon=True)

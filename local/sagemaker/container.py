@@ -12,14 +12,16 @@ from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
 from local.sagemaker.capacity import Capacity
 from local.sagemaker.checkpoints import CheckpointMirror
-from local.sagemaker.environment import MARK, container_environment, gpu_count
+from local.sagemaker.environment import MARK, container_environment
 from local.sagemaker.hosts import Place, Ports
 from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.logs import LogStream
 from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
+from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
+from local.sagemaker.toolkit import gpu_count
 from local.world_in_force import WorldInForce
 
 logger = logging.getLogger(__name__)
@@ -42,9 +44,12 @@ class Outside:
     """For the folders of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
+    may_publish: Callable[[str], bool] = lambda _role_arn: True
+    """Whether the hosts of a job publish their metrics, which they do with the rights of its role."""
     ports: Ports = field(default_factory=Ports)
     capacity: Capacity = field(default_factory=Capacity)
     world: WorldInForce = field(default_factory=WorldInForce)
+    slow_stops: SlowStops = field(default_factory=SlowStops)
 
 
 class Container:
@@ -56,7 +61,12 @@ class Container:
         path = checkpoints.local_path if checkpoints else DEFAULT_CHECKPOINT_PATH
         self.layout = Layout(root=root, checkpoint_path=path, is_mounted=job.spec.needs_opt_ml)
         self._mirror = (
-            CheckpointMirror(self.layout.checkpoints, checkpoints.location, outside.store)
+            CheckpointMirror(
+                self.layout.checkpoints,
+                checkpoints.location,
+                outside.store,
+                by_prefix=True,
+            )
             if checkpoints
             else None
         )

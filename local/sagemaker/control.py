@@ -13,6 +13,7 @@ from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.loads import Load, Loads, trained_for
 from local.sagemaker.mailbox import Fail, Interrupt
 from local.sagemaker.runs import Runs
+from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.statuses import Secondary
 from local.sagemaker.table import JobTable
 from local.sagemaker.views import record
@@ -26,6 +27,7 @@ class Control:
     table: JobTable
     runs: Runs
     loads: Loads
+    slow_stops: SlowStops
     clock: TwinClock
 
     def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None:
@@ -40,6 +42,13 @@ class Control:
         if action not in actions:
             raise AwsError("ValidationException", f"action is one of {', '.join(actions)}, not {action}")
         actions[action](self.table.get(training_job))
+
+    def slow_stop(self, training_job: str, seconds: float) -> None:
+        """From its stop on it says Stopping for at least so many seconds of the twin's clock; 0: as usual."""
+        job = self.table.get(training_job)
+        if job.is_final:
+            raise AwsError("ValidationException", f"Training job {training_job} has ended.")
+        self.slow_stops.set(training_job, timedelta(seconds=seconds))
 
     def gpu(self, training_job: str, host: str | None, percent: float, from_minute: int | None) -> None:
         """The GPUs of a host (None: of all) are that busy from a minute after the start of Training on.

@@ -218,6 +218,16 @@ class JobRun:
         return self._pass(_S.INTERRUPTED)
 
     def _stop(self) -> Secondary:
+        """Stop the containers; where a test says that this takes long, it does."""
+        clock = self._outside.clock
+        begin, after = clock.now(), self._stop_containers()
+        left = self._outside.slow_stops.least(self._job.name) - (clock.now() - begin)
+        if after is _S.FAILED or left <= timedelta():
+            return after
+        message = self._mailbox.wait((Fail,), left)
+        return after if message is None else self._turn(message)
+
+    def _stop_containers(self) -> Secondary:
         """SIGTERM, grace, SIGKILL; how the containers end makes no difference to how the job ends."""
         if self._cluster is None or not self._cluster.has_started:
             message = self._wait_in(_S.STOPPING)

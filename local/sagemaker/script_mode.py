@@ -16,8 +16,13 @@ from local.sagemaker.spec import TrainingSpec
 
 _PREFIX = "sagemaker_"
 """Hyperparameters that begin so are for the toolkit, not for the script."""
-_OF_TUNING = "_tuning_objective_metric"
-"""Likewise. A trial of a tuning job has it."""
+OF_TOOLKIT = (
+    *("program", "submit_directory", "enable_cloudwatch_metrics", "region"),
+    *("container_log_level", "job_name", "s3_output"),
+)
+"""The toolkit's own; the rest is for the framework's container."""
+_NO_PREFIX = ("_tuning_objective_metric", "default_user_module_name")
+"""Likewise for the toolkit. A trial of a tuning job has the first."""
 
 # The shell has a trap, so that a SIGTERM neither ends it nor, as ignoring it would, is ignored in the script.
 # `exit` keeps it from replacing itself by the script.
@@ -30,7 +35,7 @@ def is_script_mode(spec: TrainingSpec) -> bool:
 
 def source_archive(spec: TrainingSpec) -> S3Location | None:
     """Where the source code is; None when the job brings none."""
-    values = _toolkit_values(spec.hyperparameters)
+    values = framework_values(spec.hyperparameters)
     if "program" not in values or "submit_directory" not in values:
         return None
     try:
@@ -40,11 +45,11 @@ def source_archive(spec: TrainingSpec) -> S3Location | None:
 
 
 def program(spec: TrainingSpec) -> str:
-    return str(_toolkit_values(spec.hyperparameters)["program"])
+    return str(framework_values(spec.hyperparameters)["program"])
 
 
 def log_level(spec: TrainingSpec) -> int:
-    level = _toolkit_values(spec.hyperparameters).get("container_log_level")
+    level = framework_values(spec.hyperparameters).get("container_log_level")
     return level if isinstance(level, int) else 20
 
 
@@ -53,7 +58,7 @@ def command(
 ) -> list[str]:
     """What runs the script. ``processes``: how many torchrun starts where the job asks for torchrun."""
     script = program(spec)
-    if _toolkit_values(spec.hyperparameters).get("torch_distributed_enabled") is True:
+    if framework_values(spec.hyperparameters).get("torch_distributed_enabled") is True:
         runner = ["torchrun", *_meeting(place), "--nproc_per_node", str(processes), script]
     elif PurePosixPath(script).suffix == ".py":
         runner = ["python", script]
@@ -77,7 +82,7 @@ def user_hyperparameters(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: decoded(value)
         for name, value in sorted(hyperparameters.items())
-        if not name.startswith(_PREFIX) and name != _OF_TUNING
+        if not name.startswith(_PREFIX) and name not in _NO_PREFIX
     }
 
 
@@ -93,7 +98,8 @@ def decoded(value: str) -> Any:  # noqa: ANN401  any JSON value
         return value
 
 
-def _toolkit_values(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
+def framework_values(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
+    """What is for the toolkit and the framework's container, without the prefix."""
     return {
         name.removeprefix(_PREFIX): decoded(value)
         for name, value in hyperparameters.items()
@@ -108,4 +114,4 @@ def _option(name: str) -> str:
 def _text(value: Any) -> str:  # noqa: ANN401  any JSON value
     if isinstance(value, dict):
         return ",".join(f"{key}={inner}" for key, inner in sorted(value.items()))
-    return str(value)
+    return "" if value is None else str(value)

@@ -34,6 +34,7 @@ class SageMakerTwin:
         announcer = Announcer(events=events, clock=clock, world=world, seed=seed)
         self._pace = Pace(world, clock, seed=seed)
         self._metrics = outside.metrics
+        self._may_publish = outside.may_publish
         self._loads = Loads()
         self._table = JobTable(on_step=announcer.publish)
         self._runs = Runs(table=self._table, outside=outside, seed=seed)
@@ -48,9 +49,16 @@ class SageMakerTwin:
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
         )
-        control = Control(table=self._table, runs=self._runs, loads=self._loads, clock=clock)
+        control = Control(
+            table=self._table,
+            runs=self._runs,
+            loads=self._loads,
+            slow_stops=outside.slow_stops,
+            clock=clock,
+        )
         self.fail = control.fail
         self.gpu = control.gpu
+        self.slow_stop = control.slow_stop
         self.spot = control.spot
         self.withhold_capacity = outside.capacity.withhold
         self.throttled = self._pace.throttled
@@ -78,10 +86,12 @@ class SageMakerTwin:
         return None if job is None else dict(job.tags)
 
     def measure(self, minute: datetime) -> None:
-        """Publish how busy the hosts in Training were in the minute that ends now."""
+        """Publish how busy the hosts in Training were in the minute that ends now, where their roles may."""
+        may_publish = cache(self._may_publish)
         for job in self._table.all():
             for sample in self._loads.samples(job, minute):
-                self._metrics.put(sample, at=minute - _MINUTE)
+                if may_publish(job.spec.role_arn):
+                    self._metrics.put(sample, at=minute - _MINUTE)
 
     def close(self) -> None:
         """End every container; no job changes its status by that."""

@@ -199,3 +199,62 @@ def test_sync_sessions_queue_beside_them_with_the_oldest_boto3_that_the_client_i
     accept(api)
     install(api_url=api.url)
     assert boto3.client("sagemaker").create_training_job(**REQUEST)["TrainingJobArn"] == ARN
+
+
+@each_kind
+def test_a_submission_has_a_key_and_a_name_that_ended_is_in_use(made: Client, api: FakeApi) -> None:
+    accept(api)
+    install(api_url=api.url)
+    within(made, create)
+    within(made, create)
+    keys = [one.headers["idempotency-key"] for one in api.received]
+    assert len(set(keys)) == 2
+    ended = "a job of this name completed on 26 Nov 02:10 UTC: choose another name"
+    api.script("POST", "/add-job", problem(409, "Name taken", ended))
+    with pytest.raises(ClientError, match=ended) as refused:
+        within(made, create)
+    assert refused.value.response["Error"]["Code"] == "ResourceInUse"
+
+
+def test_a_lost_answer_is_repeated_with_the_key_of_its_call(api: FakeApi) -> None:
+    lost = Scripted(status=504, document={"message": "Endpoint request timed out"})
+    api.script("POST", "/add-job", lost, Scripted(status=201, document={"job": view(), "warnings": []}))
+    install(api_url=api.url)
+    assert within(of_aiobotocore, create)["TrainingJobArn"] == ARN
+    assert len({one.headers["idempotency-key"] for one in api.received}) == 1
+    assert len(api.received) == 2
+
+
+@each_kind
+def test_C18_a_list_has_the_jobs_that_wait(
+    made: Client, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(api)
+    api.script("GET", "/jobs", Scripted(document={"jobs": [view()], "next_token": None}))
+    monkeypatch.setattr(
+        "trainmaster_client.hooks.training_job_lists.TrainingJobLists._listed",
+        lambda *_: {"TrainingJobSummaries": []},
+    )
+    install(api_url=api.url)
+
+    async def names(client: Any) -> list[str]:
+        pages = client.get_paginator("list_training_jobs").paginate(NameContains="job")
+        return [one["TrainingJobName"] async for page in pages for one in page["TrainingJobSummaries"]]
+
+    assert within(made, names) == ["job1"]
+
+
+@pytest.mark.parametrize("made", [of_aiobotocore, of_aioboto3])
+def test_expired_credentials_are_said_as_such(
+    made: Client, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.refusal = Scripted(
+        status=403,
+        document={"message": "The security token included in the request is expired"},
+        headers={"content-type": "application/json", "x-amzn-ErrorType": "ExpiredTokenException"},
+    )
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ASIAOLD")
+    install(api_url=api.url)
+    with pytest.raises(ClientError, match="To log in again") as refused:
+        within(made, describe)
+    assert refused.value.response["Error"]["Code"] == "ExpiredTokenException"

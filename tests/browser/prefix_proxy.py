@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
@@ -30,6 +30,11 @@ def running_proxy(port: int, *, says_so: bool) -> Iterator[str]:
             asked.request(self.command, self.path.removeprefix(prefix), body, dict(self.headers) | said)
             answer = asked.getresponse()
             content = answer.read()
+            asked.close()
+            with suppress(ConnectionError):  # a browser that loads a page anew leaves what it asked for
+                self.pass_on(answer, content)
+
+        def pass_on(self, answer: HTTPResponse, content: bytes) -> None:
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in _HOP_BY_HOP:
@@ -37,7 +42,6 @@ def running_proxy(port: int, *, says_so: bool) -> Iterator[str]:
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-            asked.close()
 
         do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815  names of http.server
 

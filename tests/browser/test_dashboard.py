@@ -1,7 +1,12 @@
 """The dashboard as Chromium shows it: its rows are the API's, who is let in, where it fits."""
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,6 +18,12 @@ from tests.browser.conftest import OpenTab, Stage
 from tests.browser.prefix_proxy import running_proxy
 
 SECONDS_TO_SEE = 5
+_READ_OF_ANOTHER_PORT = """async (dashboard) => {
+    const read = (path) => fetch(dashboard + path, { credentials: "include" });
+    const paths = ["/api/jobs", "/ui/data/session", "/ui/"];
+    const told = (path) => read(path).then((answer) => answer.status, (error) => error.name);
+    return Promise.all(paths.map(told));
+}"""
 EVERY_PAGE = (*PAGES, f"jobs/{night.LLAMA.name}")
 
 
@@ -29,13 +40,12 @@ def test_every_page_is_shown_without_an_error_and_within_its_policy_for_scripts(
         assert tab.state == "ready", path
 
 
-def test_a_link_opens_once_and_the_cookie_is_no_scripts(open_tab: OpenTab, stage: Stage) -> None:
+def test_a_link_opens_once_and_leaves_neither_a_cookie_nor_its_token(open_tab: OpenTab, stage: Stage) -> None:
     link = stage.reading.link()
     first = open_tab(link=link)
-    (cookie,) = first.context.cookies()
-    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+    assert first.context.cookies() == []
     assert "token" not in first.page.url
-    assert first.page.evaluate("[document.cookie, {...localStorage}, {...sessionStorage}]") == ["", {}, {}]
+    assert first.page.evaluate("Object.keys(localStorage)") == ["trainmaster-session /ui/"]
     first.page.goto(link)
     first.wait()
     other = first.context.browser
@@ -44,8 +54,54 @@ def test_a_link_opens_once_and_the_cookie_is_no_scripts(open_tab: OpenTab, stage
     page = context.new_page()
     page.goto(link)
     page.get_by_text("This link has been used").wait_for()
-    assert context.cookies() == []
+    assert page.evaluate("Object.keys(localStorage)") == []
     context.close()
+
+
+def test_T3_a_server_on_another_port_gets_nothing_that_opens_the_dashboard(
+    open_tab: OpenTab, stage: Stage
+) -> None:
+    tab = open_tab()
+    with listening_server() as (url, heard):
+        page = tab.context.new_page()
+        page.goto(url)
+        stored = page.evaluate("[document.cookie, {...localStorage}, {...sessionStorage}]")
+        tried = page.evaluate(_READ_OF_ANOTHER_PORT, f"http://127.0.0.1:{stage.reading.port}")
+        page.close()
+    assert stored == ["", {}, {}]
+    assert tried == ["TypeError"] * 3, "no answer is for a page of another origin"
+    secret = tab.page.evaluate("localStorage.getItem('trainmaster-session /ui/')")
+    assert heard
+    for headers in heard:
+        assert secret not in json.dumps(headers)
+        kept = {name: value for name, value in headers.items() if name.lower() != "host"}
+        for target in ("/api/jobs", "/ui/data/session"):
+            assert status(stage.reading, target, kept) == 403
+
+
+def test_reload_back_new_tabs_and_copied_links_need_no_new_link(open_tab: OpenTab, stage: Stage) -> None:
+    tab = open_tab()
+    job = f"jobs/{night.LLAMA.name}"
+    tab.go("jobs")
+    tab.go(job)
+    tab.page.reload()
+    tab.page.wait_for_selector("main[data-page='job'][data-state='ready']")
+    tab.page.go_back()
+    tab.page.wait_for_selector("main[data-page='jobs'][data-state='ready']")
+    copied = f"http://127.0.0.1:{stage.reading.port}/ui/#/{job}"
+    other = tab.context.new_page()
+    other.goto(copied)
+    other.wait_for_selector("main[data-page='job'][data-state='ready']")
+    with listening_server(f'<a href="{copied}">the job</a>') as (url, heard):
+        other.goto(url)
+        other.get_by_text("the job").click()
+        other.wait_for_selector("main[data-page='job'][data-state='ready']")
+        heard.clear()
+        other.evaluate("(url) => { location.href = url; }", url)
+        other.get_by_text("the job").wait_for()
+        assert heard
+        assert "referer" not in {name.lower() for name in heard[0]}
+    other.close()
 
 
 @pytest.mark.parametrize(
@@ -57,11 +113,9 @@ def test_a_link_opens_once_and_the_cookie_is_no_scripts(open_tab: OpenTab, stage
     ],
 )
 def test_pages_of_others_are_refused(headers: dict[str, str], open_tab: OpenTab, stage: Stage) -> None:
-    (cookie,) = open_tab().context.cookies()
-    kept = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+    secret = open_tab().page.evaluate("localStorage.getItem('trainmaster-session /ui/')")
+    kept = {"trainmaster-session": secret}
     assert status(stage.reading, "/api/jobs", kept) == 200
-    if "Host" in headers:
-        kept = {}  # the browser has it for the other name alone
     assert status(stage.reading, "/api/jobs", kept | headers) == 403
     assert status(stage.reading, "/ui/data/session", kept | headers) == 403
 
@@ -86,8 +140,10 @@ def test_behind_a_proxy_that_strips_its_prefix_every_page_works(
         tab = open_tab(link=stage.reading.link().replace(f"http://127.0.0.1:{port}", url))
         for path in EVERY_PAGE:
             tab.go(path)
-        (cookie,) = tab.context.cookies()
-        assert cookie["path"] == (f"/proxy/{port}/" if says_so else "/")
+        tab.page.reload()
+        tab.wait()
+        kept = tab.page.evaluate("Object.keys(localStorage)")
+        assert kept == [f"trainmaster-session /proxy/{port}/ui/"], "each dashboard behind it has its own"
         assert (tab.errors, tab.violations()) == ([], [])
 
 
@@ -107,6 +163,33 @@ def test_a_preemption_is_on_the_page_within_five_seconds(tab: Tab, stage: Stage)
     stage.world.clock(4)
     stage.world.until("it is preempted", lambda: stage.world.state(preempted) == "preempted")
     row.get_by_text("preempted").first.wait_for(timeout=1000 * SECONDS_TO_SEE)
+
+
+@contextmanager
+def listening_server(page: str = "<p>another server of this machine</p>") -> Iterator[tuple[str, list[Any]]]:
+    """Its URL on another port, and the headers that browsers send there."""
+    heard: list[Any] = []
+
+    class Listening(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(dict(self.headers))
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Listening)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/", heard
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def status(dashboard: Dashboard, target: str, headers: dict[str, str]) -> int:

@@ -111,6 +111,19 @@ def test_the_first_hit_is_the_page_about_it(
     assert found == {words: (site / FIRST_HITS[words]).as_uri() for words in searched}
 
 
+@pytest.mark.thorough
+def test_an_instance_type_is_found_without_its_prefix(open_page: OpenPage) -> None:
+    """People type ``p5.48xlarge``; the pages write ``ml.p5.48xlarge``."""
+    pages = [
+        path for path in (ROOT / "docs").rglob("*.md") if "p5.48xlarge" in path.read_text(encoding="utf-8")
+    ]
+    page = open_page()
+    page.goto(f"{page.url.partition('?')[0]}?q=p5.48xlarge")
+    page.locator(".md-search-result__item").first.wait_for()
+    counted = page.locator(".md-search-result__meta").inner_text()
+    assert int(counted.split()[0]) >= len(pages), counted
+
+
 def test_dark_or_light_as_the_system_until_the_reader_chooses(open_page: OpenPage) -> None:
     page = open_page("policy.html", color_scheme="dark")
     wait_for_scheme(page, "slate")

@@ -89,8 +89,9 @@ class Plane:
         return eventually(lambda: self.job(name), lambda job: job["state"] in states)
 
     def control(self, path: str, document: Document) -> Document:
-        body = json.dumps(document).encode()
-        answer = send(Call(method="POST", url=f"{self.twin.ready['control_url']}{path}", body=body))
+        body, headers = json.dumps(document).encode(), {"content-type": "application/json"}
+        url = f"{self.twin.ready['control_url']}{path}"
+        answer = send(Call(method="POST", url=url, body=body, headers=headers))
         assert answer.status == 200, answer.body
         found: Document = answer.document
         return found

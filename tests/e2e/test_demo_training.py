@@ -1,4 +1,4 @@
-"""``python -m training.proof`` as a user runs it; what it claims is computed again here from its facts."""
+"""``make demo-training`` as a user runs it; what it claims is computed again here from its facts."""
 
 import json
 import subprocess
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-LONGEST_SECONDS = 900
 SCHEDULE = ("--steps", "12", "--seed", "3", "--kill-at", "3:INT,7:KILL", "--worlds", "1,1,3")
 
 pytestmark = pytest.mark.long
@@ -17,8 +16,9 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def path(tmp_path_factory) -> Path:
     place: Path = tmp_path_factory.mktemp("proof") / "new" / "training.json"
-    command = [sys.executable, "-m", "training.proof", *SCHEDULE, "--json", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False)
+    command = [sys.executable, "-m", "demos.proof", *SCHEDULE, "--json", str(place)]
+    # Without a limit: an attempt that is silent for minutes is given up.
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return place
 

@@ -51,17 +51,35 @@ def test_the_clock_answers_after_everything_due_by_then_has_run(plane):
     assert 0 < lasted.total_seconds() < PERIOD_SECONDS, "times in the plane are the twin's"
 
 
-def test_a_refused_start_fails_that_job_and_the_next_one_starts(plane, tmp_path):
+def test_a_refused_start_is_tried_again_and_the_next_one_starts(plane, tmp_path):
     with busy_pool(plane, tmp_path):
         plane.add(plane.request("refused", ["true"], Tags=tags(priority="2")))
         plane.add(plane.request("behind-it", ["true"]))
         error = {"operation": "CreateTrainingJob", "error_code": "ValidationException", "times": 1}
         plane.control("/errors", error)
     plane.clock(LONG_SECONDS)
-    refused = plane.job("refused")
-    assert (refused["state"], refused["reason"]["code"]) == ("failed", "failed-to-start")
-    assert "ValidationException" in refused["reason"]["message"]
     assert plane.job("behind-it")["state"] == "completed"
+    for _ in range(3):
+        plane.clock(LONG_SECONDS)
+    assert plane.job("refused")["state"] == "completed"
+    notes = [line["reason"] for line in plane.job("refused")["history"] if line["reason"]]
+    assert "refused" in [note["code"] for note in notes]
+    assert any("ValidationException" in note["message"] for note in notes)
+
+
+def test_O4_starts_that_are_denied_for_three_minutes_cost_no_job(plane, tmp_path):
+    """As a service control policy denies them: every start, whoever asks."""
+    names = [f"denied-{number}" for number in range(4)]
+    with busy_pool(plane, tmp_path):
+        for name in names:
+            plane.add(plane.request(name, ["true"]))
+        plane.control("/deny", {"operation": "CreateTrainingJob", "seconds": 180})
+    plane.clock(120)
+    assert {plane.job(name)["state"] for name in names} == {"pending"}
+    assert {plane.job(name)["waiting"]["code"] for name in names} == {"refused"}
+    for _ in range(10):
+        plane.clock(LONG_SECONDS)
+    assert {plane.job(name)["state"] for name in names} == {"completed"}
 
 
 def test_a_limit_of_the_account_puts_the_job_back_without_charge(plane, tmp_path):

@@ -27,12 +27,15 @@ from tests.faults.situations import (
     one_failed,
     one_is_held,
     preemptor_left,
+    probe_is_refused,
     raise_the_priority,
     refused,
     release,
     spot_fell_back,
     spot_is_no_good,
+    starts_pause,
     the_order_changes,
+    three_are_refused,
     three_want_two,
     two_run,
     urgent_comes,
@@ -68,6 +71,8 @@ class Scenario:
 
 SPOT = {"pools": [{"name": "main", "capacity": {A: 2}, "spot_capacity": {A: 1}}]}
 WARM = {"pools": [{"name": "main", "capacity": {A: 2}, "warm_pool": {"keep_alive": "10m"}}]}
+FOUR = {"pools": [{"name": "main", "capacity": {A: 4}}]}
+FOUR_RUN = {f"job{number}": "running" for number in range(1, 5)}
 TWO_TYPES = {"pools": [{"name": "main", "capacity": {A: 1, B: 1}}]}
 ONE_LEFT = {"job1": "completed", "job2": "running"}
 TAKEN_OVER = ONE_LEFT | {"job3": "running"}
@@ -77,6 +82,11 @@ SCENARIOS = {
     "submit": Scenario(lambda _: None, waits, {"job1": "running"}, again=waits),
     "start": Scenario(waits, World.schedule, {"job1": "running"}),
     "a start that is refused": Scenario(refused, World.schedule, {"job1": "failed"}),
+    "starts that are refused until they pause": Scenario(
+        three_are_refused, World.schedule, FOUR_RUN, policy=FOUR
+    ),
+    "a probe that is refused": Scenario(starts_pause, probe_is_refused, FOUR_RUN, policy=FOUR),
+    "a probe that ends a pause": Scenario(starts_pause, World.wake, FOUR_RUN, policy=FOUR),
     "preempt": Scenario(urgent_comes, World.schedule, MADE_ROOM),
     "requeue": Scenario(victim_stopped, job1_is_heard_of, MADE_ROOM),
     "end": Scenario(one_completed, job1_is_heard_of, {"job1": "completed", "job2": "running"}),

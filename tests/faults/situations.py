@@ -26,6 +26,24 @@ def refused(world: World) -> None:
     world.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)] * 9
 
 
+def three_are_refused(world: World) -> None:
+    """For a right that everybody lacks."""
+    for number in range(1, 5):
+        accepted(world, f"job{number}")
+    world.sagemaker.refuse["CreateTrainingJob"] = [("AccessDeniedException", 400)] * 3
+
+
+def starts_pause(world: World) -> None:
+    three_are_refused(world)
+    world.schedule()
+    world.now += minutes(1)
+
+
+def probe_is_refused(world: World) -> None:
+    world.sagemaker.refuse["CreateTrainingJob"] = [("AccessDeniedException", 400)]
+    world.wake()
+
+
 def two_run(world: World) -> None:
     accepted(world, "job1", priority=1)
     accepted(world, "job2", priority=2)

@@ -447,7 +447,7 @@ def test_H11_a_deleted_stack_leaves_table_and_key_and_says_how_its_alarms_go() -
     resources = source()["Resources"]
     for name in ("Table", "Key"):
         kept = (resources[name]["DeletionPolicy"], resources[name]["UpdateReplacePolicy"])
-        assert kept == ("Retain", "Retain"), name
+        assert kept == ("RetainExceptOnCreate", "Retain"), name  # kept, unless their own creation failed
     assert f"--alarm-name-prefix {alarm_names.full_name('STACK', '')}" in text_of("docs/idle.md")
 
 
@@ -471,12 +471,21 @@ def test_a_changed_policy_changes_the_alarms_of_jobs_that_run(new_world: NewWorl
     a_run(world)
     assert alarms(world) == {idle_alarm("job1")}
 
-    assert world.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
+    assert world.api("PUT", "/policy", gpu_policy(idle="off"))["status"] == 200
     a_run(world)
     assert (alarms(world), live(world).watch.monitored) == (set(), None)
 
 
 def test_a_policy_that_asks_for_no_idleness_any_more_lets_an_idle_job_run(warned: World) -> None:
-    assert warned.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
+    assert warned.api("PUT", "/policy", gpu_policy(idle=False))["status"] == 200
     a_run(warned, minutes(30))
     assert (warned.states("job1"), live(warned).watch.idle_since) == (["running"], None)
+
+
+def test_a_policy_that_no_longer_mentions_idleness_lets_an_idle_job_run_and_keeps_watching(
+    warned: World,
+) -> None:
+    assert warned.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
+    a_run(warned, minutes(30))
+    assert (warned.states("job1"), live(warned).watch.stop_due) == (["running"], None)
+    assert alarms(warned) == {idle_alarm("job1")}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -181,6 +182,47 @@ def test_N7_a_pending_time_that_ran_out_is_a_lack_of_capacity_whatever_it_is_cal
     assert ended["reason"]["code"] == "capacity"
     minutes_pass(started, 1)
     assert states(started, "job1") == ["running"]
+
+
+def started_by_a_clock_that_is(fast_by: timedelta) -> World:
+    """As ``started``; the clock of our functions is ahead of SageMaker's, or behind it."""
+    world = plane(FOUR)
+    world.sagemaker.clock = lambda: world.now - fast_by
+    submit(world, "job1")
+    run(world, world.run_pass)
+    return world
+
+
+@pytest.mark.parametrize("fast_by", [minutes(2), minutes(-2)], ids=["fast", "slow"])
+@pytest.mark.parametrize(("status", "secondary", "reason"), DIALECTS)
+def test_O16_a_pending_time_that_ran_out_is_told_by_sagemakers_own_two_stamps(
+    status: str, secondary: str, reason: str | None, fast_by: timedelta
+) -> None:
+    world = started_by_a_clock_that_is(fast_by)
+    world.now += minutes(30)
+    end_heard(world, status, secondary, reason)
+    job = world.job("job1")
+    assert (job.state.value, job.attempt, job.comebacks.retries) == ("pending", 1, 0)
+    (ended,) = view(world, "job1")["attempts"]
+    assert ended["reason"]["code"] == "capacity"
+
+
+@pytest.mark.parametrize("fast_by", [minutes(2), minutes(-2)], ids=["fast", "slow"])
+@pytest.mark.parametrize("waited", [minutes(28), timedelta(minutes=29, seconds=30)])
+def test_O16_a_stop_before_the_pending_time_is_over_is_somebody_s_stop_by_any_clock_of_ours(
+    waited: timedelta, fast_by: timedelta
+) -> None:
+    world = started_by_a_clock_that_is(fast_by)
+    world.now += waited
+    end_heard(world, "Stopped")
+    job = world.job("job1")
+    assert (job.state.value, job.reason and job.reason.code) == ("stopped", "stopped-outside")
+
+
+def test_O16_what_sagemaker_rounds_is_no_stop_before_the_time(started: World) -> None:
+    started.now += minutes(30) - timedelta(seconds=2)
+    end_heard(started, "Stopped")
+    assert states(started, "job1") == ["pending"]
 
 
 def test_N7_without_our_own_note_the_request_says_what_was_sent(started: World) -> None:

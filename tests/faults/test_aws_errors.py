@@ -81,16 +81,23 @@ def test_D4_a_name_that_was_just_deleted_is_created_once_more(world: World) -> N
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException"])
-def test_D5_D6_what_is_refused_for_good_fails_and_the_next_job_starts_in_the_same_pass(
+def test_D5_D6_what_aws_refuses_of_one_job_and_not_of_the_next_fails_at_the_second_refusal(
     code: str, world: World
 ) -> None:
+    """The next job starts in the same pass; what AWS takes from it says that the refusal is about job1."""
     world.submit("job1", priority=1)
     world.submit("job2")
     world.sagemaker.refuse["CreateTrainingJob"] = [(code, 400)]
     world.schedule()
-    assert world.states("job1", "job2") == ["failed", "running"]
+    assert world.states("job1", "job2") == ["pending", "running"]
+    waiting = world.api("GET", "/jobs/job1")["waiting"]
+    assert waiting["code"] == "refused"
+    assert code in waiting["message"]
+    assert world.job("job1").attempt == 0
+    world.sagemaker.refuse["CreateTrainingJob"] = [(code, 400)]
+    world.a_minute_passes()
     view = world.api("GET", "/jobs/job1")
-    assert view["reason"]["code"] == "failed-to-start"
+    assert (view["state"], view["reason"]["code"]) == ("failed", "failed-to-start")
     assert code in view["reason"]["message"]
     world.check("job1", "job2")
 

@@ -20,6 +20,7 @@ from tests.faults.spoiling import (
     set_aside,
     spoil,
 )
+from tests.integration.messages import proxy_event, request
 from tests.integration.world import World
 
 TWO = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 10}
@@ -256,7 +257,9 @@ def test_J7_instances_of_a_warm_pool_that_cannot_be_understood_stay_counted(new_
         pytest.param(says(waiting=-1), id="less than nothing"),
     ],
 )
-def test_J8_other_teams_start_and_its_own_is_asked_to_come_back(new_world: NewWorld, change: Change) -> None:
+def test_J8_O18_other_teams_start_and_its_own_is_told_who_must_repair(
+    new_world: NewWorld, change: Change
+) -> None:
     plane = new_world(TWO_POOLS | TEAMS)
     plane.submit("red0", **of_team("red"))
     plane.submit("blue0", **of_team("blue"))
@@ -264,7 +267,12 @@ def test_J8_other_teams_start_and_its_own_is_asked_to_come_back(new_world: NewWo
     plane.wake()
     assert plane.states("red0", "blue0") == ["pending", "running"]
     answer = plane.submit("red1", **of_team("red"))
-    assert (answer["status"], answer["title"]) == (503, "Try again")
+    assert (answer["status"], answer["title"]) == (503, "Repair needed")
+    assert "try again" not in str(answer).lower()
+    assert "trying again does not help" in answer["detail"]
+    assert "`trainmaster policy pause`, `trainmaster repair --apply`" in answer["detail"]
+    raw = plane.call("api", proxy_event("POST", "/add-job", request("red1", **of_team("red"))))
+    assert "Retry-After" not in raw["multiValueHeaders"]
     assert plane.submit("blue1", **of_team("blue"))["status"] == 201
     assert plane.submit("red2", ResourceConfig=ON_B, **of_team("red"))["status"] == 201, "new in that pool"
     assert set_aside(plane) == {"main": 1, "other": 0, "all": 1}

@@ -29,17 +29,26 @@ def test_N19_a_job_whose_key_nobody_may_use_fails_with_the_remedy_and_the_next_o
     world.submit("job2")
     world.sagemaker.intercept["CreateTrainingJob"] = denied
     world.schedule()
-    assert world.states("job1", "job2") == ["failed", "running"]
-    assert code_of(world, "job1") == "failed-to-start"
-    message = world.api("GET", "/jobs/job1")["reason"]["message"]
-    for part in (KEY, "kms:CreateGrant", "TrainingKmsKeyArns"):
-        assert part in message
-    world.check("job1", "job2")
-    world.submit("job3", ResourceConfig=ENCRYPTED)  # by now the stack lists the key
+    assert world.states("job1", "job2") == ["pending", "running"]
+    waiting = world.api("GET", "/jobs/job1")["waiting"]
+    assert waiting["code"] == "refused"
+    names_the_remedy(waiting["message"])
     world.sagemaker.end("job2", "Completed")
     world.tell("job2")
+    world.sagemaker.intercept["CreateTrainingJob"] = denied
+    world.a_minute_passes()
+    assert world.states("job1") == ["failed"]
+    assert code_of(world, "job1") == "failed-to-start"
+    names_the_remedy(world.api("GET", "/jobs/job1")["reason"]["message"])
+    world.check("job1", "job2")
+    world.submit("job3", ResourceConfig=ENCRYPTED)  # by now the stack lists the key
     world.schedule()
     assert world.states("job3") == ["running"]
+
+
+def names_the_remedy(message: str) -> None:
+    for part in (KEY, "kms:CreateGrant", "TrainingKmsKeyArns"):
+        assert part in message
 
 
 FORBIDDEN = Refused("AccessDenied", status=403)

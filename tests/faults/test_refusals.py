@@ -13,7 +13,7 @@ from trainmaster.core.errors import AccountLimitError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.planning.refusal_records import AccountLimit
 
 from tests.bodies import body
 from tests.builders import A, B, minutes

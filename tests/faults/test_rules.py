@@ -134,12 +134,17 @@ def test_F14_no_subnets_or_too_many_are_a_400(network: dict[str, Any], fields: l
     assert refusal(body(VpcConfig=network)) == (400, [(None, field) for field in fields])
 
 
-def test_F14_subnets_of_a_foreign_vpc_fail_to_start_and_the_next_job_starts(world: World) -> None:
+def test_F14_subnets_of_a_foreign_vpc_fail_at_the_second_refusal_and_the_next_job_starts(
+    world: World,
+) -> None:
     foreign = {"Subnets": ["subnet-0f"], "SecurityGroupIds": ["sg-1"]}
     world.submit("job1", priority=1, VpcConfig=foreign)
     world.submit("job2")
     world.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)]
     world.schedule()
+    assert world.states("job1", "job2") == ["pending", "running"]
+    world.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)]
+    world.a_minute_passes()
     assert world.states("job1", "job2") == ["failed", "running"]
     assert world.api("GET", "/jobs/job1")["reason"]["code"] == "failed-to-start"
     world.check("job1", "job2")

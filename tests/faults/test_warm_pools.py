@@ -245,7 +245,7 @@ def test_A4_a_choice_that_was_never_created_gives_every_type_back(new_world: New
     world.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)]
     world.submit("job2")
     world.schedule()
-    assert world.states("job1", "job2") == ["failed", "running"]
+    assert world.states("job1", "job2") == ["pending", "running"]
     world.check("job1", "job2")
 
 

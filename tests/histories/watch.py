@@ -12,6 +12,7 @@ from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import UNMANAGED, parse_policy
 from trainmaster.core.records import WriteCondition
 
+from tests.histories.futile import FutilePreemptionsJudge
 from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.store import MemoryJobStore
 from tests.memory.tables import PoolRows, Tables
@@ -33,20 +34,22 @@ class Watch:
     preemptions: int = 0
     reuses: int = 0
     retries: int = 0
+    futile: FutilePreemptionsJudge = field(default_factory=FutilePreemptionsJudge)
     fallbacks: int = 0
     """Jobs that left spot."""
 
     # ---- each commit
 
-    def judge(self, change: Change, condition: WriteCondition | None) -> None:
+    def judge(self, change: Change, condition: WriteCondition | None, *, at: datetime) -> None:
         before, after = change.before, change.after
+        self.futile.follow(change, condition, at=at)
         if before.state is not after.state:
             assert after.state in TRANSITIONS[before.state], f"{before.state} to {after.state}"
             self.edges[before.state, after.state] += 1
         if after.state is S.STARTING and before.state is not S.STARTING:
             self._judge_start(after, condition)
         if after.state is S.PREEMPTING and before.state is not S.PREEMPTING and is_preempted(after):
-            self._judge_preemption(before, condition)
+            self._judge_preemption(before, condition, at=at)
         if after.attempt != before.attempt:
             self._judge_new_attempt(before, after)
         self.fallbacks += int(after.spot.left and not before.spot.left)
@@ -63,8 +66,8 @@ class Watch:
         self.starts[job.name] += 1
         self.reuses += int(condition.reuses is not None)
 
-    def _judge_preemption(self, victim: Job, condition: WriteCondition | None) -> None:
-        """I8: for a job that waits, has a hold, and outranks it (or takes back its own)."""
+    def _judge_preemption(self, victim: Job, condition: WriteCondition | None, *, at: datetime) -> None:
+        """I8: for a job that waits, has a hold, and outranks it (or takes back its own); I16."""
         assert condition is not None
         assert condition.still_waiting is not None
         assert condition.places_hold is not None
@@ -73,6 +76,8 @@ class Watch:
         assert victim.spec.preemptible, f"{victim.name} is not preemptible"
         quotas = bool(parse_policy(self.tables.policy.document).pools[0].quotas)
         assert quotas or preemptor.priority > victim.priority, f"{preemptor.name} stops {victim.name}"
+        if condition.replaces_hold is None:
+            self.futile.judge(preemptor, at=at)
         self.preemptions += 1
 
     def _judge_new_attempt(self, before: Job, after: Job) -> None:
@@ -174,7 +179,7 @@ class JudgedStore(MemoryJobStore):
     ) -> tuple[Job, ...]:
         written = super().commit(changes, at=at, condition=condition)
         for change in changes:
-            self._watch.judge(change, condition)
+            self._watch.judge(change, condition, at=at)
         return written
 
 

@@ -17,6 +17,7 @@ from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
+from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.queue_fronts import FrontLooks
@@ -37,6 +38,7 @@ from tests.memory.edges import (
     MemoryFronts,
     MemoryLogs,
     MemoryMailer,
+    MemoryMetrics,
     MemoryNotifier,
     MemoryReadCounts,
     MemoryRegister,
@@ -79,6 +81,7 @@ class World:
     notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
     mailer: MemoryMailer = field(default_factory=MemoryMailer)
     alarms: MemoryAlarms = field(default_factory=MemoryAlarms)
+    metrics: MemoryMetrics = field(default_factory=MemoryMetrics)
     fronts: MemoryFronts = field(default_factory=MemoryFronts)
     logs: MemoryLogs = field(default_factory=MemoryLogs)
     sagemaker: MemorySageMaker = field(init=False)
@@ -190,6 +193,9 @@ class World:
                 store=store,
                 clock=self.clock,
                 stack="trainmaster",
+            ),
+            metric_looks=MetricLooks(
+                metrics=self.stage.watched(self.metrics), reader=reader, store=store, clock=self.clock
             ),
             checkpoint_looks=CheckpointLooks(
                 reader=reader,

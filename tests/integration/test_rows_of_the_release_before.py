@@ -196,10 +196,17 @@ def test_a_rollback_meets_no_row_of_the_history(world: World) -> None:
 
 
 READ_BEFORE_PRICES = ROWS_THAT_THE_RELEASE_BEFORE_READS | {"C", "D", "DL", "DW", "DWL", "G", "Y"}
-NEW_PARTITIONS = {"K"}
-"""What was learned of how long jobs train."""
-NEW_ATTRIBUTES = {("T", "past"), ("J", "statuses"), *((row, "likely") for row in ("B", "O", "OT", "Q", "R"))}
-"""Past use of teams, statuses of attempts, how long jobs are likely to train: that release ignores these."""
+NEW_PARTITIONS = {"F", "K"}
+"""Folders that jobs named, and what was learned of how long jobs train."""
+NEW_ATTRIBUTES = {
+    *(("T", "past"), ("J", "statuses"), ("P", "served"), ("U", "unseen")),
+    *((row, "metrics_sought_at") for row in ("J", "R")),
+    *(("J", name) for name in ("stopped_for", "made_room_for", "futile", "startups", "no_capacity")),
+    *((row, name) for row in ("B", "O", "OT", "Q", "R") for name in ("likely", "futile")),
+}
+"""Past use of teams, statuses of attempts, how long jobs are likely to train, what AWS served, stops and
+preemptions that did not help, work of which no checkpoint was seen, GPU data that were looked for: that
+release ignores these."""
 NOT_LEFT = {("P", "told"), ("P", "unseen"), ("R", "trained")}
 """Which that release writes as well, though not in this story."""
 RARE = {"E", "G", "I"}

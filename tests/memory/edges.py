@@ -1,6 +1,5 @@
 """The small ports: the wake-up queue, checkpoints in a bucket, alarms, what listeners and people are told."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
 from trainmaster.core.monitoring.first_look import Front, Look, Unseen
-from trainmaster.core.records import SetAside
+from trainmaster.core.records import SetAside, TeamCalls
 from trainmaster.core.row_differences import Repair
 from trainmaster.services.deadline import Deadline
 
@@ -70,18 +69,20 @@ class MemoryRotation:
 class MemoryReadCounts:
     """What instances tell; a broken one takes nothing."""
 
-    totals: Counter[tuple[str, datetime]] = field(default_factory=Counter)
+    totals: dict[tuple[str, datetime], TeamCalls] = field(default_factory=dict)
     """By team and minute."""
     writes: list[tuple[str, datetime]] = field(default_factory=list)
     is_broken: bool = False
 
-    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
+    def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
         self.writes.append((team, at))
         if self.is_broken:
             raise UnavailableError("throttled")
         minute = (team, at.replace(second=0, microsecond=0))
-        self.totals[minute] += count
-        return self.totals[minute]
+        before = self.totals.get(minute, TeamCalls())
+        after = TeamCalls(reads=before.reads + counted.reads, calls=before.calls + counted.calls)
+        self.totals[minute] = after
+        return {name: total for (name, when), total in self.totals.items() if when == minute[1]}
 
 
 @dataclass(slots=True)
@@ -172,6 +173,22 @@ class MemoryAlarms:
     def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
         found = {name: self.reading(name) for name in self.alarms if name.startswith(prefix)}
         return {name: reading for name, reading in found.items() if reading is not None}
+
+
+@dataclass(slots=True)
+class MemoryMetrics:
+    """MetricReader: every host has data, but for those that a test silences."""
+
+    silent: set[str] = field(default_factory=set)
+
+    def have_data(
+        self,
+        hosts: Sequence[str],
+        *,
+        since: datetime,  # noqa: ARG002
+        until: datetime,  # noqa: ARG002
+    ) -> Mapping[str, bool]:
+        return {host: host not in self.silent for host in hosts}
 
 
 class MemoryRegister:

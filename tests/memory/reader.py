@@ -34,6 +34,7 @@ from trainmaster.core.planning.candidates import (
 )
 from trainmaster.core.planning.fair_share import shifted
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
@@ -126,7 +127,10 @@ class MemoryReader(MemoryHistoryReader):
             running=tuple(sorted(self._running(pool.name), key=lambda one: one.name)),
             gone_preemptors=frozenset(name for name in rows.holds if not self._waits(name)),
             account_limits=dict(rows.limits),
+            role_starts=dict(rows.role_starts),
+            launchers=policy.launchers if rows.role_starts else {},
             last_end=dict(rows.last_end),
+            served=dict(rows.served),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             prices=PriceTable(overrides=policy.prices),
             order_key=rows.order_key,
@@ -292,10 +296,14 @@ class MemoryReader(MemoryHistoryReader):
             warm=_some(rows.warm),
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
             account_limits=dict(rows.limits),
+            role_starts=dict(rows.role_starts),
             last_end=dict(rows.last_end),
             order_key=rows.order_key,
             running=tuple(sorted(self._running(pool), key=lambda one: one.name)),
         )
+
+    def role_starts(self, pool: str) -> dict[str, RoleStarts]:
+        return dict(self._tables.pools[pool].role_starts)
 
     def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
         """What a team has is computed, so it is always counted."""

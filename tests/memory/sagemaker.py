@@ -157,6 +157,7 @@ class MemorySageMaker:
             status=job.status,
             secondary_status=job.secondary,
             failure_reason=job.reason,
+            created_at=job.created,
             training_since=job.training_since,
             max_pending=_seconds(job.request.get("StoppingCondition", {}).get("MaxPendingTimeInSeconds")),
             ended_at=job.ended,

@@ -9,6 +9,7 @@ from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.history.journal import warm_pool_over
+from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
@@ -18,13 +19,8 @@ from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.past_use import added
 from trainmaster.core.planning.plan_reasons import ToldReasons
-from trainmaster.core.planning.snapshot import (
-    AccountLimit,
-    LaneRow,
-    PreemptionReservation,
-    WaitingJob,
-    WarmPool,
-)
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange
+from trainmaster.core.planning.snapshot import LaneRow, PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -147,10 +143,13 @@ class MemoryJobStore:
         pool = self._tables.pools[changes[0].after.spec.pool]
         for change in changes:
             self._check(change)
+            _check_role(change.role, pool)
         if condition is not None:
             self._check_guard(condition, pool, changes[0].after)
+            _check_role(condition.probes, pool)
         for change in changes:
             self._write(change, at=at)
+            _put_role(change.role, pool)
             messages = messages_of(change, at=at)
             self._tables.messages |= {(change.after.spec.pool, one.id): one for one in messages}
             remember_events(self._tables, messages)
@@ -247,6 +246,15 @@ class MemoryJobStore:
         if limit is not None:
             limits[capacity] = limit
 
+    def note_role(self, pool: str, change: RoleChange) -> bool:
+        rows = self._tables.pools[pool]
+        try:
+            _check_role(change, rows)
+        except LostRaceError:
+            return False
+        _put_role(change, rows)
+        return True
+
     def ranked(self, pool: str, order_key: str) -> None:
         self._tables.pools[pool].order_key = order_key
 
@@ -292,9 +300,7 @@ class MemoryJobStore:
             _require(pool.used[capacity] == count, f"not {count} {capacity} in use")
         for capacity, count in (condition.warm or {}).items():
             _require(pool.warm[capacity] == count, f"not {count} {capacity} warm")
-        if condition.places_hold is not None:
-            stands_there = pool.holds.get(condition.places_hold.preemptor)
-            _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
+        _check_holds(condition, pool)
         if condition.still_waiting is not None:
             waiting = self._tables.jobs.get(condition.still_waiting.name)
             _require(
@@ -355,6 +361,7 @@ class MemoryJobStore:
         if ended is None:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
+        pool.served |= served_by(ended, at=at)
         pool.past_use[spec.team] = added(pool.past_use.get(spec.team, {}), ended, at=at)
         count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
@@ -373,9 +380,34 @@ def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:
     return None if record is None else (record.outcome, record.revision)
 
 
+def _check_role(change: RoleChange | None, pool: PoolRows) -> None:
+    if change is not None:
+        stored = pool.role_starts.get(change.key)
+        before = change.before.ver if change.before else None
+        _require((stored.ver if stored else None) == before, "the role's record changed")
+
+
+def _put_role(change: RoleChange | None, pool: PoolRows) -> None:
+    if change is not None:
+        pool.role_starts[change.key] = change.after
+        pool.role_starts.pop(change.drops or "", None)
+
+
+def _check_holds(condition: WriteCondition, pool: PoolRows) -> None:
+    if condition.places_hold is not None:
+        stands_there = pool.holds.get(condition.places_hold.preemptor)
+        _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
+    if condition.drops_hold is not None:
+        stands_there = pool.holds.get(condition.drops_hold.preemptor)
+        _require(stands_there == condition.drops_hold, "its hold is another, or is gone")
+
+
 def _apply_guard(condition: WriteCondition, pool: PoolRows) -> None:
+    _put_role(condition.probes, pool)
     if condition.places_hold is not None:
         pool.holds[condition.places_hold.preemptor] = condition.places_hold
+    if condition.drops_hold is not None:
+        del pool.holds[condition.drops_hold.preemptor]
     if condition.ends_hold_of is not None:
         pool.holds.pop(condition.ends_hold_of, None)
     if condition.reuses is not None:

@@ -11,13 +11,15 @@ from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.history.past_records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.plan_reasons import ToldReasons
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -39,7 +41,9 @@ class PoolRows:
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
     """By training-job name."""
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
+    role_starts: dict[str, RoleStarts] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
+    served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     past_use: dict[str, UseSums] = field(default_factory=dict)
     """By team."""
     run_times: dict[tuple[str, str], RunTimes] = field(default_factory=dict)

@@ -9,9 +9,10 @@ from typing import Any
 from trainmaster.core.errors import AccountLimitError, OutcomeUnknownError, TrainmasterError, UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
 from trainmaster.core.request.request import Launcher, attempt_name, canonical, read_request

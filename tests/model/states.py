@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 
 
 class State(NamedTuple):

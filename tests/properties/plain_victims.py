@@ -57,13 +57,13 @@ def _may_stop(victim: RunningJob, preemptor: Preemptor, field: Field) -> bool:
     if not outranked and not quotas.quotas:  # asked of every running job: without quotas nobody borrows
         return False
     tier = quotas.tier(victim.name)
+    may_outrank = victim.preemptions < rules.max_per_job
     return (
         (
-            (outranked and (victim.team == job.team or tier == preemptor.tier))
+            (outranked and may_outrank and (victim.team == job.team or tier == preemptor.tier))
             or reclaims(victim, preemptor, quotas)
         )
         and (tier, victim.score, victim.name) > (preemptor.tier, job.score, job.name)
-        and victim.preemptions < rules.max_per_job
         and (victim.training_since is None or field.now - victim.training_since >= rules.min_runtime)
         and (victim.has_checkpoint or not rules.needs_checkpoint)
     )

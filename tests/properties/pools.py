@@ -12,8 +12,8 @@ from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, total
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     BudgetState,
     PreemptionReservation,
     RunningJob,

@@ -435,7 +435,6 @@ def _stoppable(one: RunningJob, case: Case) -> bool:
     return (
         one.state is JobState.RUNNING
         and one.preemptible
-        and one.preemptions < rules.max_per_job
         and (one.training_since is None or NOON - one.training_since >= rules.min_runtime)
         and (one.has_checkpoint or not rules.needs_checkpoint)
     )

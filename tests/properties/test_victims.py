@@ -120,8 +120,8 @@ def may_stop(one: RunningJob, need: Need) -> bool:
     by_priority = job.priority > one.priority and (mine == theirs or one.team == job.team)
     by_quota = mine == 0 and theirs == 1 and one.team != job.team
     behind = (theirs, one.score, one.name) > (mine, job.score, job.name)
-    allowed = one.state is JobState.RUNNING and one.preemptible and one.preemptions < MOST
-    return allowed and behind and (by_priority or by_quota)
+    allowed = one.state is JobState.RUNNING and one.preemptible
+    return allowed and behind and ((by_priority and one.preemptions < MOST) or by_quota)
 
 
 def _rank(victims: tuple[RunningJob, ...], need: Need) -> tuple[int, int]:

@@ -43,6 +43,9 @@ def _expected_alarms() -> Iterator[dict[str, Any]]:
     yield _own_alarm("rows-set-aside", metrics.SET_ASIDE, "Maximum", periods=1, threshold=1)
     yield _own_alarm("server-errors", metrics.SERVER_ERRORS, "Sum", periods=1, threshold=5)
     yield _own_alarm("chains-ended", metrics.CHAINS_ENDED, "Sum", periods=1, threshold=1)
+    paused = _own_alarm("starts-paused", metrics.STARTS_PAUSED, "Sum", periods=4, threshold=1)
+    yield {**paused, "DatapointsToAlarm": 1}
+    yield _own_alarm("jobs-failed", metrics.FAILURES, "Sum", periods=1, threshold=10)
     for logical_id, function in FUNCTIONS.items():
         name = function.folder.replace("_", "-")
         for metric in ("Errors", "Throttles"):

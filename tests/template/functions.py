@@ -47,6 +47,8 @@ ENVIRONMENT = {
     "POWERTOOLS_SERVICE_NAME": "trainmaster",
     "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
 }
+OF_THE_API = {"TRAINMASTER_API_REQUESTS_PER_SECOND": 100, "TRAINMASTER_API_BURST": 200}
+"""What only the function of the API is given."""
 ROUTES = {
     ("POST", "/add-job"),
     ("GET", "/jobs"),
@@ -83,7 +85,7 @@ def _expected_function(name: str, layer: str) -> dict[str, Any]:
         **({"RecursiveLoop": "Allow"} if name == "ScheduleFunction" else {}),
         "Role": f"${{{name}Role.Arn}}",
         "LoggingConfig": {"LogFormat": "JSON", "LogGroup": f"${{{name}LogGroup}}"},
-        "Environment": {"Variables": ENVIRONMENT},
+        "Environment": {"Variables": ENVIRONMENT | (OF_THE_API if name == "ApiFunction" else {})},
     }
 
 

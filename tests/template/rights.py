@@ -69,6 +69,7 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | READ_JOBS
     | _may("sagemaker:ListTrainingJobs", "*")
     | READ_ALARMS
+    | _may("cloudwatch:GetMetricData", "*")
     | _may("s3:ListBucket", "arn:aws:s3:::one", "arn:aws:s3:::two")
     | _may("s3:GetObject", "arn:aws:s3:::one/*", "arn:aws:s3:::two/*")
     | _may(

@@ -46,6 +46,7 @@ PARAMETERS: dict[str, Any] = {
     ],
     "StopUnmanagedJobs": "true",
     "CreateApiGatewayLogRole": "true",
+    "ProtectTable": "true",
     "OldestWaitAlarmSeconds": 86400,
     "PassesAtOnce": 3,
     "ApiReservedConcurrency": 50,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -73,6 +74,30 @@ def test_the_build_is_pure_python_and_small(built: Path):
     assert sum(path.stat().st_size for path in files) < LARGEST_BYTES
     wheels = (path for path in files if path.name == "WHEEL")
     assert all("Root-Is-Purelib: true" in wheel.read_text() for wheel in wheels)
+
+
+@pytest.mark.long
+def test_with_lambdas_python_the_build_has_bytecode_that_is_never_checked(tmp_path: Path):
+    """Another Python stands in for 3.13: what is tested is what make does with it."""
+    source, stand_in = tmp_path / "layer", tmp_path / "python"
+    shutil.copytree(LAYER, source, ignore=shutil.ignore_patterns("__pycache__"))
+    stand_in.write_text(f'#!/bin/sh\n[ "$1" = -c ] || exec {sys.executable} "$@"\n')
+    stand_in.chmod(0o755)
+    settings = {"LAYER_PYTHON": sys.executable, "BYTECODE_PYTHON": str(stand_in)}
+    target = {"ARTIFACTS_DIR": str(tmp_path / "out")}
+    done = subprocess.run(
+        ["make", "build-Layer"],
+        cwd=source,
+        env=os.environ | settings | target,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "layer: with bytecode" in done.stdout
+    (compiled,) = (tmp_path / "out" / "python" / "trainmaster" / "__pycache__").glob("settings.*.pyc")
+    flags = int.from_bytes(compiled.read_bytes()[4:8], "little")
+    assert flags == 0b01  # hash-based, source not checked: PEP 552
+    assert str(tmp_path).encode() not in compiled.read_bytes()
 
 
 @pytest.mark.long

@@ -1,8 +1,11 @@
 """Wrong parameters are refused before anything is deployed; empty ones still make valid policies."""
 
+import json
 import re
 
 import pytest
+from trainmaster_client.preflight.account_reading import FUNCTIONS
+from trainmaster_client.preflight.parameter_checks import IN_SCHEDULE_POLICY, SCHEDULE_POLICY_CHARACTERS
 
 from tests.template import stack
 from tests.template.rights import grants
@@ -35,6 +38,7 @@ def _accepts(parameter: str, value: str) -> bool:
         ("TrainingRoleArns", ""),
         ("LauncherRoleArns", ""),
         ("LauncherRoleArns", f"{ROLE}/ml/launcher-red,{ROLE}/launcher-blue"),
+        ("LauncherRoleArns", f"{ROLE}/launcher-*,{ROLE}/ml/*-launcher"),
         ("CheckpointBuckets", ""),
         ("CheckpointBuckets", "arn:aws:s3:::one,arn:aws-cn:s3:::two.three"),
         ("CheckpointKmsKeyArns", ""),
@@ -72,7 +76,8 @@ def test_accepted(parameter, value):
         ("TrainingRoleArns", f"{ROLE}/ml/*"),
         ("TrainingRoleArns", "arn:aws:iam::111122223333:user/train"),
         ("LauncherRoleArns", "*"),
-        ("LauncherRoleArns", f"{ROLE}/launcher-*"),
+        ("LauncherRoleArns", f"{ROLE}/*"),
+        ("LauncherRoleArns", f"{ROLE}/ml/*"),
         ("LauncherRoleArns", "arn:aws:iam::111122223333:user/red"),
         ("CheckpointBuckets", "one"),
         ("CheckpointBuckets", "arn:aws:s3:::*"),
@@ -99,6 +104,38 @@ def test_only_what_nobody_can_guess_has_no_default():
         "VpcEndpointIds",
     }
     assert all(one.get("Description") for one in definitions.values())
+
+
+@pytest.mark.parametrize(("value", "protected"), [("true", True), ("false", False)])
+def test_the_table_is_protected_unless_a_first_deployment_says_otherwise(value, protected):
+    assert stack.source()["Parameters"]["ProtectTable"]["Default"] == "true"
+    table = stack.resources(ProtectTable=value)["Table"]["Properties"]
+    assert table["DeletionProtectionEnabled"] is protected
+
+
+def test_preflight_knows_the_log_groups_of_the_stack():
+    groups = stack.of_type(stack.resources(), "AWS::Logs::LogGroup").values()
+    assert {one["LogGroupName"] for one in groups} == {
+        "/aws/apigateway/prod",
+        *(f"/aws/lambda/prod-{name}" for name in FUNCTIONS),
+    }
+
+
+def test_preflight_knows_how_long_the_policy_of_schedule_is_without_any_arn():
+    """Its estimate is above the real length, and by little: else it warns of nothing, or too late."""
+    none = dict.fromkeys(IN_SCHEDULE_POLICY, "")
+    role = stack.resources(**none)["ScheduleFunctionRole"]["Properties"]
+    characters = sum(
+        len(json.dumps(one["PolicyDocument"], separators=(",", ":"))) for one in role["Policies"]
+    )
+    assert 0 <= SCHEDULE_POLICY_CHARACTERS - characters < 1_000, characters
+
+
+def test_each_arn_stands_in_the_policy_of_schedule_as_often_as_preflight_believes():
+    for name, times in IN_SCHEDULE_POLICY.items():
+        role = stack.resources()["ScheduleFunctionRole"]["Properties"]
+        for arn in stack.PARAMETERS[name]:
+            assert json.dumps(role).count(f'"{arn}"') == times, name
 
 
 def test_without_checkpoint_buckets_reconcile_reads_no_bucket():
@@ -220,3 +257,20 @@ def test_the_widget_names_nobody_unless_the_stack_says_so():
         }
 
     assert (told(), told(WidgetShowsNames="true")) == ({"false"}, {"true"})
+
+
+def test_the_throttle_of_the_api_is_a_parameter_that_its_function_knows():
+    resources = stack.resources(ApiRequestsPerSecond=40, ApiBurst=60)
+    (stage,) = stack.of_type(resources, "AWS::ApiGateway::Stage").values()
+    (settings,) = stage["MethodSettings"]
+    assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (40, 60)
+    functions = stack.of_type(resources, "AWS::Lambda::Function")
+    throttles = {
+        name: {key: value for key, value in one["Environment"]["Variables"].items() if "_API_" in key}
+        for name, one in functions.items()
+    }
+    assert throttles.pop("ApiFunction") == {
+        "TRAINMASTER_API_REQUESTS_PER_SECOND": 40,
+        "TRAINMASTER_API_BURST": 60,
+    }
+    assert all(one == {} for one in throttles.values())

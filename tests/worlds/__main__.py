@@ -22,6 +22,7 @@ ENVIRONMENT = {
 os.environ |= ENVIRONMENT
 
 from local.worlds import HARSH  # noqa: E402
+from tests.worlds.denials import denied  # noqa: E402
 from tests.worlds.many_pools import Load as Pools  # noqa: E402
 from tests.worlds.many_pools import many_pools  # noqa: E402
 from tests.worlds.others import random_schedules, told_on_a_twin  # noqa: E402
@@ -41,6 +42,7 @@ SCENARIOS = (
     *(Scenario(name=f"live-{jobs}", play=partial(live_jobs, jobs, HARSH)) for jobs in (40, 100, 400)),
     *(Scenario(name=f"live-{jobs}-slow", play=partial(live_jobs, jobs, SLOW_LOOKS)) for jobs in (100, 400)),
     Scenario(name="starts-320", play=partial(starts, 320)),
+    Scenario(name="denied-96", play=denied),
     Scenario(name="slow-calls", play=partial(slow_calls, 160, 60)),
     Scenario(name="pools-500", play=partial(many_pools, Pools())),
     *(Scenario(name=f"pools-500-slow-{slow}", play=partial(many_pools, Pools(slow=slow))) for slow in (3, 8)),

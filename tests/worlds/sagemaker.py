@@ -42,7 +42,10 @@ class SageMaker:
     trains_at: dict[str, float] = field(default_factory=dict)
     looked_at: dict[str, list[float]] = field(default_factory=dict)
     """Instants at which each training job was described."""
+    denials: int = 0
+    """Creates that were denied."""
     stub: SageMakerStub = field(init=False)
+    _denied_until: float = 0.0
     _rates: Rates = field(default_factory=Rates)
 
     def __post_init__(self) -> None:
@@ -54,6 +57,10 @@ class SageMaker:
         """Raises AwsError where the account calls this operation too often."""
         if not self._rates.take(operation, self.world.rates, self.clock()):
             raise AwsError(THROTTLED, "Rate exceeded")
+
+    def deny(self, *, seconds: float) -> None:
+        """For so long nobody has the right to create a training job."""
+        self._denied_until = self.timeline.now + seconds
 
     def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Raises AwsError."""
@@ -70,6 +77,9 @@ class SageMaker:
     def _admit(self, request: Mapping[str, Any]) -> None:
         if request["TrainingJobName"] in self.stub.jobs:
             return  # the stub refuses it
+        if self.timeline.now < self._denied_until:
+            self.denials += 1
+            raise AwsError("AccessDeniedException", "not authorized to perform: sagemaker:CreateTrainingJob")
         refused = refusal(self.world, request, self._used())
         if refused is not None:
             raise AwsError(refused.code, refused.message)

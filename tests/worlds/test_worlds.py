@@ -3,6 +3,7 @@
 import pytest
 
 from local.worlds import HARSH, World
+from tests.worlds.denials import denied
 from tests.worlds.many_pools import Load as Pools
 from tests.worlds.many_pools import many_pools
 from tests.worlds.played import Played
@@ -31,6 +32,15 @@ def test_N14_hundreds_submitted_at_once_run_at_the_pace_of_the_quota() -> None:
 
 def test_N15_starts_go_at_the_accounts_rate() -> None:
     holds(starts(60, seed=1, minutes=3))
+
+
+def test_O4_starts_that_are_denied_for_three_minutes_cost_no_job() -> None:
+    holds(denied(24, seed=1))
+
+
+@pytest.mark.thorough
+def test_O4_starts_of_96_jobs_that_are_denied_for_three_minutes_cost_no_job() -> None:
+    holds(denied(seed=1))
 
 
 @pytest.mark.thorough

@@ -28,24 +28,23 @@ class PreemptibleLoop:
 
     Args:
         steps: Optimizer steps of the whole job.
-        evaluate: Called with the step after every ``evaluate_every`` steps. It iterates ``watched(loader)``,
-            so that a stop is heard within one batch; what was cut off is made up by the next attempt.
+        evaluate: After every how many steps it is called, and what is called then, with the step. It
+            iterates ``watched(loader)``, so that a stop is heard within one batch; what was cut off is made
+            up by the next attempt.
     """
 
-    def __init__(  # noqa: PLR0913  # a script's one line
+    def __init__(
         self,
         accelerator: Accelerator,
         folder: str | os.PathLike[str],
         *,
         steps: int,
         save_every: int = 0,
-        evaluate: Callable[[int], object] | None = None,
-        evaluate_every: int = 0,
+        evaluate: tuple[int, Callable[[int], object]] | None = None,
     ) -> None:
-        if (evaluate is None) != (evaluate_every == 0):
-            raise ValueError("evaluate and evaluate_every go together: give both or neither")
         self._accelerator, self._folder, self._steps, self._every = accelerator, folder, steps, save_every
-        self._evaluate, self._evaluate_every = evaluate, evaluate_every
+        self._evaluate_every = 0 if evaluate is None else evaluate[0]
+        self._evaluate = None if evaluate is None else evaluate[1]
         self._digest: int | None = None
         self._epoch, self._seen = 0, 0
         """Where the newest batch is: its epoch, and batches of that epoch up to it."""

@@ -10,7 +10,7 @@ from transformers import Trainer
 from transformers.trainer_callback import ExportableState
 
 _FLAGS = ("should_training_stop", "should_epoch_stop")
-"""Of the control; the others are set anew at each step."""
+"""Of the control; the others are set again at each step."""
 
 
 def training_call() -> dict[str, Any]:
@@ -41,7 +41,7 @@ def taken_callbacks(trainer: Trainer) -> str:
 
 
 def set_callbacks(trainer: Trainer, taken: str) -> None:
-    """Set what Trainer forgets unless it is told otherwise: EarlyStopping's patience would begin again."""
+    """Set what Trainer would forget: EarlyStopping's patience would begin again."""
     *states, (_, control) = json.loads(taken)
     vars(trainer.control).update(control["attributes"])
     for part in _stateful(trainer):

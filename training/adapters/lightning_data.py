@@ -61,7 +61,7 @@ class TrainingData:
                 placed.begin(epoch)
 
     def forget(self) -> None:
-        """Call before Lightning prepares its loaders anew."""
+        """Call before Lightning prepares its loaders again."""
         self._loaders, self._placed, self._seeds = [], [], []
 
     def enter(self, fetcher: Any, *, go_on: Callable[[], None]) -> None:

@@ -125,7 +125,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         return loader
 
     def _begin_data(self, fetcher: Any) -> None:
-        """Lightning iterates its loaders anew on these conditions, next."""
+        """Lightning iterates its loaders again on these conditions, next."""
         fit = self._trainer.fit_loop
         if self._trainer.current_epoch > 0 and not fit.is_resuming and not fit.epoch_loop.restarting:
             self._data.begin(fit.epoch_progress.current.processed)

@@ -31,9 +31,10 @@ from training.errors import DoesNotFitError, MissingPackageError, UnsupportedDev
 from training.job import make_model
 from training.metrics import peak_of
 from training.model import flops_per_token
+from training.models.precision import settled
 from training.monitoring.report import Trace
 from training.optim import make_optimizer
-from training.ranks.devices import this_processor
+from training.ranks.processors import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB, _TERA = 2**30, 1e12
@@ -83,6 +84,7 @@ def _measured(task: Mapping[str, Any], place: Path) -> dict[str, Any]:
         _limit_memory(task["memory_gib"])
     config, options = read_options([f"--{name}={text}" for name, text in task["options"].items()])
     with joined_world(os.environ, join_seconds=60.0) as world:
+        config, _ = settled(config, world)
         match Kind(task["kind"]):
             case Kind.DEVICE:
                 return device(world)

@@ -26,13 +26,14 @@ from training.data import seed_of
 from training.errors import ConfigError, TrainingError
 from training.job import make_model
 from training.loop import Trainer
+from training.models.precision import settled
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Trace, yardstick
 from training.optim import make_optimizer
 from training.options.choices import Compile
 from training.options.reader import described, option, paired, read
 from training.preempt import StopRequest
-from training.ranks.devices import this_processor
+from training.ranks.processors import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB = 2**30
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         config, options = read_options(arguments)
         with joined_world(os.environ, join_seconds=config.join_seconds) as world:
+            config, _ = settled(config, world)
             report = Report("training.bench")
             found = [{"mode": mode, **measured(config, options, world, mode)} for mode in options.chosen]
             if not world.is_first:

@@ -8,7 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from training.checkpoint.checkpointer import Checkpointer, Resumed
+from training.checkpoint.loader import newest_manifest
 from training.checkpoint.local_store import LocalStore
+from training.checkpoint.manifest import Manifest
 from training.checkpoint.saver import JobState
 from training.checkpoint.schedule import Retention, SaveTimer
 from training.checkpoint.store import CheckpointStore
@@ -19,9 +21,11 @@ __all__ = [
     "Checkpointer",
     "JobState",
     "LocalStore",
+    "Manifest",
     "Resumed",
     "Retention",
     "SaveTimer",
+    "newest_manifest",
     "open_store",
 ]
 

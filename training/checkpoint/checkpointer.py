@@ -51,6 +51,8 @@ class Checkpointer:
     optimizer: Optimizer
     guard: Mapping[str, str] = field(default_factory=dict)
     """What must be the same in the training that resumes from a checkpoint."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What ``newest_manifest`` shows to the attempt that resumes, before it makes its model."""
     keep: Retention = field(default_factory=Retention)
     asynchronous: bool = True
     total_steps: int = 0
@@ -95,6 +97,7 @@ class Checkpointer:
             places=self._places,
             ranks=self._ranks_of_saves,
             guard=self.guard,
+            notes=self.notes,
             keep=self.keep,
             status=StatusFile(self.store, status, clock=self.clock),
             clock=self.clock,

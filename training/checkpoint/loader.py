@@ -10,7 +10,15 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.group import Failure, Places, Ranks, RanksFailedError, described, failures_of
+from training.checkpoint.group import (
+    Failure,
+    Places,
+    Ranks,
+    RanksFailedError,
+    described,
+    failures_of,
+    found_places,
+)
 from training.checkpoint.hashes import Seconds, has_hashes, timed
 from training.checkpoint.manifest import (
     INDEX_COPY,
@@ -30,6 +38,20 @@ from training.errors import CheckpointMismatchError, CheckpointReadError
 
 _HASHED_BYTES = 16 * 2**20
 """Of a larger first shard the manifest is hashed instead: nothing large is read twice for a line."""
+
+
+def newest_manifest(store: CheckpointStore) -> Manifest | None:
+    """Read what the newest whole checkpoint says of itself, before there is a model to load it into.
+
+    Every rank calls. None: there is no checkpoint. Its content is verified when it is loaded; until then it
+    may turn out to be damaged, and an older one is loaded instead.
+
+    Raises:
+        CheckpointReadError: The store does not answer.
+    """
+    ranks = Ranks(store)
+    loader = Loader(store=store, places=found_places(ranks, store), ranks=ranks, guard={})
+    return next((one.manifest for one in loader.survey() if isinstance(one, Whole)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +82,7 @@ class Loader:
         """
         seconds: Seconds = {}
         with timed(seconds, "look"):
-            found = self._survey()
+            found = self.survey()
         torn: list[Torn] = []
         for number, one in enumerate(found):
             match one:
@@ -88,8 +110,12 @@ class Loader:
         self._tell("starting from scratch")
         return Loaded(whole={}, skipped={}, seconds=seconds)
 
-    def _survey(self) -> list[Finding]:
-        """The same on every rank: what the first rank of each host saw. Raises CheckpointReadError."""
+    def survey(self) -> list[Finding]:
+        """List what is there, the same on every rank: what the first rank of each host saw.
+
+        Raises:
+            CheckpointReadError: The store does not answer.
+        """
         is_lookout = self.ranks.rank in self.places.lookouts
         try:
             seen = self.ranks.agreed(lambda: view_of(self.store) if is_lookout else {})

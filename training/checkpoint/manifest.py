@@ -44,6 +44,9 @@ class Manifest:
     """ISO 8601, UTC."""
     hashes: Mapping[str, str] | None = None
     """``algorithm``, and by it the hash of ``metadata``; None: written before hashes were taken."""
+    notes: Mapping[str, str] | None = None
+    """What the caller wants to know before it makes a model to load this into, e.g. its precision; unlike
+    ``guard`` it may differ. None: written before there were notes."""
 
     @property
     def size(self) -> int:
@@ -64,7 +67,7 @@ class Manifest:
         found = json.loads(text)
         if not isinstance(found, dict):
             raise KeyError("step")
-        known = {"hashes": None, **found}
+        known = {"hashes": None, "notes": None, **found}
         return cls(**{name: known[name] for name in cls.__slots__})
 
 

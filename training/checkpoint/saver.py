@@ -105,6 +105,7 @@ class Saver:
     ranks: Ranks
     """For the thread that saves, whichever it is."""
     guard: Mapping[str, str]
+    notes: Mapping[str, str]
     keep: Retention
     status: StatusFile
     clock: Callable[[], datetime]
@@ -157,6 +158,7 @@ class Saver:
             seconds=round(time.monotonic() - began, 3),
             saved_at=instant(self.clock()),
             hashes={"algorithm": ALGORITHM, INDEX_COPY: digest_of(index)},
+            notes=dict(self.notes),
         )
         self.store.write(f"{name}/{MANIFEST}", manifest.text())
         self.status.published(manifest)

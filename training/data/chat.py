@@ -6,15 +6,17 @@ The simple one is `<|user|>`, a line feed, the message, a line feed, and so on f
 assistant says ends with the tokenizer's end token.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, NoReturn, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 END: Final = None
 """Instead of a text: the token that ends a document or an answer."""
 ASSISTANT = "assistant"
+WEIGHT = "weight"
+"""Field of an answer: 0, it is context and not trained; 1, as without the field, it is trained."""
+NEEDS_NO_READER = frozenset([WEIGHT, "role", "tool_call_id"])
+"""Fields of a message that need not be written: which call a tool answers, its place says too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,78 +32,74 @@ class Text:
     """A template has written all special tokens; the tokenizer adds none."""
 
 
-Messages: TypeAlias = Sequence[Mapping[str, str]]
-Template: TypeAlias = Callable[[Messages], Text]
-"""Raises ValueError for messages that it cannot write."""
+Message: TypeAlias = Mapping[str, Any]
 
 
-def simple_template(messages: Messages) -> Text:
-    found: list[Segment] = []
-    for one in messages:
-        found.append(Segment(text=f"<|{one['role']}|>\n", trained=False))
-        if one["role"] == ASSISTANT:
-            found += [Segment(text=one["content"]), Segment(text=END)]
-        else:
-            found.append(Segment(text=one["content"] + "\n", trained=False))
-    return Text(segments=found)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """Messages with all their fields, and what stands beside them."""
 
+    messages: Sequence[Message]
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Read by a template beside the messages, by name: tools, documents, switches."""
 
-def jinja_template(source: str, *, variables: Mapping[str, str]) -> Template:
-    """Of a tokenizer's ``chat_template``, as transformers renders it.
-
-    The template says what a whole conversation looks like, not which part the assistant says. That is what
-    rendering up to a turn of the assistant adds to rendering everything before it.
-    """
-    from jinja2 import TemplateError  # noqa: PLC0415  texts and token ids do without it
-    from jinja2.ext import loopcontrols  # noqa: PLC0415
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
-
-    def refuse(message: str) -> NoReturn:
-        raise TemplateError(message)
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals["raise_exception"] = refuse
-    try:
-        compiled = environment.from_string(source)
-    except TemplateError as error:
-        raise ValueError(f"its chat_template is not one: {error}") from error
-
-    def rendered(messages: Messages, *, prompts: bool) -> str:
-        try:
-            return compiled.render(
-                messages=messages, add_generation_prompt=prompts, tools=None, documents=None, **variables
-            )
-        except (TemplateError, TypeError) as error:
-            raise ValueError(f"the chat_template refuses these messages: {error}") from error
-
-    return partial(_marked, rendered)
-
-
-def _marked(rendered: Callable[..., str], messages: Messages) -> Text:
-    found: list[Segment] = []
-    whole, done = rendered(messages, prompts=False), 0
-    for number, one in enumerate(messages):
-        if one["role"] != ASSISTANT:
-            continue
-        begins = rendered(messages[:number], prompts=True)
-        ends = rendered(messages[: number + 1], prompts=False)
-        if not (whole.startswith(ends) and ends.startswith(begins)):
-            raise ValueError(
-                f"the chat_template writes message {number + 1} otherwise once others follow it, so what "
-                "the assistant says cannot be marked: end each conversation with that message"
-            )
-        found += [
-            Segment(text=whole[done : len(begins)], trained=False),
-            Segment(text=whole[len(begins) : len(ends)]),
+    @property
+    def trained(self) -> list[int]:
+        """The numbers of the messages that are trained."""
+        return [
+            number
+            for number, message in enumerate(self.messages)
+            if message["role"] == ASSISTANT and message.get(WEIGHT) != 0
         ]
-        done = len(ends)
-    found.append(Segment(text=whole[done:], trained=False))
-    return Text(segments=found, is_rendered=True)
 
 
-def _to_json(value: Any, **options: Any) -> str:  # noqa: ANN401
-    """As JSON, without the escapes that HTML would need."""
-    return json.dumps(value, **{"ensure_ascii": False, **options})
+Template: TypeAlias = Callable[[Conversation], Text]
+"""Raises ValueError for messages that it cannot write, and for fields that it would leave out."""
+
+
+def simple_template(conversation: Conversation) -> Text:
+    refuse_unread("", conversation.variables, read=())
+    segments: list[Segment] = []
+    trained = conversation.trained
+    for number, message in enumerate(conversation.messages):
+        refuse_unread(f"messages[{number}].", message, read=["content"])
+        if not isinstance(message.get("content"), str):
+            raise ValueError(f"content is {_how_no_text(message)} in messages[{number}]")  # noqa: TRY004  of one kind
+        segments.append(Segment(text=f"<|{message['role']}|>\n", trained=False))
+        if message["role"] == ASSISTANT:
+            is_trained = number in trained
+            segments.append(Segment(text=message["content"], trained=is_trained))
+            segments.append(Segment(text=END, trained=is_trained))
+        else:
+            segments.append(Segment(text=message["content"] + "\n", trained=False))
+    return Text(segments=segments)
+
+
+def refuse_unread(where: str, fields: Mapping[str, Any], *, read: Collection[str]) -> None:
+    """Refuse what would get lost.
+
+    Raises:
+        ValueError: It names the fields that say something, and which nobody reads.
+    """
+    lost = [
+        name for name in fields if name not in NEEDS_NO_READER and name not in read and says(fields[name])
+    ]
+    if lost:
+        names = ", ".join(f"{where}{name}" for name in lost)
+        raise ValueError(
+            f"{names}: neither known here nor read by the tokenizer's chat_template, so it would be lost; "
+            f"take it out, or leave it out by --ignore {' '.join(lost)}"
+        )
+
+
+def says(value: object) -> bool:
+    """Whether a field has anything in it; files have nulls and empty lists for fields that are not used."""
+    return value is not None and value not in ("", [], {})
+
+
+def _how_no_text(message: Message) -> str:
+    return (
+        "missing"
+        if message.get("content") is None
+        else "not a text (a tokenizer's chat_template may write it)"
+    )

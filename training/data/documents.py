@@ -7,7 +7,7 @@ A line of JSON, or a row of parquet, is one of
     {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 
 Of the first all is trained, of the second the response ("completion" is accepted too), of the third what the
-assistant says.
+assistant says, unless the message has `"weight": 0`.
 
 Packed, an answer is never cut from its prompt: best fit, the longest first, among the documents of a window;
 what stays empty is filled with a token that is never trained. (Ding et al., Fewer Truncations Improve
@@ -15,23 +15,21 @@ Language Modeling, arXiv 2404.10830.) The same documents give the same sequences
 """
 
 import array
-import json
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from training.data.chat import ASSISTANT, END, Segment, Template, Text, simple_template
+from training.data.chat import END, Segment, Template, Text, simple_template
 from training.data.index import TokenDtype
-from training.data.inputs import BYTE_VOCABULARY, END_OF_DOCUMENT, PARQUET, ParquetRows
-from training.errors import DataError
+from training.data.inputs import BYTE_VOCABULARY, END_OF_DOCUMENT, PARQUET, ParquetRows, check_no_nul
+from training.data.records import json_lines, parsed, text_of, unusable
 
 JSON_LINES = ".jsonl"
 _BATCH = 256
 """Documents that are tokenised at once: a tokenizer works on several cores."""
-_PROMPTED = ("response", "completion")
 _WINDOW = 256
 """Sequences' worth of documents that are packed together."""
 
@@ -111,9 +109,16 @@ def _bytes_of(segment: Segment) -> bytes:
 class DocumentFiles:
     """JSON lines, rows of parquet, and any other file as one text."""
 
-    def __init__(self, files: Sequence[Path], tokenizer: Tokenizer, *, column: str | None = None) -> None:
-        """``column``: of parquet files, the one with the texts."""
-        self._files, self.tokenizer = files, tokenizer
+    def __init__(
+        self,
+        files: Sequence[Path],
+        tokenizer: Tokenizer,
+        *,
+        column: str | None = None,
+        ignored: Collection[str] = (),
+    ) -> None:
+        """``column``: of parquet files, the one with the texts; ``ignored``: fields to leave out."""
+        self._files, self.tokenizer, self._ignored = files, tokenizer, frozenset(ignored)
         self._rows = {path: ParquetRows(path, column=column) for path in files if path.suffix == PARQUET}
 
     def sizes(self) -> Iterator[int]:
@@ -122,8 +127,7 @@ class DocumentFiles:
             if path in self._rows:
                 yield from self._rows[path].sizes()
             elif path.suffix == JSON_LINES:
-                with path.open("rb") as file:
-                    yield from (len(line) for line in file if line.strip())
+                yield from (len(line) for _, line in json_lines(path))
             else:
                 yield path.stat().st_size
 
@@ -141,9 +145,9 @@ class DocumentFiles:
                 continue
             for place, record in self._records(path):
                 try:
-                    yield _text_of(record, template)
+                    yield text_of(record, template, ignored=self._ignored)
                 except ValueError as error:
-                    raise _unusable(place, str(error)) from error
+                    raise unusable(place, str(error)) from error
 
     def _records(self, path: Path) -> Iterator[tuple[str, Any]]:
         """What each line or row says, and its place for messages."""
@@ -151,64 +155,17 @@ class DocumentFiles:
             for number, row in enumerate(self._rows[path], 1):
                 yield f"{path} row {number}", row
             return
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield (place := f"{path} line {number}"), _parsed(line, place)
-
-
-def _parsed(line: bytes, place: str) -> Any:  # noqa: ANN401  what JSON is
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise _unusable(place, str(error)) from error
+        for place, line in json_lines(path):
+            yield place, parsed(line, place)
 
 
 def _text_in(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        text = path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise _unusable(str(path), f"it is not text in UTF-8 ({error.reason})") from error
-
-
-def _text_of(line: Any, template: Template) -> Text:  # noqa: ANN401  what JSON is
-    """Raises ValueError."""
-    if not isinstance(line, dict):
-        raise ValueError(f"it is {type(line).__name__}, not an object")  # noqa: TRY004  one kind of error
-    if "messages" in line:
-        return template(_messages(line["messages"]))
-    if "prompt" in line:
-        response = next((name for name in _PROMPTED if name in line), "response")
-        prompt = Segment(text=_string(line, "prompt"), trained=False)
-        return Text(segments=[prompt, Segment(text=_string(line, response)), Segment(text=END)])
-    if "text" in line:
-        return Text(segments=[Segment(text=_string(line, "text")), Segment(text=END)])
-    raise ValueError(f"it has {', '.join(line) or 'nothing'}, not text, prompt and response, or messages")
-
-
-def _string(line: dict[str, Any], name: str) -> str:
-    if not isinstance(line.get(name), str):
-        raise ValueError(f"{name} is {'missing' if name not in line else 'not a text'}")  # noqa: TRY004
-    text: str = line[name]
+        raise unusable(str(path), f"it is not text in UTF-8 ({error.reason})") from error
+    check_no_nul(text, path)
     return text
-
-
-def _messages(found: Any) -> list[dict[str, str]]:  # noqa: ANN401
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise ValueError("messages is not a list of objects")
-    messages = [{"role": _string(one, "role"), "content": _string(one, "content")} for one in found]
-    if not any(one["role"] == ASSISTANT for one in messages):
-        raise ValueError('messages has none of role "assistant": there is nothing to train')
-    return messages
-
-
-def _unusable(place: str, problem: str) -> DataError:
-    return DataError(
-        place=place,
-        problem=problem,
-        remedy='give UTF-8 text, or a .jsonl file whose lines are {"text": ...}, '
-        '{"prompt": ..., "response": ...} or {"messages": [...]}, or a .parquet file with such columns',
-    )
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from training.data.index import TokenDtype
+from training.data.records import CHAT_ARGUMENTS, LISTS, MESSAGES
 from training.data.writer import Part
 from training.errors import ConfigError, DataError, listed
 
@@ -28,9 +29,10 @@ _READ_BYTES = 2**20
 _READ_TOKENS = 2**20
 
 PARQUET = ".parquet"
-TEXT, MESSAGES = "text", "messages"
+TEXT = "text"
 _TEXTS = (TEXT, "prompt", "response", "completion")
-_MESSAGE = ("role", "content")
+_BESIDE = (*LISTS, CHAT_ARGUMENTS)
+"""Columns that are read beside messages, of any type."""
 _ROWS = 512
 """In memory at once, decoded."""
 _BUFFER_BYTES = 2**20
@@ -105,13 +107,23 @@ class Texts:
 
 def _check_text(check: codecs.IncrementalDecoder, part: bytes, path: Path) -> None:
     try:
-        check.decode(part, final=not part)
+        check_no_nul(check.decode(part, final=not part), path)
     except UnicodeDecodeError as error:
-        raise DataError(
-            place=str(path),
-            problem=f"it is not text in UTF-8 ({error.reason})",
-            remedy="convert it, leave it out, or give token ids with --tokens",
-        ) from error
+        raise _no_text(path, error.reason) from error
+
+
+def check_no_nul(text: str, path: Path) -> None:
+    """Raises DataError. UTF-16 of English reads as UTF-8, with a NUL beside each letter."""
+    if "\0" in text:
+        raise _no_text(path, "it has NULs, as binary files and UTF-16 have")
+
+
+def _no_text(path: Path, reason: str) -> DataError:
+    return DataError(
+        place=str(path),
+        problem=f"it is not text in UTF-8 ({reason})",
+        remedy="convert it, leave it out, or give token ids with --tokens",
+    )
 
 
 def _widened(part: bytes) -> bytes:
@@ -213,6 +225,8 @@ class ParquetRows:
         """Those that are read."""
         wanted = (self._column,) if self._column else (*_TEXTS, MESSAGES)
         names = [name for name in schema.names if name in wanted]
+        if MESSAGES in names and not self._column:
+            names += [name for name in schema.names if name in _BESIDE]
         if not names:
             raise self._unusable(f"it has the columns {listed(schema.names, most=_SHOWN)}, not {_or(wanted)}")
         for name in names:
@@ -220,8 +234,8 @@ class ParquetRows:
                 raise self._unusable(f"it has column {name!r} {names.count(name)} times")
             found = schema.field(name).type
             is_messages = name == MESSAGES and not self._column
-            if not (_is_messages(found) if is_messages else _is_text(found)):
-                messages = "a list of structs with the texts role and content"
+            if name not in _BESIDE and not (_is_messages(found) if is_messages else _is_text(found)):
+                messages = "a list of structs with the texts role and content (or a list of structs)"
                 needed = messages if is_messages else "text (string)"
                 raise self._unusable(f"column {name!r} is {found}, and must be {needed}")
         return names
@@ -249,23 +263,29 @@ def _is_messages(found: "DataType") -> bool:
     if not (types.is_list(found) or types.is_large_list(found)) or not types.is_struct(found.value_type):
         return False
     inside = {one.name: one.type for one in found.value_type}
-    return all(name in inside and _is_text(inside[name]) for name in _MESSAGE)
+    if "role" not in inside or not _is_text(inside["role"]) or "content" not in inside:
+        return False
+    content = inside["content"]
+    is_parted = (types.is_list(content) or types.is_large_list(content)) and types.is_struct(
+        content.value_type
+    )
+    return bool(is_parted or _is_text(content))
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401  what a column holds
-    """Of messages: fields that are null are left out, as in a line of JSON."""
-    if not isinstance(value, list):
-        return value
-    return [
-        one if one is None else {name: text for name, text in one.items() if text is not None}
-        for one in value
-    ]
+    """Leave out fields that are null: all structs of a column have the same fields, whether used or not."""
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return value
 
 
-def _size(row: dict[str, Any]) -> int:
-    texts = [value for name, value in row.items() if name != MESSAGES]
-    texts += [one.get(name, "") for one in row.get(MESSAGES, ()) if one for name in _MESSAGE]
-    return sum(len(text.encode()) for text in texts)
+def _size(value: Any) -> int:  # noqa: ANN401  what a row holds
+    """Bytes of all texts in it."""
+    if isinstance(value, (list, dict)):
+        return sum(map(_size, value.values() if isinstance(value, dict) else value))
+    return len(value.encode()) if isinstance(value, str) else 0
 
 
 def _or(names: Sequence[str]) -> str:

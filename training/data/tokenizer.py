@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training.data.chat import Segment, Template, Text, jinja_template
+from training.data.chat import Segment, Template, Text
 from training.data.documents import Document
 from training.errors import ConfigError, DataError, MissingPackageError
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _FILE, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
-_SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
+_NAMED_TEMPLATES = "additional_chat_templates"
+_SPECIAL = tuple(f"{one}_token" for one in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 
 
 class FileTokenizer:
@@ -36,11 +37,11 @@ class FileTokenizer:
             raise MissingPackageError(what="corpora of a tokenizer.json", packages=["tokenizers"])
         file = path / _FILE if path.is_dir() else path
         self._file, self._tokenizer = file, _read(file)
-        special, template = _config_beside(file)
+        special, templates = _config_beside(file)
         self.vocabulary = 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values())
         self.end = self._number(end or special.get("eos_token"))
         self.pad = self._number(special["pad_token"]) if "pad_token" in special else self.end
-        self.template = self._template(template, special)
+        self.template = self._template(templates, special)
 
     def encoded(self, texts: Sequence[Text]) -> list[Document]:
         documents = [list(_runs(one.segments)) for one in texts]
@@ -87,11 +88,15 @@ class FileTokenizer:
             raise ConfigError([f"--end-token: {self._file} has no token {token!r}"])
         return int(number)
 
-    def _template(self, source: str | None, special: Mapping[str, str]) -> Template | None:
-        if source is not None and find_spec("jinja2") is None:
+    def _template(self, sources: Mapping[str, str], special: Mapping[str, str]) -> Template | None:
+        if not sources:
+            return None
+        if find_spec("jinja2") is None:
             raise MissingPackageError(what="chat templates", packages=["jinja2"])
+        from training.data.chat_template import ChatTemplate  # noqa: PLC0415  needs that package
+
         try:
-            return None if source is None else jinja_template(source, variables=special)
+            return ChatTemplate(sources, variables=special)
         except ValueError as error:
             raise _unreadable(self._file, str(error)) from error
 
@@ -125,27 +130,29 @@ def _read(file: Path) -> "Tokenizer":
         raise _unreadable(file, str(error)) from error
 
 
-def _config_beside(file: Path) -> tuple[dict[str, str], str | None]:
-    """The special tokens, and the chat template."""
+def _config_beside(file: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """The special tokens, and the chat templates by name; a template in a file of its own comes first."""
     config, template = file.with_name(_CONFIG), file.with_name(_TEMPLATE)
     try:
         told: dict[str, Any] = json.loads(config.read_text()) if config.exists() else {}
-        text = template.read_text() if template.exists() else None
-    except (OSError, ValueError) as error:
-        raise _unreadable(config, str(error)) from error
-    special = {name: _content(told[name]) for name in _SPECIAL if told.get(name)}
-    return special, text or _default(told.get("chat_template"))
+        special = {name: _content(told[name]) for name in _SPECIAL if told.get(name)}
+        templates = _named(told.get("chat_template"))
+        if template.exists():
+            more = file.with_name(_NAMED_TEMPLATES).glob("*.jinja")
+            templates = {"default": template.read_text(), **{one.stem: one.read_text() for one in more}}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _unreadable(config, str(error) or type(error).__name__) from error
+    return special, templates
 
 
 def _content(token: Any) -> str:  # noqa: ANN401  a text, or an object that describes it
     return str(token["content"] if isinstance(token, dict) else token)
 
 
-def _default(templates: Any) -> str | None:  # noqa: ANN401  one, or a list of named ones
+def _named(templates: Any) -> dict[str, str]:  # noqa: ANN401  none, one, or a list of named ones
     if isinstance(templates, list):
-        named = {one["name"]: one["template"] for one in templates}
-        return named.get("default")
-    return templates  # type: ignore[no-any-return]
+        return {one["name"]: one["template"] for one in templates}
+    return {"default": templates} if templates else {}
 
 
 def _unreadable(file: Path, problem: str) -> DataError:

@@ -1,7 +1,8 @@
 """Reads the config.json of Hugging Face's models; all that cannot be trained here is refused at once.
 
 What a file does not say is as transformers has it for the family. A field that is not known here may change
-what the model computes, so it is refused, unless it is switched off.
+what the model computes, so it is refused, unless it is switched off. What fine-tuning tools and exporters are
+known to leave in a file, and transformers does not read, is left aside with a note.
 """
 
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from training.errors import ConfigError
 from training.interop.decoder_layout import CLASSES, CONFIG, LONGEST
-from training.interop.fields import MOST_LAYERS, NOT_COMPUTED, Fields, told
+from training.interop.fields import MOST_LAYERS, NOT_COMPUTED, Fields, note_once, told
 from training.interop.vision_layout import PREPROCESSOR
 from training.interop.vision_layout import shape_of as vision_shape_of
 from training.models.decoder_shape import Family, ModelShape, Rope, RopeKind
@@ -31,7 +32,6 @@ _NOT_COMPUTED = NOT_COMPUTED | frozenset(
         "use_cache",
         "pretraining_tp",
         "max_sequence_length",
-        "max_length",
         "bos_token_id",
         "eos_token_id",
         "pad_token_id",
@@ -43,6 +43,8 @@ _NOT_COMPUTED = NOT_COMPUTED | frozenset(
     ]
 )
 """Fields that change nothing of what is computed of tokens."""
+_QUANTISED = ("quantization_config", "quantization", "compression_config")
+"""As transformers, MLX and compressed-tensors say it."""
 _ORIGINAL = f"original_{LONGEST}"
 _OF_OTHER_ROPES = frozenset(
     [
@@ -61,6 +63,8 @@ _OF_OTHER_ROPES = frozenset(
     ]
 )
 """A kind leaves alone what it does not use."""
+_IGNORED_OF_ROPES = frozenset(["attn_factor"])
+"""transformers reads ``attention_factor``."""
 
 
 def read_shape(path: Path, *, option: str) -> Shape:
@@ -71,14 +75,19 @@ def read_shape(path: Path, *, option: str) -> Shape:
     """
     path = path / CONFIG if path.is_dir() else path
     config = _read_object(path, option=option)
+    fields = Fields(config)
     try:
         if config.get("model_type") != VisionShape.family:
-            return shape_of(config)
-        beside = path.parent / PREPROCESSOR
-        preprocessor = _read_object(beside, option=option) if beside.exists() else {}
-        return vision_shape_of(config, preprocessor)
+            shape: Shape = _decoder(fields)
+        else:
+            beside = path.parent / PREPROCESSOR
+            preprocessor = _read_object(beside, option=option) if beside.exists() else {}
+            shape = vision_shape_of(fields, preprocessor)
     except ConfigError as error:
         raise ConfigError([f"{CONFIG}: {one}" for one in error.problems]) from error
+    if fields.ignored:
+        note_once(f"{path}: not read, as in transformers: {', '.join(fields.ignored)}")
+    return shape
 
 
 def _read_object(path: Path, *, option: str) -> dict[str, object]:
@@ -95,7 +104,10 @@ def _read_object(path: Path, *, option: str) -> dict[str, object]:
 
 def shape_of(config: Mapping[str, object]) -> ModelShape:
     """Raises ConfigError, with every mistake."""
-    fields = Fields(config)
+    return _decoder(Fields(config))
+
+
+def _decoder(fields: Fields) -> ModelShape:
     family = _family(fields)
     width, heads = fields.whole("hidden_size"), fields.whole("num_attention_heads")
     layers = fields.whole("num_hidden_layers", at_most=MOST_LAYERS)
@@ -204,13 +216,11 @@ def _rope(fields: Fields, *, positions: int, head_width: int) -> Rope:
         fields.wrong(name, f"must be an object, not {told(given)}")
         return Rope()
     around = {} if original is None else {_ORIGINAL: original}
-    inner = Fields(
-        {"rope_theta": outside, **given, **around}, within=f"{name}." * bool(given), problems=fields.problems
-    )
+    inner = Fields({"rope_theta": outside, **given, **around}, within=f"{name}." * bool(given), around=fields)
     kind = _rope_kind(inner, "" if older else RopeKind.DEFAULT)
     rope = _rope_of_kind(inner, kind, positions, head_width)
     inner.fixed("partial_rotary_factor", 1)
-    inner.refuse_unknown(_OF_OTHER_ROPES)
+    inner.refuse_unknown(_OF_OTHER_ROPES, ignored=_IGNORED_OF_ROPES)
     return rope
 
 
@@ -280,8 +290,7 @@ def _refuse_others(fields: Fields) -> None:
     fields.fixed("hidden_act", "silu", "swish")
     fields.fixed("attention_dropout", 0)
     fields.fixed("partial_rotary_factor", 1)
-    if fields.get("quantization_config"):
-        fields.wrong(
-            "quantization_config", "is of quantised weights, which cannot be trained; take those in bf16"
-        )
+    for name in _QUANTISED:
+        if fields.get(name):
+            fields.wrong(name, "is of quantised weights, which cannot be trained; take those in bf16")
     fields.refuse_unknown(_NOT_COMPUTED)

@@ -15,7 +15,7 @@ CLASSES = {
     Family.QWEN2: "Qwen2ForCausalLM",
     Family.QWEN3: "Qwen3ForCausalLM",
 }
-HEAD = "lm_head.weight"
+EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 LONGEST = "max_position_embeddings"
 PROJECTIONS = {
     "q_proj": "attention.query",
@@ -35,7 +35,7 @@ _IN_BLOCK = {ours: f"{_PARTS[ours.partition('.')[0]]}.{theirs}" for theirs, ours
     "feed_forward_norm": "post_attention_layernorm",
 }
 _OUTSIDE = {
-    "embedding.weight": "model.embed_tokens.weight",
+    "embedding.weight": EMBEDDING,
     "norm.weight": "model.norm.weight",
     "head.weight": HEAD,
 }

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from torch.distributed.tensor._utils import compute_local_shape_and_global_offse
 
 from training.errors import ConfigError, WeightsError
 from training.interop.config_json import read_shape
-from training.interop.decoder_layout import CONFIG, HEAD
+from training.interop.decoder_layout import CONFIG, EMBEDDING, HEAD
 from training.interop.exporting import INDEX, ONE_FILE, failing_together, is_first
 from training.interop.layouts import layout_of
 from training.interop.tensor_file import Entry, read_header, read_part
@@ -27,6 +28,8 @@ from training.vision.shape import Shape
 
 _SHOWN = 3
 """A message names so many of each kind of mistake."""
+_ROWS = 2**10
+"""Of a matrix that are compared at a time."""
 
 
 def load_weights(model: Backbone, source: str, env: Mapping[str, str], *, new_head: bool = False) -> None:
@@ -76,19 +79,58 @@ def _load(model: Backbone, directory: Path, *, new_head: bool) -> None:
     _check_config(model.shape, directory, new_head=new_head)
     layout, parameters = layout_of(model.shape), base_parameters(model)
     headers = {path: read_header(path) for path in _files(directory)}
+    _refuse_twice(directory, headers)
     there = {name: one for header in headers.values() for name, one in header.items()}
-    if model.shape.tied_head:
-        there.pop(HEAD, None)  # some programs write it all the same
     loaded = {name: one for name, one in parameters.items() if not (new_head and layout.is_head(name))}
     wanted = {layout.name(name): one for name, one in loaded.items()}
     sizes = {layout.name(name): layout.size(name, tuple(one.shape)) for name, one in loaded.items()}
     left = {name for name in there if not layout.is_weight(name, with_head=not new_head)}
+    if model.shape.tied_head and HEAD in there:
+        if EMBEDDING in there:
+            _refuse_another_head(directory, headers)
+            left.add(HEAD)  # a copy, which some programs write all the same
+        else:
+            wanted[HEAD], sizes[HEAD] = wanted.pop(EMBEDDING), sizes.pop(EMBEDDING)
     _check(directory, {name: one for name, one in there.items() if name not in left}, sizes)
     for path, header in headers.items():
         with path.open("rb") as file:
             # In the order of the file: streamed channels are read on, not back and forth.
             for name in sorted(header.keys() & wanted.keys(), key=lambda name: header[name].begin):
                 _fill(wanted[name], header[name], file)
+    if (unread := sorted(left - {HEAD})) and is_first():
+        told = f"{len(unread)} tensors of it are not read ({_some(unread)})"
+        print(f"note: {directory}: {told}", flush=True)
+
+
+def _refuse_twice(directory: Path, headers: Mapping[Path, Mapping[str, Entry]]) -> None:
+    names = [name for header in headers.values() for name in header]
+    if twice := sorted({name for name, times in Counter(names).items() if times > 1}):
+        raise WeightsError(
+            f"the weights in {directory} are ambiguous: {_some(twice)} in more than one file; "
+            "remove what is left of an older model"
+        )
+
+
+def _refuse_another_head(directory: Path, headers: Mapping[Path, Mapping[str, Entry]]) -> None:
+    """The first rank reads both: a head of its own would be lost, and the model compute something else."""
+    if not is_first():
+        return
+    places = {name: (path, one) for path, header in headers.items() for name, one in header.items()}
+    (head_path, head), (embedding_path, embedding) = places[HEAD], places[EMBEDDING]
+    is_copy = head.shape == embedding.shape
+    with head_path.open("rb") as one, embedding_path.open("rb") as other:
+        for row in range(0, head.shape[0] if is_copy else 0, _ROWS):
+            sizes = (min(_ROWS, head.shape[0] - row), *head.shape[1:])
+            offsets = (row, *[0] * (len(sizes) - 1))
+            ours = read_part(one, head, offsets=offsets, sizes=sizes)
+            theirs = read_part(other, embedding, offsets=offsets, sizes=sizes)
+            is_copy = is_copy and torch.equal(ours.double(), theirs.double())
+    if not is_copy:
+        raise WeightsError(
+            f"the weights in {directory} have a {HEAD} that is not {EMBEDDING}, and tie_word_embeddings says "
+            "that the two are one; to train them apart, as transformers loads them, set it to false in "
+            "config.json"
+        )
 
 
 def _check_config(shape: Shape, directory: Path, *, new_head: bool) -> None:
@@ -110,13 +152,20 @@ def _check_config(shape: Shape, directory: Path, *, new_head: bool) -> None:
 
 
 def _files(directory: Path) -> list[Path]:
+    if (directory / INDEX).exists() and (directory / ONE_FILE).exists():
+        raise WeightsError(
+            f"{directory} has {ONE_FILE} and {INDEX}, which are two models: remove the one that is not meant"
+        )
     try:
         index = json.loads((directory / INDEX).read_bytes())
         return [directory / name for name in sorted(set(index["weight_map"].values()))]
     except FileNotFoundError:
         pass
-    except (ValueError, KeyError, AttributeError) as error:
-        raise WeightsError(f"{directory / INDEX} cannot be read: {error!r}") from error
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise WeightsError(
+            f"{directory / INDEX} is no index of weights, which has the file of each tensor under "
+            "weight_map: copy it again"
+        ) from error
     if not (directory / ONE_FILE).is_file():
         raise WeightsError(
             f"{directory} has neither {ONE_FILE} nor {INDEX}: init_from takes weights as "

@@ -45,7 +45,7 @@ SAME = {
 }
 """Of a shape, what a config.json says in the same way."""
 _OF_A_HEAD = ("classifier.", "decoder.", "vit.embeddings.mask_token")
-_NOT_COMPUTED = NOT_COMPUTED | {"encoder_stride", "pooler_act", "pooler_output_size", "problem_type"}
+_NOT_COMPUTED = NOT_COMPUTED | {"encoder_stride", "pooler_act", "pooler_output_size"}
 """Fields that change nothing of the logits; pooler: of another model, and no weight of ours."""
 
 
@@ -118,9 +118,8 @@ def preprocessor_of(shape: VisionShape) -> dict[str, object]:
     }
 
 
-def shape_of(config: Mapping[str, object], preprocessor: Mapping[str, object]) -> VisionShape:
+def shape_of(fields: Fields, preprocessor: Mapping[str, object]) -> VisionShape:
     """Of both files; an absent one is empty. Raises ConfigError, with every mistake."""
-    fields = Fields(config)
     fields.get("model_type")
     classes = fields.get("architectures", [CLASSIFIES])
     known = [CLASSIFIES, MASKED, "ViTModel"]

@@ -7,6 +7,8 @@ SYNTHETIC = "synthetic"
 
 
 class Precision(StrEnum):
+    AUTO = "auto"
+    """As the checkpoint has it; for a new job bf16 where all its devices compute that fast, else fp32."""
     FP32 = "fp32"
     BF16 = "bf16"
     """Computes in bf16; weights, gradients and optimizer are fp32."""

@@ -66,13 +66,15 @@ _LIMITS: Sequence[_Limit] = (
 def contradictions(config: TrainConfig) -> list[str]:
     """What is wrong, of each contradiction the options to change."""
     found = []
+    is_on_trainium = config.device is DeviceName.NEURON
     if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
         found.append("reduce_dtype bf16 needs a precision other than fp32")
     if config.shard_group_size and not config.strategy.is_hybrid:
         found.append(
             f"shard_group_size needs strategy {' or '.join(sorted(one for one in Strategy if one.is_hybrid))}"
         )
-    if config.precision is Precision.BF16_PURE and config.optimizer is not OptimizerName.ADAMW:
+    pure = {Precision.BF16_PURE, Precision.AUTO} if is_on_trainium else {Precision.BF16_PURE}
+    if config.precision in pure and config.optimizer is not OptimizerName.ADAMW:
         found.append(f"optimizer {config.optimizer} needs fp32 weights, which precision bf16_pure has not")
     if config.precision.is_float8 and config.lora_rank:
         found.append(
@@ -83,7 +85,7 @@ def contradictions(config: TrainConfig) -> list[str]:
         found.append("cpu_offload does not go with optimizer muon, which gathers matrices on the GPU")
     if config.find_nonfinite and config.compile is not Compile.NONE:
         found.append("find_nonfinite needs compile none: it looks into each module")
-    found += _of_trainium(config) if config.device is DeviceName.NEURON else []
+    found += _of_trainium(config) if is_on_trainium else []
     found += _of_tensor_parallel(config)
     found += _of_evaluation(config)
     found += _of_adapters(config)
@@ -96,7 +98,7 @@ def contradictions(config: TrainConfig) -> list[str]:
 def _of_trainium(config: TrainConfig) -> list[str]:
     """What is made for CPUs and GPUs, or would have the device compile again and again."""
     wanted = {
-        "precision bf16_pure": config.precision is Precision.BF16_PURE,
+        "precision bf16_pure": config.precision in {Precision.BF16_PURE, Precision.AUTO},
         "compile none": config.compile is Compile.NONE,
         "cpu_offload false": not config.cpu_offload,
         "document_mask false": not config.document_mask,

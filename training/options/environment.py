@@ -24,13 +24,13 @@ def directory_of(source: str, env: Mapping[str, str], *, option: str) -> Path:
     if not source.startswith(CHANNEL):
         return Path(source)
     name = source.removeprefix(CHANNEL)
-    # SageMaker's toolkit keeps a hyphen, launch.py writes an underscore: no variable of a shell has hyphens.
+    # SageMaker's toolkit keeps a hyphen; launch.py sets both, as no variable of a shell has hyphens.
     written = (name.upper(), name.upper().replace("-", "_"))
     found = next((env[key] for one in written if (key := _CHANNEL_VARIABLE + one) in env), None)
     if found is None:
-        there = sorted(
-            key.removeprefix(_CHANNEL_VARIABLE).lower() for key in env if key.startswith(_CHANNEL_VARIABLE)
-        )
+        names = {key.removeprefix(_CHANNEL_VARIABLE) for key in env if key.startswith(_CHANNEL_VARIABLE)}
+        again = {one.replace("-", "_") for one in names if "-" in one}
+        there = [one.lower() for one in sorted(names - again)]
         raise ConfigError(
             [f"{option} names channel {name!r}, but the job has {', '.join(there) or 'no channels'}"]
         )

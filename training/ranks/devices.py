@@ -1,30 +1,27 @@
 """What the program asks of the device it trains on: a CPU, a CUDA GPU, or a Trainium core ("neuron").
 
 Everything that differs between devices is here; the loop, worlds, metrics and memory ask the same questions
-of each; and what a processor does with bf16, as Linux tells it. Trainium has not been run: what of its names
-is not certain says so.
+of each. Trainium has not been run: what of its names is not certain says so.
 """
 
 import importlib
-import platform
+import os
 import resource
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 
 import torch
 
 from training.errors import MissingPackageError
-from training.options.choices import DeviceName, Precision
+from training.options.choices import DeviceName
+from training.ranks.processors import this_processor
 
 _PLUGIN = "torch_neuronx"
 """AWS's package. That importing it makes torch know the device type "neuron" is an assumption."""
 _NEURON = "neuron"
-_CPUINFO = Path("/proc/cpuinfo")
-_INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 of Armv8.6"}
-"""By the flag, the fastest first. All else that PyTorch calls bf16 on a CPU is fp32 with casts around it."""
+_FIRST_WITH_BF16 = 8
+"""Major compute capability of the first GPUs that multiply bf16 (A100). Before it (V100: 7.0, T4: 7.5) torch
+computes in fp32 and casts. Source: NVIDIA, CUDA C++ programming guide, arithmetic instructions."""
 
 
 class Accelerator(ABC):
@@ -63,6 +60,10 @@ class Accelerator(ABC):
         """Bytes of its own; None: it uses the host's."""
         return None
 
+    def slow_bf16(self, _device: torch.device) -> str:
+        """Say what the device lacks to compute bf16 faster than fp32; empty: it lacks nothing."""
+        return ""
+
 
 class Cpu(Accelerator):
     backend = "gloo"
@@ -74,6 +75,14 @@ class Cpu(Accelerator):
     def seed(self, seed: int) -> None:
         """Without the devices that torch.manual_seed would note it for, each with a trace of the stack."""
         torch.default_generator.manual_seed(seed)
+
+    def slow_bf16(self, _device: torch.device) -> str:
+        """Ask the processor, and whether this build of torch has kernels for what it has."""
+        # The name says mkldnn on Arm, too, where the kernels are those of Arm's compute library.
+        has_kernels = torch.backends.mkldnn.is_available() and bool(  # type: ignore[no-untyped-call]  # torch's
+            torch.ops.mkldnn._is_mkldnn_bf16_supported()  # noqa: SLF001  no public way
+        )
+        return this_processor().slow_bf16(os.environ, has_kernels=has_kernels)
 
 
 class Cuda(Accelerator):
@@ -94,6 +103,13 @@ class Cuda(Accelerator):
 
     def total_memory(self, device: torch.device) -> int | None:
         return torch.cuda.get_device_properties(device).total_memory
+
+    def slow_bf16(self, device: torch.device) -> str:
+        major, minor = torch.cuda.get_device_capability(device)
+        if major >= _FIRST_WITH_BF16:
+            return ""
+        name = torch.cuda.get_device_name(device)
+        return f"{name} has no bf16 units: its compute capability is {major}.{minor}, and 8.0 has them"
 
 
 class Neuron(Accelerator):
@@ -152,42 +168,3 @@ def accelerator(name: DeviceName) -> Accelerator:
 def accelerator_of(device: torch.device) -> Accelerator:
     """That a device is one of."""
     return accelerator(DeviceName(device.type))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Processor:
-    name: str
-    flags: frozenset[str]
-    """As the kernel calls them; empty: it does not tell."""
-
-    @property
-    def bf16(self) -> str:
-        """The instructions that multiply bf16; empty: there are none."""
-        return bf16_instructions(self.flags)
-
-
-def bf16_instructions(flags: Collection[str]) -> str:
-    return next((name for flag, name in _INSTRUCTIONS.items() if flag in flags), "")
-
-
-def processor(text: str, *, otherwise: str) -> Processor:
-    """Of the text of /proc/cpuinfo; Arm's has no name, so it gets ``otherwise``."""
-    lines = [line.partition(":") for line in text.splitlines()]
-    found = {key.strip(): value.strip() for key, _, value in reversed(lines)}  # the first CPU's win
-    flags = found.get("flags", found.get("Features", ""))
-    return Processor(name=found.get("model name", otherwise), flags=frozenset(flags.split()))
-
-
-def this_processor() -> Processor:
-    return processor(_CPUINFO.read_text() if _CPUINFO.exists() else "", otherwise=platform.machine())
-
-
-def advice(here: Processor, precision: Precision) -> str:
-    """Where bf16 is slower than fp32, what to choose; empty: nothing to say, or the kernel does not tell."""
-    if precision not in {Precision.BF16, Precision.BF16_PURE} or here.bf16 or not here.flags:
-        return ""
-    lacks = " nor ".join(_INSTRUCTIONS[flag] for flag in ("amx_bf16", "avx512_bf16"))
-    return (
-        f"{here.name} has neither {lacks}, so {precision} is slower than fp32 on it: choose precision "
-        "fp32, or an instance with them (AMX: c7i, m7i, r7i; AVX512-BF16: c7a, m7a, r7a; Graviton3 and later)"
-    )

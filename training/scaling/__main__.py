@@ -44,7 +44,7 @@ def _measure(plan: Plan, config: TrainConfig, worlds: Sequence[int], path: Path)
     warning = caveat(worlds, device=device, cores=cores)
     told = {
         "model": config.model_name,
-        "precision": config.precision,
+        "precision": _precision(config) if seats.is_first else config.precision,
         "strategy": config.strategy
         + (f" x tp {config.tensor_parallel}" if config.tensor_parallel > 1 else ""),
         "options": dict(plan.options),
@@ -88,6 +88,18 @@ def _device() -> str:
     import torch  # noqa: PLC0415  wrong arguments end before it is loaded
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+def _precision(config: TrainConfig) -> str:
+    """Name what ``auto`` comes to on this host; all hosts are taken to be alike."""
+    from training.models.precision import choose  # noqa: PLC0415
+    from training.options.choices import DeviceName  # noqa: PLC0415  as above
+    from training.ranks.devices import accelerator  # noqa: PLC0415
+
+    kind = accelerator(config.device)
+    device = kind.device(0)
+    lacks = kind.slow_bf16(device)
+    return choose(config.precision, device=DeviceName(device.type), slow=[lacks], kept=None).precision
 
 
 def _worlds(text: str) -> list[int]:

@@ -8,7 +8,10 @@ from trainmaster_client.account_check.facts import Fact, Look, Need
 _ADAPTER = "trainmaster.adapters.sagemaker"
 _START = "trainmaster.services.scheduler.start_protocol"
 _OBSERVER = "trainmaster.services.observer"
-_FINAL = "a code for good (TrainingRefusedError): the job fails and says why; or it starts and fails there"
+_FINAL = (
+    "a code that refuses the request (TrainingRefusedError): the job waits, says why, and fails if only it is"
+    " refused; or it starts and fails there"
+)
 _LIMIT = "a code for limits (AccountLimitError): the job waits, others of its type go on"
 
 

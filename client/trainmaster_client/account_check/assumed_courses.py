@@ -190,7 +190,7 @@ _STACKED = (
         "customer-key",
         11,
         "Which rights does a job with a customer's KMS key need of who starts it?",
-        "kms:CreateGrant where the training role lacks it; else it is refused for good",
+        "kms:CreateGrant where the training role lacks it; else it is refused each time",
         _ADAPTER,
     ),
     _with_stack(

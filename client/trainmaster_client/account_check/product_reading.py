@@ -57,12 +57,14 @@ class _Answering:
 
 
 def product_reading(operation: str, answer: Answer) -> str:
-    """Name of the error that the adapter raises, any limit as ``LIMIT``, or what it continues with."""
+    """Name the error that the adapter raises, by its kind, or what the product continues with."""
     if answer["code"] is None:
         return TAKEN
     error = _raised(operation, SageMakerTraining(_Answering(answer)))
     if isinstance(error, AccountLimitError):
         return LIMIT
+    if isinstance(error, TrainingRefusedError):
+        return REFUSED_FOR_GOOD
     return NOTHING_THERE if error is None else type(error).__name__
 
 

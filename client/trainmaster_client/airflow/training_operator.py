@@ -28,7 +28,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks.botocore_events import plain_client
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Watch
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, ExpiryNotice, Watch
 from trainmaster_client.jobs.task_jobs import NextStep, TaskRun, next_step, tagged
 from trainmaster_client.logs.joined_attempts import LogTail
 
@@ -173,7 +173,8 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
             seen = self.training_queue.api.job(name, estimate=False)
             return job_view(seen)
 
-        tail = LogTail(self._logs_client) if self.print_log else None
+        expiry = ExpiryNotice()
+        tail = LogTail(self._logs_client, expiry=expiry) if self.print_log else None
         return Watch(
             look=look,
             say=self.log.info,
@@ -181,6 +182,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
             late_looks=LATE_LOOKS if tail else 0,
             first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
             timeout=self.max_ingestion_time,
+            expiry=expiry,
         ).until_final()
 
     def _logs_client(self) -> Any:  # noqa: ANN401  boto3's

@@ -17,11 +17,11 @@ from trainmaster_client.advice.shapes import Source, read_shapes
 from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import aws_session, connect
-from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, AsTeam, RequestFile, parse_request
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import likely_start
 
 Shapes = Annotated[
     list[str] | None,

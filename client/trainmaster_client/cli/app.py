@@ -11,6 +11,7 @@ from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
     account_command,
     advise,
+    cancellations,
     dashboard,
     doctor_report,
     events,
@@ -24,6 +25,7 @@ from trainmaster_client.cli import (
     plan,
     policy,
     pools,
+    preflight_report,
     program_run,
     queue,
     repair,
@@ -37,7 +39,6 @@ from trainmaster_client.cli import (
     twin,
     usage,
     violations,
-    why,
 )
 from trainmaster_client.cli.command_examples import epilog
 from trainmaster_client.cli.connection import aws_session
@@ -81,13 +82,13 @@ def _options(
 
 app.command("queue", rich_help_panel=Panel.POOLS)(queue.queue)
 app.command("show", rich_help_panel=Panel.JOBS)(jobs.show)
-app.command("why", rich_help_panel=Panel.JOBS)(why.why)
+app.command("why", rich_help_panel=Panel.JOBS)(jobs.why)
 app.command("logs", rich_help_panel=Panel.JOBS)(job_logs.logs)
 app.command("history", rich_help_panel=Panel.JOBS)(history.history)
 app.command("top", rich_help_panel=Panel.POOLS)(top.top)
 app.command("timeline", rich_help_panel=Panel.POOLS)(timeline.timeline)
 app.command("events", rich_help_panel=Panel.POOLS)(events.events)
-app.command("cancel", rich_help_panel=Panel.JOBS)(jobs.cancel)
+app.command("cancel", rich_help_panel=Panel.JOBS)(cancellations.cancel)
 app.command("priority", rich_help_panel=Panel.JOBS)(jobs.priority)
 app.command("hold", rich_help_panel=Panel.JOBS)(jobs.hold)
 app.command("release", rich_help_panel=Panel.JOBS)(jobs.release)
@@ -109,6 +110,7 @@ app.command("doctor", rich_help_panel=Panel.SETUP, cls=doctor_report.JsonWithout
 app.command("dashboard", rich_help_panel=Panel.POOLS)(dashboard.dashboard)
 app.command("gateway", rich_help_panel=Panel.SETUP)(local_gateway.gateway)
 app.command("mcp", rich_help_panel=Panel.SETUP)(mcp_command.mcp)
+app.command("preflight", rich_help_panel=Panel.SETUP)(preflight_report.preflight)
 app.command("account-check", rich_help_panel=Panel.SETUP)(account_command.account_check)
 app.command("training-code", rich_help_panel=Panel.SETUP)(training_code.training_code)
 app.add_typer(policy.app, name="policy", rich_help_panel=Panel.ADMIN)

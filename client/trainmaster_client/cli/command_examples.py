@@ -19,11 +19,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "why": ("trainmaster why my-job",),
         "logs": ("trainmaster logs my-job -f", "trainmaster logs my-job --attempt 1 --tail 100"),
         "history": ("trainmaster history my-job", "trainmaster history --state failed --since 7d"),
-        "cancel": ("trainmaster cancel my-job",),
+        "cancel": ("trainmaster cancel my-job", "trainmaster cancel --mine --state pending"),
         "priority": ("trainmaster priority my-job 9",),
         "hold": ("trainmaster hold my-job",),
         "release": ("trainmaster release my-job",),
-        "submit": ("trainmaster submit job.json --dry-run", "trainmaster submit job.json"),
+        "submit": (
+            "trainmaster submit job.json --dry-run",
+            "trainmaster submit job.json",
+            "trainmaster submit --from my-job --name my-job-2",
+        ),
         "run": ("trainmaster run -- python train.py",),
         "plan": ("trainmaster plan --preset llama-1b --instances ml.p5.48xlarge=1",),
         "advise": (
@@ -40,6 +44,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tune stop": ("trainmaster tune stop my-study",),
         "usage": ("trainmaster usage", "trainmaster usage --group-by user --from 30d --csv"),
         "violations": ("trainmaster violations --month 2026-11",),
+        "preflight": (
+            "trainmaster preflight --vpc vpc-0a1b2c3d",
+            "trainmaster preflight --parameter ApiReservedConcurrency=50",
+        ),
         "doctor": ("trainmaster doctor",),
         "gateway": ("trainmaster gateway", "trainmaster gateway --print-env"),
         "mcp": ("trainmaster mcp",),

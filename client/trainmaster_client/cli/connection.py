@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError
 from trainmaster_client.api import ApiClient, Document, find_api_url
 from trainmaster_client.cli.screen import busy
 from trainmaster_client.errors import CredentialsError, NotFoundError, TrainmasterClientError
+from trainmaster_client.http.rate_limits import ONCE_A_PROCESS
 from trainmaster_client.jobs.job_views import FINAL_STATES
 
 LARGEST_PAGE = "100"
@@ -32,7 +33,7 @@ class CommandApi(ApiClient):
     """
 
     def __init__(self, *options: Any, is_quiet: bool = False) -> None:  # noqa: ANN401  as they are
-        super().__init__(*options)
+        super().__init__(*options, say=_silent if is_quiet else ONCE_A_PROCESS)
         self._is_quiet = is_quiet
 
     def job(self, name: str, **options: bool) -> Document:
@@ -67,6 +68,10 @@ class CommandApi(ApiClient):
             if near := difflib.get_close_matches(name, names, n=SUGGESTIONS):
                 return near
         return []
+
+
+def _silent(_: str) -> None:
+    """A line would be painted over what is there."""
 
 
 def connect(*, quiet: bool = False) -> CommandApi:

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from trainmaster_client.cli.local_gateway import require_packages, serve
+from trainmaster_client.cli.local_gateway import BehindProxy, proxy_names, require_packages, serve
 from trainmaster_client.cli.screen import say
-from trainmaster_client.gateway.gateway_files import GatewayState
+from trainmaster_client.gateway.gateway_files import GatewayOptions, GatewayState, state_folder
 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 """What a desk has beside its shell, where it is neither macOS nor Windows."""
@@ -27,6 +27,7 @@ def dashboard(
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let its pages change jobs, not only read.")
     ] = False,
+    behind_proxy: BehindProxy = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the link instead of opening a browser.")
     ] = False,
@@ -41,7 +42,14 @@ def dashboard(
         has_desk = not no_browser and is_at_a_desk(os.environ, sys.platform)
         tell(state, ui_url, open_browser=webbrowser.open if has_desk else None)
 
-    serve(port=port, ready=ready, allow_changes=allow_changes, started=started)
+    options = GatewayOptions(
+        port=port,
+        ready=ready,
+        folder=state_folder(),
+        are_changes_allowed=allow_changes,
+        proxies=proxy_names(behind_proxy or ()),
+    )
+    serve(options, started=started)
 
 
 def tell(state: GatewayState, ui_url: str, *, open_browser: Callable[[str], bool] | None) -> None:
@@ -52,7 +60,8 @@ def tell(state: GatewayState, ui_url: str, *, open_browser: Callable[[str], bool
         return
     print(ui_url, flush=True)
     say("Open this link; it works once. Behind a proxy, such as JupyterLab's, write its address and")
-    say(f"/proxy/{state.port} in place of http://127.0.0.1:{state.port}.")
+    say(f"/proxy/{state.port} in place of http://127.0.0.1:{state.port}, and start with --behind-proxy HOST")
+    say("unless that address is 127.0.0.1 or localhost.")
 
 
 def is_at_a_desk(env: Mapping[str, str], platform: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from trainmaster_client.cli.screen import busy, console, print_json, print_lines, say
+from trainmaster_client.cli.screen import busy, console, print_json, print_lines
 from trainmaster_client.doctor.checks import STEPS, Step, examine
 from trainmaster_client.doctor.findings import Finding, Seen
 from trainmaster_client.errors import InvalidArgumentError
@@ -17,7 +17,6 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.report import Check, Report
 
 _ID_WIDTH = 15
-_REPORT = Path("build/doctor.json")
 _STANDARD_OUTPUT = Path("-")
 
 
@@ -40,10 +39,12 @@ def doctor(
         typer.Option(
             "--json",
             metavar="[PATH]",
-            help="Print the report as JSON and nothing else, or write it to PATH.",
-            show_default=str(_REPORT),
+            help="Print the report as JSON and nothing else, or write it to PATH; else no file is written.",
         ),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 1 for a warning, too.", show_default=False)
+    ] = False,
 ) -> None:
     """Check everything from the configuration to the account, and say how to fix it."""
     report = Report("doctor")
@@ -53,10 +54,12 @@ def doctor(
     report.facts = seen.facts
     examination = examine(seen)
     is_json = report_file == _STANDARD_OUTPUT
+    warnings = 0
     for step in STEPS:
         with busy(f"looking at {step.id}"):
             finding = next(examination)
         report.checks.append(_check(step, finding))
+        warnings += finding.word == "warn"
         if finding.advice is not None:
             remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
         if not is_json:
@@ -64,8 +67,8 @@ def doctor(
     if is_json:
         print_json(report.as_json())
     else:
-        _conclude(report, report_file)
-    raise typer.Exit(0 if report.ok else 1)
+        _conclude(report, warnings, report_file)
+    raise typer.Exit(0 if report.ok and not (strict and warnings) else 1)
 
 
 def finding_lines(step: Step, finding: Finding, *, width: int) -> Iterator[str]:
@@ -88,16 +91,23 @@ def _check(step: Step, finding: Finding) -> Check:
     )
 
 
-def _conclude(report: Report, wanted: Path | None) -> None:
-    """The verdict counts without a report, unless somebody has said where it is to be."""
-    file, verdict = wanted or _REPORT, f"doctor: {'ok' if report.ok else 'NOT ok'}"
+def _conclude(report: Report, warnings: int, file: Path | None) -> None:
+    """Print the verdict as the last line, and write the report where somebody has said where it is to be."""
+    failed = sum(check.ok is False for check in report.checks)
+    counts = [_counted(failed, "failure"), _counted(warnings, "warning")]
+    verdict = ", ".join([f"doctor: {'ok' if report.ok else 'NOT ok'}", *(one for one in counts if one)])
+    if file is None:
+        print_lines([verdict])
+        return
     try:
         report.write(file)
     except OSError as error:
         print_lines([f"{verdict}, without a report"])
         refusal = InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.")
-        if wanted is not None:
-            raise refusal from error
-        say(f"trainmaster: {refusal}")
-    else:
-        print_lines([f"{verdict}, report in {file}"])
+        raise refusal from error
+    print_lines([f"{verdict}, report in {file}"])
+
+
+def _counted(count: int, word: str) -> str:
+    """``2 warnings``; empty for none."""
+    return f"{count} {word}{'' if count == 1 else 's'}" if count else ""

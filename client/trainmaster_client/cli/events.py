@@ -11,11 +11,11 @@ import typer
 from trainmaster_client.api import Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.screen import print_json_line, say
 from trainmaster_client.cli.silences import Connection, is_passing
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.jobs.event_feed import EventFeed, QueueEvent
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.newer_routes import newer_route
 
 USUAL = timedelta(hours=24)

@@ -15,12 +15,12 @@ from rich.text import Text
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import LARGEST_PAGE, complete_job, connect
-from trainmaster_client.cli.instants import instant, length
 from trainmaster_client.cli.known_names import complete_team
 from trainmaster_client.cli.queue_table import REASON_COLUMNS, STYLES
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS, JsonFlag, console, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import instant, length
 from trainmaster_client.jobs.job_views import FINAL_STATES, JobView, Transition, job_view
 from trainmaster_client.jobs.progress import transition_line
 

@@ -12,9 +12,9 @@ from typing import Annotated, TextIO
 import typer
 
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.screen import say
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.jobs.instants import instant
 
 
 def history_export(

@@ -14,12 +14,18 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_client, connect
 from trainmaster_client.cli.exit_codes import ExitCode
-from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.screen import busy, print_json_line, say
-from trainmaster_client.errors import LogsUnansweredError, TrainmasterClientError
+from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, TrainmasterClientError
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, SILENCE_SECONDS, Progress, poll_seconds
+from trainmaster_client.jobs.progress import (
+    FIRST_POLL_SECONDS,
+    SILENCE_SECONDS,
+    ExpiryNotice,
+    Progress,
+    poll_seconds,
+)
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
 from trainmaster_client.logs.joined_attempts import (
     MOST_TAIL_LINES,
@@ -77,8 +83,15 @@ def logs(
         if not printer.has_printed:
             say(_nothing(api.job(job, estimate=False), which))
 
+    def show(seen: Document) -> bool:
+        try:
+            return printer.show(reader.lines(seen), seen)
+        except LogsExpiredError:  # a login in another shell is found by a new session
+            reader.read_with(aws_client("logs"))
+            return printer.show(reader.lines(seen), seen)
+
     if follow:
-        _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen), at_end=nothing_printed)
+        _follow(job, api, show, at_end=nothing_printed)
     elif not printer.show(_read(reader, document), document):
         say(_nothing(document, which))
 
@@ -121,30 +134,63 @@ def _follow(
 
 
 class _Patience:
-    """Goes on where CloudWatch Logs gives no answer for a while; its lines come when it does again."""
+    """Continues where nobody answers for a while: no CloudWatch Logs, or a login that has ended.
 
-    def __init__(self, show: Callable[[Document], bool], monotonic: Callable[[], float]) -> None:
+    What was not shown meanwhile comes when they answer again.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Document],
+        show: Callable[[Document], bool],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._look = look
         self._show = show
         self._monotonic = monotonic
+        self._expiry = ExpiryNotice()
+        self._seen: Document | None = None
+        self._expired_since: float | None = None
         self._silent_since: float | None = None
 
     @property
     def is_silent(self) -> bool:
         return self._silent_since is not None
 
+    def look(self) -> Document:
+        """The job, as last seen while new credentials are waited for."""
+        try:
+            document = self._look()
+        except TrainmasterClientError as error:
+            if self._seen is None or not error.may_be_renewed:
+                raise
+            self._expired_since = self._since(self._expired_since)
+            say("\n".join(self._expiry.lines()))
+            return self._seen
+        if self._expired_since is not None:
+            self._expired_since = None
+            self._expiry.is_over()
+        self._seen = document
+        return document
+
     def show(self, document: Document) -> bool:
         try:
             shown = self._show(document)
         except LogsUnansweredError as error:
-            now = self._monotonic()
             if self._silent_since is None:
-                self._silent_since = now
-                say(f"{error} Still trying.")
-            elif now - self._silent_since >= SILENCE_SECONDS:
-                raise
+                said = self._expiry.lines() if error.may_be_renewed else [f"{error} Still trying."]
+                say("\n".join(said))
+            self._silent_since = self._since(self._silent_since)
             return False
         self._silent_since = None
         return shown
+
+    def _since(self, before: float | None) -> float:
+        """When the silence began; raises the error that is being handled where it lasts too long."""
+        now = self._monotonic()
+        if before is not None and now - before >= SILENCE_SECONDS:
+            raise  # noqa: PLE0704  called by handlers alone
+        return now if before is None else before
 
 
 def follow(
@@ -159,20 +205,20 @@ def follow(
     Returns:
         The job's last state.
     """
-    progress, news_at, lines = Progress(), monotonic(), _Patience(show, monotonic)
+    progress, news_at, patience = Progress(), monotonic(), _Patience(look, show, monotonic)
     while True:
-        document = look()
+        document = patience.look()
         job = job_view(document)
         news = "\n".join(progress.lines(job))
         if not job.is_final:
             say(news)
-        shown = lines.show(document)
+        shown = patience.show(document)
         if job.is_final:  # what it printed comes before its end
             say(news)
         if shown or news:
             news_at = monotonic()
         quiet = monotonic() - news_at
-        if job.is_final and quiet >= LAST_LINES_SECONDS and not lines.is_silent:
+        if job.is_final and quiet >= LAST_LINES_SECONDS and not patience.is_silent:
             return job.state
         sleep(poll_seconds(0 if job.is_final else quiet, first=FIRST_POLL_SECONDS))
 

@@ -1,4 +1,4 @@
-"""``trainmaster show``, ``cancel``, ``priority``, ``hold`` and ``release``: what is done with one job."""
+"""``trainmaster show``, ``why``, ``priority``, ``hold`` and ``release``: what is asked of one job."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -9,11 +9,12 @@ import typer
 from trainmaster_client.api import Document
 from trainmaster_client.cli.connection import complete_job, connect
 from trainmaster_client.cli.history import losses
-from trainmaster_client.cli.instants import length, likely_start
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import length, likely_start
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.progress import place_line, transition_line
+from trainmaster_client.jobs.why_lines import why_lines
 
 HIGHEST_PRIORITY = 1000
 _FACTS = {
@@ -50,14 +51,14 @@ def show(job: JobName, *, as_json: JsonFlag = False) -> None:
         print_lines(sheet(document, now=datetime.now(UTC)))
 
 
-def cancel(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Take a job out of the queue, or stop it if it runs. It is not requeued."""
-    document = connect().cancel(job)
+def why(job: JobName, *, as_json: JsonFlag = False) -> None:
+    """Show why a job waits, who uses its instances, who is ahead, when it may start and what would help."""
+    api = connect()
+    document = api.job(job)
     if as_json:
         print_json(document)
-        return
-    view = job_view(document)
-    print_lines([f"{view.name}: {place_line(view) if view.is_waiting else view.state}"])
+    else:
+        print_lines(why_lines(api, document, now=datetime.now(UTC)))
 
 
 def priority(

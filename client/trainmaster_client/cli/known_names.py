@@ -7,7 +7,7 @@ from typing import Any
 from trainmaster.core.jobs.model import JobState
 
 from trainmaster_client.cli.connection import CommandApi, completed
-from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
 from trainmaster_client.http.answers import printable
 
 SUGGESTIONS = 3
@@ -25,6 +25,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     best = max(likeness.values(), default=0.0)
     near = [one for one, ratio in likeness.items() if ratio >= max(_LEAST_LIKENESS, best - _MARGIN)]
     return " or ".join(sorted(near, key=lambda one: -likeness[one])[:SUGGESTIONS])
+
+
+def require_state(state: str | None) -> None:
+    """Refuse what is not a state of jobs, naming the nearest.
+
+    Raises:
+        InvalidArgumentError: ``state`` is given and is not one.
+    """
+    states = [known.value for known in JobState]
+    if state is not None and state not in states:
+        near = nearest(state, states)
+        hint = f"did you mean {near}?" if near else f"use one of {', '.join(states)}."
+        raise InvalidArgumentError(f"--state: {state!r} is not a state;", hint=hint)
 
 
 def pool_names(pools: Pools) -> list[str]:

@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +14,9 @@ import typer
 
 from trainmaster_client.cli.screen import say
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors.missing_packages import install_hint
 from trainmaster_client.gateway import gateway_files
-from trainmaster_client.gateway.gateway_files import GatewayState
+from trainmaster_client.gateway.gateway_files import GatewayOptions, GatewayState
 
 PORT = 4600
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
@@ -24,6 +25,16 @@ _OLDEST_CLI = {1: (1, 29), 2: (2, 13)}
 """Major version -> the first that honours the variable.
 Source: SDKs and Tools Reference Guide, Service-specific endpoints, Support by AWS SDKs and tools."""
 _CLI_SECONDS = 10.0
+_HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
+BehindProxy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--behind-proxy",
+        metavar="HOST",
+        help="Host name under which a proxy, as JupyterHub's, shows the pages. May be given several times.",
+    ),
+]
 
 
 def gateway(
@@ -35,6 +46,7 @@ def gateway(
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let the gateway's pages change jobs, not only read.")
     ] = False,
+    behind_proxy: BehindProxy = None,
     print_env: Annotated[
         bool, typer.Option("--print-env", help="Print what a program needs to use the gateway that runs.")
     ] = False,
@@ -44,18 +56,33 @@ def gateway(
         _print_environment(port, gateway_files.state_folder())
         return
     require_packages("gateway", extra="gateway")
-    serve(port=port, ready=ready, allow_changes=allow_changes, started=_tell)
+    options = GatewayOptions(
+        port=port,
+        ready=ready,
+        folder=gateway_files.state_folder(),
+        are_changes_allowed=allow_changes,
+        proxies=proxy_names(behind_proxy or ()),
+    )
+    serve(options, started=_tell)
 
 
-def serve(
-    *, port: int, ready: Path | None, allow_changes: bool, started: Callable[[GatewayState, str], None]
-) -> None:
-    """Until it is ended, with the dashboard as its pages; ``started`` hears where it is."""
+def proxy_names(given: Sequence[str]) -> frozenset[str]:
+    """Read the names of --behind-proxy, without ports; raises InvalidArgumentError for an invalid one."""
+    names = [host.lower().partition(":")[0] for host in given]
+    for host, name in zip(given, names, strict=True):
+        if not _HOST_NAME.fullmatch(name) or "/" in host:
+            raise InvalidArgumentError(
+                f"--behind-proxy: {host!r} is not a host name;",
+                hint="use what the browser's address bar shows between // and /, e.g. hub.example.com.",
+            )
+    return frozenset(names)
+
+
+def serve(options: GatewayOptions, *, started: Callable[[GatewayState, str], None]) -> None:
+    """Run until it is ended, with the dashboard as its pages; ``started`` hears where it is."""
     from trainmaster_client.dashboard.dashboard_routes import dashboard_pages  # noqa: PLC0415  as below
-    from trainmaster_client.gateway.gateway_server import GatewayOptions, run  # noqa: PLC0415  slow, and needs the extra
+    from trainmaster_client.gateway.gateway_server import run  # noqa: PLC0415  slow, and needs the extra
 
-    folder = gateway_files.state_folder()
-    options = GatewayOptions(port=port, ready=ready, folder=folder, are_changes_allowed=allow_changes)
     run(options, started=started, more_pages=dashboard_pages)
 
 
@@ -65,7 +92,7 @@ def require_packages(what: str, *, extra: str) -> None:
     if missing:
         raise InvalidArgumentError(
             f"The {what} needs packages that are not installed: {', '.join(missing)}.",
-            hint=f"Run: pip install 'trainmaster[{extra}]'",
+            hint=install_hint(extra),
         )
 
 

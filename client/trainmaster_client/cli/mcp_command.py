@@ -8,6 +8,7 @@ from trainmaster import __version__
 from trainmaster_client.cli.connection import aws_client, connect
 from trainmaster_client.cli.silences import Connection
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors.missing_packages import install_hint
 
 
 def mcp() -> None:
@@ -15,7 +16,7 @@ def mcp() -> None:
     if importlib.util.find_spec("mcp") is None:
         raise InvalidArgumentError(
             "trainmaster mcp needs a package that is not installed: mcp.",
-            hint="Run: pip install 'trainmaster[mcp]'",
+            hint=install_hint("mcp"),
         )
     from trainmaster_client.assistants.mcp_server import make_server  # noqa: PLC0415  slow, and an extra
     from trainmaster_client.assistants.queue_tools import QueueTools  # noqa: PLC0415

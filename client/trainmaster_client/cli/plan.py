@@ -52,7 +52,7 @@ class RunOptions:
     objective: Annotated[Objective, typer.Option(help="Of images.")] = Objective.CLASSIFY
     batch_size: Count = DEFAULT_BATCH_SIZE
     gradient_accumulation_steps: Count = 1
-    precision: Annotated[Precision, _one_of(Precision)] = Precision.BF16
+    precision: Annotated[Precision, _one_of(Precision)] = Precision.AUTO
     reduce_dtype: ReduceDtype = ReduceDtype.FP32
     strategy: Annotated[Strategy, _one_of(Strategy)] = Strategy.FULL_SHARD
     shard_group_size: CountOrZero = 0

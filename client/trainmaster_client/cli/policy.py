@@ -4,6 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +16,10 @@ from rich.text import Text
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
-from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
+from trainmaster_client.errors import InvalidArgumentError, PolicyViolationError, UnexpectedAnswerError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.policies.policy_document import parse_policy
+from trainmaster_client.policies.policy_places import PolicyPlaces
 
 if TYPE_CHECKING:
     from trainmaster_client.cli.asked_replays import AskedReplay
@@ -80,12 +82,15 @@ def show(
 @app.command()
 def validate(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     """Let the API check a document, its rules and the jobs that need what it removes. Changes nothing."""
-    document = connect().try_policy(parse_policy(file.read(), source=file.name))
+    written = file.read()
+    policy = parse_policy(written, source=file.name)
+    with _placed(written, policy) as places:
+        document = connect().try_policy(policy)
     if as_json:
         print_json(document)
         return
     print_lines([f"{file.name} is valid."])
-    _print_warnings(document)
+    _print_warnings(document, places)
 
 
 @app.command()
@@ -105,9 +110,11 @@ def diff(
     if html is not None and replay is None:
         raise InvalidArgumentError("--html needs --replay.", hint="Give the time to replay: --replay 14d.")
     asked = None if replay is None else _asked_replay(replay, file.name, html)
-    new = parse_policy(file.read(), source=file.name)
+    written = file.read()
+    new = parse_policy(written, source=file.name)
     api = connect()
-    tried = api.try_policy(new)
+    with _placed(written, new) as places:
+        tried = api.try_policy(new)
     if as_json:
         print_json(tried if asked is None else {**tried, "replay": {"summary": asked.replayed(api, new)}})
         return
@@ -121,7 +128,7 @@ def diff(
     print_lines(list(job_lines(tried.get("changes") or ())) or ["No job would start, stop or wait for it."])
     if tried.get("truncated"):
         print_lines(["More jobs wait: only the first that ask for the same thing were looked at."])
-    _print_warnings(tried)
+    _print_warnings(tried, places)
     if asked is not None:
         print_lines(["", *asked.replayed(api, new), *asked.closing])
 
@@ -138,7 +145,8 @@ def apply(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     written = file.read()
     policy = parse_policy(written, source=file.name)
     text = _text_to_keep(written, policy)
-    document = connect().put_policy(policy, text=text)
+    with _placed(written, policy) as places:
+        document = connect().put_policy(policy, text=text)
     if as_json:
         print_json(document)
         return
@@ -147,7 +155,7 @@ def apply(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
         print_lines(
             ["The file is too large to be kept; policy show will print the document, without comments."]
         )
-    _print_warnings(document)
+    _print_warnings(document, places)
 
 
 @app.command()
@@ -193,8 +201,20 @@ def _set_paused(paused: bool, said: str, *, as_json: bool) -> None:  # noqa: FBT
         print_lines([said])
 
 
-def _print_warnings(document: Document) -> None:
-    print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+@contextmanager
+def _placed(written: bytes, document: Mapping[str, Any]) -> Iterator[PolicyPlaces]:
+    """Give a refusal of a file the lines and names of its fields: among 40 pools nobody counts to 17."""
+    places = PolicyPlaces(written, document)
+    try:
+        yield places
+    except PolicyViolationError as error:
+        raise PolicyViolationError(places.problem(error.problem)) from error
+
+
+def _print_warnings(document: Document, places: PolicyPlaces | None = None) -> None:
+    warnings = [field_problem(warning) for warning in document.get("warnings") or ()]
+    placed = [warning if places is None else places.field_problem(warning) for warning in warnings]
+    print_lines(f"Warning: {warning}" for warning in placed)
 
 
 def _says(text: str, policy: object) -> bool:

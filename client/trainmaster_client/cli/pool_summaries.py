@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from rich.cells import cell_len
 
-from trainmaster_client.cli.instants import short_length
 from trainmaster_client.cli.short_names import middle_cut
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import short_length
 from trainmaster_client.jobs.job_views import JobView
 
 MOST_POOLS = 8

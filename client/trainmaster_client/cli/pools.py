@@ -44,6 +44,16 @@ def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  
             what = f"{printable(limit['capacity_type'])} {printable(limit['instance_type'])}"
             until = printable(limit["until"])
             yield f"  the account allowed {int(limit['limit'])} {what}; the next try above it is at {until}"
+        yield from (_pause_line(pause) for pause in pool.get("start_pauses") or ())
+
+
+def _pause_line(pause: Part) -> str:
+    role = printable(pause["role_arn"]) if pause.get("role_arn") else "a role of another team"
+    said = printable(pause.get("message") or pause.get("code") or "")
+    return (
+        f"  starts with {role} are paused since {printable(pause['since'])}, AWS says {said};"
+        f" the next try is at {printable(pause['next_probe_at'])} or later"
+    )
 
 
 def _waiting(pool: Part, now: datetime) -> str:

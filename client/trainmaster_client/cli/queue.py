@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from trainmaster.core.jobs.model import JobState
 
 from trainmaster_client.api import ApiClient, Document, etag_of
 from trainmaster_client.cli.command_options import with_options
@@ -19,6 +18,7 @@ from trainmaster_client.cli.known_names import (
     complete_team,
     nearest,
     pool_names,
+    require_state,
     team_names,
 )
 from trainmaster_client.cli.queue_csv import print_queue_csv
@@ -129,11 +129,7 @@ def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, wat
         )
     if watch and form.wide:
         raise InvalidArgumentError("--wide is for a queue that is printed once.", hint="Leave out --watch.")
-    states = [state.value for state in JobState]
-    if filters.state is not None and filters.state not in states:
-        near = nearest(filters.state, states)
-        hint = f"did you mean {near}?" if near else f"use one of {', '.join(states)}."
-        raise InvalidArgumentError(f"--state: {filters.state!r} is not a state;", hint=hint)
+    require_state(filters.state)
 
 
 def _print_table(view: QueueView, form: QueueForm, *, now: datetime) -> None:

@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 
 from rich.cells import cell_len
 
-from trainmaster_client.cli.instants import length, short_length
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
 from trainmaster_client.cli.short_names import end_cut, shortened
-from trainmaster_client.jobs.job_views import JobView
+from trainmaster_client.jobs.instants import length, short_length
+from trainmaster_client.jobs.job_views import NO_NAME, JobView
 from trainmaster_client.jobs.start_estimates import StartEstimate
 
-NO_NAME = "(other team's)"
 NOTHING = "-"
 _LONGEST_CODE = 13
 """Cells: account-limit."""

@@ -9,21 +9,13 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from trainmaster_client.cli.instants import length, short_length
-from trainmaster_client.cli.queue_columns import (
-    NO_NAME,
-    NOTHING,
-    STATE,
-    Grid,
-    QueueRow,
-    fitted_grid,
-    whole_grid,
-)
+from trainmaster_client.cli.queue_columns import NOTHING, STATE, Grid, QueueRow, fitted_grid, whole_grid
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
 from trainmaster_client.cli.short_names import shortened
-from trainmaster_client.jobs.job_views import JobView
+from trainmaster_client.jobs.instants import length, short_length
+from trainmaster_client.jobs.job_views import NO_NAME, JobView
 
-__all__ = ["NO_NAME", "REASON_COLUMNS", "STYLES", "age", "queue_lines", "queue_picture"]
+__all__ = ["REASON_COLUMNS", "STYLES", "age", "queue_lines", "queue_picture"]
 
 REASON_COLUMNS = 20
 """A reason folded into less is not readable."""

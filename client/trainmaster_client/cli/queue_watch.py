@@ -10,11 +10,11 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from trainmaster_client.cli.instants import length
 from trainmaster_client.cli.queue_table import queue_picture
 from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.screen import print_json_line
 from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
+from trainmaster_client.jobs.instants import length
 
 MORE = "There is more: --all shows the whole queue."
 

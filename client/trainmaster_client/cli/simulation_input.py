@@ -12,10 +12,10 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.policy import Policy, parse_policy
 
 from trainmaster_client.cli.connection import CommandApi, aws_session
-from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.screen import say
 from trainmaster_client.cli.simulation import SourceOptions
 from trainmaster_client.errors import CredentialsError, InvalidArgumentError, UnexpectedAnswerError
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.policies import policy_document
 from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.sources import (

@@ -1,24 +1,35 @@
 """``trainmaster submit``: a CreateTrainingJob request from a file into the queue, or only tried out."""
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from trainmaster_client.api import Document, field_problem
-from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.instants import likely_start
-from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.connection import complete_job, connect
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.files.request_documents import read_request
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import likely_start
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.jobs.resubmission import request_again
 
 RequestFile = Annotated[
     typer.FileBinaryRead,
-    typer.Argument(metavar="FILE", help="A CreateTrainingJob request as JSON; - reads standard input."),
+    typer.Argument(metavar="FILE", help="A CreateTrainingJob request, JSON or YAML; - reads standard input."),
+]
+OptionalRequestFile = Annotated[
+    typer.FileBinaryRead | None,
+    typer.Argument(
+        metavar="FILE",
+        help="A CreateTrainingJob request, JSON or YAML; - reads standard input.",
+        show_default=False,
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only report what would happen; nothing is stored.")]
 AsTeam = Annotated[
@@ -29,17 +40,42 @@ NOT_VALID = 1
 """The exit code of a refusal."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSource:
+    """Where the request comes from beside a file, and its name."""
+
+    from_job: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="JOB",
+            help="Submit the request of this job again, under another name.",
+            autocompletion=complete_job,
+        ),
+    ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its TrainingJobName; with --from the default ends in the time."),
+    ] = None
+
+
+@with_options
 def submit(
-    file: RequestFile, *, dry_run: DryRun = False, team: AsTeam = None, as_json: JsonFlag = False
+    file: OptionalRequestFile = None,
+    *,
+    source: RequestSource,
+    dry_run: DryRun = False,
+    team: AsTeam = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Queue the training job that a file describes, as boto3's create_training_job would take it."""
-    request = parse_request(file.read(), source=file.name)
+    if team is not None and not dry_run:
+        hint = "Add --dry-run, or name the team in the request's tag 'team'."
+        raise InvalidArgumentError("--team is for dry runs.", hint=hint)
+    request = _request(file, source)
     if dry_run:
         _try(request, team, as_json=as_json)
         return
-    if team is not None:
-        hint = "Add --dry-run, or name the team in the request's tag 'team'."
-        raise InvalidArgumentError("--team is for dry runs.", hint=hint)
     document = connect().add_job(request)
     if as_json:
         print_json(document)
@@ -49,28 +85,26 @@ def submit(
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
 
 
+def _request(file: typer.FileBinaryRead | None, source: RequestSource) -> dict[str, Any]:
+    """Read the request from the one place that is given."""
+    if (file is None) is (source.from_job is None):
+        raise InvalidArgumentError("One request is needed.", hint="Give FILE, or --from JOB.")
+    if source.from_job is not None:
+        return request_again(connect(), source.from_job, name=source.name, now=datetime.now(UTC))
+    assert file is not None
+    request = parse_request(file.read(), source=file.name)
+    return request if source.name is None else {**request, "TrainingJobName": source.name}
+
+
 def parse_request(text: bytes, *, source: str) -> dict[str, Any]:
-    """Raises InvalidArgumentError."""
-    try:
-        request = json.loads(text, object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{source}: {error}.", hint=_HINT) from error
-    if not isinstance(request, dict):
-        raise InvalidArgumentError(f"{source} holds no request.", hint=_HINT)
-    return request
+    """Read the request of a file; what was dropped from it is said on standard error.
 
-
-_HINT = 'Give JSON like {"TrainingJobName": ...}, as boto3 takes it. Nothing was sent.'
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON's parser lets the last of two equal keys win."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {repeated!r} is written twice")
-    return found
+    Raises:
+        InvalidArgumentError: It is not a request, or wraps one.
+    """
+    found = read_request(text, source=source)
+    say("\n".join(f"Note: {note}" for note in found.notes))
+    return found.request
 
 
 def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
@@ -85,9 +119,11 @@ def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
 
 
 def _foreseen(document: Document) -> Iterator[str]:
+    warnings = [f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ()]
     if not document.get("valid"):
         yield "Not valid: it would be refused."
         yield from (f"  {field_problem(one)}" for one in document.get("violations") or ())
+        yield from warnings
         return
     place = document.get("position")
     where = f"at position {printable(place)}" if place is not None else "behind more than 1000 jobs"
@@ -103,6 +139,7 @@ def _foreseen(document: Document) -> Iterator[str]:
         yield f"It would preempt: {names}."
     cost = document.get("estimated_cost_usd")
     yield f"Likely cost in USD: {printable(cost) if cost is not None else 'unknown, a price is missing'}."
+    yield from warnings
     yield from (_spot_line(record) for record in document.get("spot_record") or ())
 
 

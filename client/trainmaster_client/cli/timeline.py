@@ -8,10 +8,10 @@ import typer
 
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.instants import api_time, instant
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.timeline_chart import Window, chart_lines
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.jobs.instants import api_time, instant
 from trainmaster_client.jobs.newer_routes import newer_route
 from trainmaster_client.jobs.timelines import timeline as timeline_view
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from math import floor
 
-from trainmaster_client.cli.instants import length
+from trainmaster_client.jobs.instants import length
 from trainmaster_client.jobs.timelines import (
     COMPLETED,
     AttemptSpan,
@@ -88,9 +88,10 @@ def chart_lines(seen: Timeline, window: Window) -> Iterator[str]:
 
 
 def _title(window: Window) -> str:
-    zone = f"{window.here(window.until):%Z}" or "UTC"
-    span = f"{_time(window.since, window)} to {_time(window.until, window)} {zone}"
-    return f"{span}, a column is {length(window.a_column)}"
+    """Say the interval; where the clocks changed in it, each end has the zone of its own."""
+    first, last = (f"{window.here(at):%Z}" or "UTC" for at in (window.since, window.until))
+    begin = _time(window.since, window) + (f" {first}" if first != last else "")
+    return f"{begin} to {_time(window.until, window)} {last}, a column is {length(window.a_column)}"
 
 
 def _heading(group: InstanceRows, seen: Timeline, window: Window) -> Iterator[str]:
@@ -112,9 +113,10 @@ def _ticks(window: Window) -> str:
     cells = [" "] * (window.columns + 1)
     step = next((one for one in _STEPS if one >= _TICK_COLUMNS * window.a_column), _STEPS[-1])
     shown = "%d %b" if step >= _DAY else "%H:%M"
-    at = window.here(window.since).replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = window.here(window.since).replace(hour=0, minute=0, second=0, microsecond=0)
+    at = midnight.astimezone(UTC)  # where the clocks change, the same offset does not hold for all ticks
     while at < window.until:
-        label = at.strftime(shown)
+        label = window.here(at).strftime(shown)
         begin = window.column(at)
         if begin >= 0 and begin + len(label) <= len(cells):
             cells[begin : begin + len(label)] = label

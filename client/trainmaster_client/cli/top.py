@@ -9,6 +9,7 @@ import typer
 from trainmaster_client.cli.connection import aws_client, connect
 from trainmaster_client.cli.silences import Connection
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors.missing_packages import install_hint
 
 USUAL_SECONDS = 5.0
 SHORTEST_SECONDS = 1.0
@@ -29,7 +30,7 @@ def top(
     if importlib.util.find_spec("textual") is None:
         raise InvalidArgumentError(
             "trainmaster top needs a package that is not installed: textual.",
-            hint="Run: pip install 'trainmaster[top]'",
+            hint=install_hint("top"),
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidArgumentError(

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,8 @@ _LAUNCHER = (Path("launch.py"),)
 
 _ADAPTER_PARTS = frozenset({"__init__", "adapters", "agreement", "preempt"})
 """Rooms and files that scripts of other libraries need beside the launcher."""
+_LOOP_PARTS = frozenset({"__init__", "agreement", "checkpoint", "errors", "preempt"})
+"""Rooms and files that a training loop of your own needs beside the launcher."""
 
 _NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench", "scaling"})
 """Tools of the checkout."""
@@ -43,12 +46,19 @@ def training_code(
             help="The launcher, and the folder training with the adapters for scripts of your own.",
         ),
     ] = False,
+    loop: Annotated[
+        bool,
+        typer.Option(
+            "--loop", help="The launcher, and what a training loop of your own imports to save and stop."
+        ),
+    ] = False,
 ) -> None:
     """Copy the training program into a source directory. No file that is there is changed."""
     source = checkout() / "training"
-    files = {file: file for file in (_LAUNCHER if launcher_only or adapters else sorted(_program(source)))}
-    if adapters:
-        files |= {file: Path("training") / file for file in adapter_files(source)}
+    parts = (_ADAPTER_PARTS if adapters else frozenset()) | (_LOOP_PARTS if loop else frozenset())
+    is_whole = not (launcher_only or parts)
+    files = {file: file for file in (sorted(_program(source)) if is_whole else _LAUNCHER)}
+    files |= {file: Path("training") / file for file in files_of(parts, source)}
     if taken := [file for file, name in files.items() if _is_another(folder / name, source / file)]:
         raise InvalidArgumentError(
             f"{folder / files[taken[0]]} already exists and differs.",
@@ -60,8 +70,13 @@ def training_code(
 
 
 def adapter_files(source: Path) -> list[Path]:
-    """Below ``training``, which keeps its name: the adapters import each other by it."""
-    return [file for file in sorted(_program(source)) if Path(file.parts[0]).stem in _ADAPTER_PARTS]
+    """List what scripts of other libraries need."""
+    return files_of(_ADAPTER_PARTS, source)
+
+
+def files_of(parts: AbstractSet[str], source: Path) -> list[Path]:
+    """List the files of some parts of ``training``, a name that they import each other by."""
+    return [file for file in sorted(_program(source)) if Path(file.parts[0]).stem in parts]
 
 
 def _program(source: Path) -> Iterator[Path]:

@@ -13,10 +13,10 @@ from rich.table import Table
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import CommandApi, connect
-from trainmaster_client.cli.instants import api_time, instant
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import api_time, instant
 
 _CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
 """As people write them; the others are words already."""
@@ -124,7 +124,34 @@ def _print_groups(
 
 def _group_title(document: Document) -> str:
     span = f"{printable(document['from'])} to {printable(document['to'])}"
-    return f"{span}: {_line(document['total'])}"
+    return f"{span}: {document['total']['instance_hours']:g} instance-hours, {summary(document)}"
+
+
+def summary(document: Document) -> str:
+    """Say in one sentence what ended attempts cost, what runs has cost so far, and how much was of use."""
+    total, running = document["total"], document.get("running") or {}
+    text = f"{_at_least(total)} spent"
+    if count := running.get("jobs"):
+        text += f", {_at_least(running)} so far by {count} running job{'s' if count != 1 else ''}"
+    return f"{text}{_useful(total)}"
+
+
+def _at_least(sums: Document) -> str:
+    """Give a sum; where a price is missing, what is known of it."""
+    known = sums.get("known_usd") or 0
+    return _usd(sums["usd"]) if sums["usd"] is not None else f"at least {_usd(known)}"
+
+
+def _useful(total: Document) -> str:
+    """Give the share that was of use: a range where nobody saw whether work was saved."""
+    by, usd = total.get("by") or {}, total["usd"]
+    productive, unknown = by.get("productive"), by.get("unknown") or 0
+    if not usd or productive is None:
+        return ""
+    least, most = (round(100 * part / usd) for part in (productive, productive + unknown))
+    if least == most:
+        return f"; {least} % useful"
+    return f"; {least} to {most} % useful (of {_usd(unknown)} no checkpoint was seen)"
 
 
 def _group_table(document: Document) -> Table:
@@ -136,13 +163,13 @@ def _group_table(document: Document) -> Table:
     total = document["total"]["usd"]
     for group in document.get("groups") or ():
         usd = group["usd"]
-        useful = (group.get("by") or {}).get("productive")
+        by = group.get("by") or {}
         table.add_row(
             printable(group["key"]) or "-",
             f"{group['instance_hours']:.1f}",
             "?" if usd is None else f"{usd:.2f}",
             _share(usd, total),
-            _share(useful, usd),
+            _useful_share(by, usd),
         )
     return table
 
@@ -151,9 +178,17 @@ def _share(part: float | None, whole: float | None) -> str:
     return "-" if part is None or not whole else f"{100 * part / whole:.1f} %"
 
 
+def _useful_share(by: Document, whole: float | None) -> str:
+    productive, unknown = by.get("productive"), by.get("unknown") or 0
+    if productive is None or not unknown or not whole:
+        return _share(productive, whole)
+    return f"{100 * productive / whole:.0f}-{_share(productive + unknown, whole)}"
+
+
 def usage_lines(document: Document) -> Iterator[str]:
     total = document["total"]
-    yield f"Team {printable(document['team'])}, {printable(document['month'])}: {_line(total)}"
+    yield f"Team {printable(document['team'])}, {printable(document['month'])}: {summary(document)}"
+    yield f"  ended: {_line(total)}"
     budget = document.get("budget")
     if budget:
         warning = "; 80 % or more is spent" if budget.get("warning") else ""

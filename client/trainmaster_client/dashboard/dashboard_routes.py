@@ -30,6 +30,7 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.gateway.gateway_server import MorePages, Parts
 from trainmaster_client.gateway.json_protocol import CallRefusedError
+from trainmaster_client.gateway.page_admission import refuse_changes
 from trainmaster_client.gateway.web_app import body_of
 from trainmaster_client.gateway.web_pages import GUARDS, METHODS, Pages, page, problem, refusal, shown_to
 from trainmaster_client.policies.policy_document import parse_policy
@@ -133,17 +134,28 @@ class DashboardRoutes:
         """Started, cancelled, or looked at: as its header says."""
         replay_id, wanted = request.path_params["replay_id"], request.headers.get(REPLAY_HEADER)
         if wanted is None:
-            return self.replays.look(replay_id)
+            return self._with_key(self.replays.look(replay_id))
         if wanted == "cancel":
             return self.replays.cancel(replay_id)
         text = unpacked(request.headers.get(POLICY_HEADER, ""))
         return self.replays.start(replay_id, {"text": text, "days": REPLAY_DAYS})
 
+    def _with_key(self, replay: Document) -> Document:
+        """Add what opens the report by a link."""
+        if not replay["has_report"]:
+            return replay
+        return {**replay, "report_key": self.pages.keys.link_key(_report_name(replay["id"]))}
+
     async def _replay_report(self, request: Request) -> Response:
-        """HTML, opened in a tab of its own."""
+        """HTML, opened in a tab of its own by a link that has a key for this report alone."""
+        replay_id, key = request.path_params["replay_id"], request.query_params.get("key")
         try:
-            self.pages.admit(request)
-            report = self.replays.report(request.path_params["replay_id"])
+            refuse_changes(request.method, are_allowed=False)
+            if key is None:
+                self.pages.admit(request)
+            else:
+                self.pages.keys.admit_link(_report_name(replay_id), key)
+            report = self.replays.report(replay_id)
         except CallRefusedError as refused:
             return refusal(refused)
         response = page(report, "text/html; charset=utf-8")
@@ -191,6 +203,10 @@ class DashboardRoutes:
 
     def _gpu(self, request: Request) -> Document:
         return gpu_use(self.clients.of("cloudwatch"), self._job(request), now=datetime.now(UTC))
+
+
+def _report_name(replay_id: str) -> str:
+    return f"the report of replay {replay_id}"
 
 
 def _status(trouble: TrainmasterClientError) -> HTTPStatus:

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trainmaster_client.doctor import account, caller, keys, local_gateways, reachability, stack
+from trainmaster_client.doctor import (
+    account,
+    caller,
+    keys,
+    limits,
+    local_gateways,
+    reachability,
+    stack,
+    watching,
+)
 from trainmaster_client.doctor.findings import Finding, Seen, blocked
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
@@ -17,6 +26,8 @@ class Step:
     needs: tuple[str, ...] = ()
 
 
+# A new look is one line here, behind what it needs; its trouble goes to errors/troubles.py and, as a row, to
+# docs/troubleshooting.md.
 STEPS: tuple[Step, ...] = (
     Step(
         id="configuration", expected="an AWS configuration that can be read", look=reachability.configuration
@@ -42,16 +53,22 @@ STEPS: tuple[Step, ...] = (
     Step(id="policy", expected="understood by the stack", look=stack.policy, needs=("team",)),
     Step(id="rows", expected="none set aside", look=stack.rows, needs=("team",)),
     Step(id="quotas", expected="no pool above its quota", look=stack.quotas, needs=("team",)),
+    Step(id="idle-alarms", expected="GPUs are watched", look=watching.idle_alarms, needs=("team",)),
     Step(id="account-limits", expected="none was met", look=stack.account_limits, needs=("team",)),
+    Step(id="start-pauses", expected="none", look=stack.start_pauses, needs=("team",)),
+    Step(id="limits", expected="none nearly reached", look=limits.nearly_full, needs=("team",)),
+    Step(id="concurrency", expected="below the account's", look=limits.concurrency, needs=("team",)),
     Step(id="prices", expected="prices of its region", look=stack.prices, needs=("team",)),
     Step(id="logs", expected="log lines can be read", look=account.logs, needs=("identity",)),
     Step(id="parameter", expected="the same URL", look=account.parameter, needs=("identity", "api-url")),
     Step(id="training-roles", expected="SageMaker may assume", look=account.training_roles, needs=("team",)),
+    Step(id="gpu-metrics", expected="roles may put them", look=watching.gpu_metrics, needs=("team",)),
     Step(id="volume-keys", expected="keys that jobs may use", look=keys.volume_keys, needs=("team",)),
     Step(id="checkpoint-keys", expected="keys to read with", look=keys.checkpoint_keys, needs=("team",)),
     Step(id="table-key", expected="what a deployment needs", look=keys.table_key, needs=("team",)),
     Step(id="direct-starts", expected="not allowed", look=account.direct_starts, needs=("identity",)),
     Step(id="local-gateway", expected="the one that is named answers", look=local_gateways.local_gateway),
+    Step(id="mail", expected="confirmed subscriptions", look=watching.mail, needs=("team",)),
     Step(id="operator-alarms", expected="none in ALARM", look=account.operator_alarms, needs=("team",)),
 )
 

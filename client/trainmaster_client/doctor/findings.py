@@ -9,7 +9,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.errors.troubles import ADVICE, Advice, Trouble
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Advice, Trouble
 from trainmaster_client.http.answers import Answer, document_of
 from trainmaster_client.http.transport import SignedTransport
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import urlsplit
 
 from trainmaster_client.doctor.account import named_roles, principal
+from trainmaster_client.doctor.deployed import deployed_stack, parameters
 from trainmaster_client.doctor.findings import AwsSaid, Finding, Seen, asked, good, skipped, worth_a_warning
 from trainmaster_client.errors.troubles import Trouble
 
@@ -25,10 +25,10 @@ _KMS = ("aws:kms", "aws:kms:dsse")
 
 def volume_keys(seen: Seen) -> Finding:
     """Of the keys that rules of the policy name: what they do not name, nobody can look up."""
-    parameters = _parameters(seen)
-    if isinstance(parameters, Finding):
-        return parameters
-    listed = _listed(parameters, "TrainingKmsKeyArns")
+    stack = deployed_stack(seen)
+    if isinstance(stack, Finding):
+        return stack
+    listed = _listed(parameters(stack), "TrainingKmsKeyArns")
     policy = seen.policy or {}
     lacking = [key for key in _allowed_keys(policy) if not any(fnmatchcase(one, key) for one in listed)]
     if not lacking:
@@ -40,11 +40,11 @@ def volume_keys(seen: Seen) -> Finding:
 
 
 def checkpoint_keys(seen: Seen) -> Finding:
-    parameters = _parameters(seen)
-    if isinstance(parameters, Finding):
-        return parameters
-    listed = _listed(parameters, "CheckpointKmsKeyArns")
-    buckets = [arn.rpartition(":")[2] for arn in _listed(parameters, "CheckpointBuckets")]
+    stack = deployed_stack(seen)
+    if isinstance(stack, Finding):
+        return stack
+    listed = _listed(parameters(stack), "CheckpointKmsKeyArns")
+    buckets = [arn.rpartition(":")[2] for arn in _listed(parameters(stack), "CheckpointBuckets")]
     if not buckets:
         return skipped("CheckpointBuckets is empty: the age of checkpoints is unknown")
     lacking = []
@@ -70,28 +70,8 @@ def table_key(seen: Seen) -> Finding:
     return good("all six actions") if may else worth_a_warning(Trouble.TABLE_KEY, arn)
 
 
-def _parameters(seen: Seen) -> Mapping[str, str] | Finding:
-    """Of the stack that the API belongs to: its id begins the host of every way to a private API."""
-    if seen.policy is None:
-        return skipped("for admins")
-    api_id = (urlsplit(seen.api_url).hostname or "").partition(".")[0].partition("-")[0]
-    said = asked(lambda: _described(seen, api_id))
-    if isinstance(said, AwsSaid):
-        return skipped(f"CloudFormation does not say: {said.why}")
-    return {one["ParameterKey"]: one.get("ParameterValue", "") for one in said}
-
-
-def _described(seen: Seen, api_id: str) -> list[dict[str, str]]:
-    client = seen.client("cloudformation")
-    resources = client.describe_stack_resources(PhysicalResourceId=api_id)["StackResources"]
-    name = resources[0]["StackName"] if resources else ""
-    (stack,) = client.describe_stacks(StackName=name)["Stacks"]
-    found: list[dict[str, str]] = stack.get("Parameters", [])
-    return found
-
-
-def _listed(parameters: Mapping[str, str], name: str) -> list[str]:
-    return [one.strip() for one in parameters.get(name, "").split(",") if one.strip()]
+def _listed(given: Mapping[str, str], name: str) -> list[str]:
+    return [one.strip() for one in given.get(name, "").split(",") if one.strip()]
 
 
 def _allowed_keys(policy: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """What is deployed, and what its policy makes of it: versions, pools, pause, limits."""
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -123,12 +124,35 @@ def quotas(seen: Seen) -> Finding:
 
 
 def account_limits(seen: Seen) -> Finding:
-    limits = [
-        f"{limit.get('limit')} {limit.get('capacity_type')} {limit.get('instance_type')}"
-        for pool in seen.pools
-        for limit in pool.get("account_limits") or ()
-    ]
+    limits = [_granted(limit) for pool in seen.pools for limit in pool.get("account_limits") or ()]
     return worth_a_warning(Trouble.ACCOUNT_LIMIT, "; ".join(limits)) if limits else good("none was met")
+
+
+def start_pauses(seen: Seen) -> Finding:
+    """A pool says nothing of pauses where it has none, and neither does a stack of an earlier version."""
+    paused = [
+        f"starts with {pause.get('role_arn') or 'a role of another team'} in pool {pool.get('name')}"
+        f" are paused since {pause.get('since')}, AWS says {pause.get('message') or pause.get('code')}"
+        for pool in seen.pools
+        for pause in pool.get("start_pauses") or ()
+    ]
+    return worth_a_warning(Trouble.STARTS_PAUSED, "; ".join(paused)) if paused else good("none")
+
+
+def _granted(limit: Mapping[str, Any]) -> str:
+    count, kind = limit.get("limit"), str(limit.get("capacity_type"))
+    what = f"{limit.get('instance_type')} {'on demand' if kind == 'on-demand' else f'on {kind}'}"
+    first = f"AWS grants {f'at most {count}' if count else 'no'} {what} at present"
+    again = _clock_time(limit.get("until"))
+    return f"{first}; one job tries again from {again} on" if again else first
+
+
+def _clock_time(instant: object) -> str:
+    """``03:12 UTC``; empty where an older or a newer stack says it otherwise."""
+    try:
+        return datetime.fromisoformat(str(instant)).astimezone(UTC).strftime("%H:%M UTC")
+    except ValueError:
+        return ""
 
 
 def prices(seen: Seen) -> Finding:

@@ -4,7 +4,8 @@
   + ApiNotConfiguredError       no API is named in any of the three places
   + InvalidApiUrlError          what is named is not a URL to send signed requests to
   + CredentialsError            no AWS credentials or region to sign with
-    - ExpiredCredentialsError   those of the local gateway, and its chain has no others
+    - ExpiredCredentialsError   they have expired, and the session cannot renew them
+      . GatewayCredentialsError those of the local gateway, and its chain has no others
   + InvalidArgumentError        refused here, before anything was sent
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
   + UnsupportedBotocoreError    older than what the hooks need
@@ -17,6 +18,7 @@
   + TrainingJobsUnreadableError SageMaker does not let its training jobs be read
   + LogsUnreadableError         CloudWatch Logs refused
     - LogsUnansweredError       it gave no answer, or failed by itself: later it may
+      . LogsExpiredError        the credentials have expired: after a new login it may
   + MalformedViewError          a job described as this client does not know
   + RefusedError                the API answered with a problem
     - InvalidRequestError       400, 413
@@ -26,12 +28,14 @@
     - ConflictError             409
     - PolicyViolationError      422
     - TooManyRequestsError      429
+    - RepairNeededError         5xx: a row of the table is broken, and stays so until an admin repairs it
     - ApiFailedError            5xx
 """
 
-from dataclasses import dataclass
-
-from trainmaster_client.errors.troubles import ADVICE, Trouble
+from trainmaster_client.errors.problems import FieldProblem as FieldProblem
+from trainmaster_client.errors.problems import Problem as Problem
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Trouble
 
 
 class TrainmasterClientError(Exception):
@@ -41,6 +45,8 @@ class TrainmasterClientError(Exception):
     """Which row of the guide to troubles it is; None where the message alone says what to do."""
     request_id: str = ""
     """Of the API's answer that it was; empty where there was none."""
+    may_be_renewed: bool = False
+    """Credentials have expired, and new ones reach this process without a restart."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
@@ -75,14 +81,18 @@ class CredentialsError(TrainmasterClientError):
 
 
 class ExpiredCredentialsError(CredentialsError):
-    remedy = (
-        "The gateway's AWS credentials have expired. Get new ones: aws sso login, or as you got these; the "
-        "next call uses them. Those of the gateway's own environment variables need a start with new ones."
-    )
+    remedy = f"{ADVICE[Trouble.EXPIRED_CREDENTIALS]} Jobs of the queue do not depend on them."
 
     def __init__(self, why: str) -> None:
         super().__init__(why, trouble=Trouble.EXPIRED_CREDENTIALS)
         self.args = (f"{why} {self.remedy}",)
+
+
+class GatewayCredentialsError(ExpiredCredentialsError):
+    remedy = (
+        "The gateway's AWS credentials have expired. To log in again: aws sso login, or as you got these; "
+        "the next call uses them. Those of its own environment variables need a start with new ones."
+    )
 
 
 class InvalidArgumentError(TrainmasterClientError):
@@ -129,6 +139,12 @@ class LogsUnansweredError(LogsUnreadableError):
     remedy = "The job does not depend on it; the same lines can be read later."
 
 
+class LogsExpiredError(LogsUnansweredError):
+    trouble = Trouble.EXPIRED_CREDENTIALS
+    may_be_renewed = True
+    remedy = f"{ADVICE[Trouble.EXPIRED_CREDENTIALS]} {LogsUnansweredError.remedy}"
+
+
 class MalformedViewError(TrainmasterClientError):
     """The API and this client are of different versions."""
 
@@ -137,22 +153,6 @@ class MalformedViewError(TrainmasterClientError):
             f"trainmaster's API described a job in a way this client does not know ({what}). Is the client "
             "as new as the deployed stack?"
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldProblem:
-    """One thing wrong, or worth a warning, with one field."""
-
-    field: str
-    message: str
-    hint: str = ""
-    rule: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.field}: " if self.field else ""
-        rule = f" [{self.rule}]" if self.rule else ""
-        hint = f"; {self.hint}" if self.hint else ""
-        return f"{where}{self.message}{rule}{hint}"
 
 
 class InvalidOptionsError(TrainmasterClientError):
@@ -201,25 +201,6 @@ class TrainingJobsUnreadableError(TrainmasterClientError):
         self.is_denied = is_denied
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """What the API said: a problem document (RFC 9457), or the gateway's bare message."""
-
-    status: int
-    title: str
-    detail: str
-    errors: tuple[FieldProblem, ...] = ()
-    retry_after: str = ""
-    """Seconds, as in the answer's header; empty when there was none."""
-
-    def __str__(self) -> str:
-        retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
-        first = f"{self.title} ({self.status}): {self.detail}{retry}"
-        if len(self.errors) == 1 and self.detail.endswith(self.errors[0].message):  # the field says it, too
-            return f"{self.title} ({self.status}): {self.errors[0]}{retry}"
-        return "\n".join([first, *(f"  {error}" for error in self.errors)])
-
-
 class RefusedError(TrainmasterClientError):
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -259,6 +240,10 @@ class TooManyRequestsError(RefusedError):
     pass
 
 
+class RepairNeededError(RefusedError):
+    """A row that the call needs is broken: only an admin can help, so no client tries again by itself."""
+
+
 class ApiFailedError(RefusedError):
     """The API's own failure; the request may be right."""
 
@@ -274,7 +259,13 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 }
 
 
+BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
+"""Kinds of problems that last until an admin has repaired the table."""
+
+
 def refused(problem: Problem) -> RefusedError:
     """The error of the tree that stands for this answer."""
+    if problem.kind in BROKEN_ROWS:
+        return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
     return _BY_STATUS.get(problem.status, fallback)(problem)

@@ -1,8 +1,4 @@
-"""Who may call the gateway: who has its token, no browser, its own keys only with a right signature. Pure.
-
-Any page that a browser shows may send requests to this machine. Those say so themselves (Origin,
-Sec-Fetch-Site), or come under a host name that is not this machine's (DNS rebinding).
-"""
+"""Who may call the gateway: who has its token, no browser, its own keys only with a right signature. Pure."""
 
 import hmac
 import re
@@ -19,11 +15,9 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from trainmaster_client.gateway.json_protocol import CallRefusedError
 from trainmaster_client.http.answers import ALLOWED_SKEW
+from trainmaster_client.http.page_requests import foreign_name
 
 SERVICE = "sagemaker"
-OWN_HOSTS = frozenset({"127.0.0.1", "localhost"})
-"""What a client on this machine writes into the header Host, beside the port."""
-
 _BROWSERS_SAY = ("origin", "sec-fetch-site")
 _MINUTE = timedelta(minutes=1)
 _AUTHORIZATION = re.compile(
@@ -44,11 +38,10 @@ class Received:
 
 
 def refuse_browsers(headers: Mapping[str, str]) -> None:
-    """Raises CallRefusedError."""
+    """Refuse what any browser sends, and any name but loopback, also a proxy's. Raises CallRefusedError."""
     if any(name in headers for name in _BROWSERS_SAY):
         raise _denied("The gateway answers programs, not web pages.")
-    host, _, port = headers.get("host", "").partition(":")
-    if host.lower() not in OWN_HOSTS or (port and not port.isdecimal()):
+    if foreign_name(headers) is not None:
         raise _denied("Call the gateway as 127.0.0.1 or localhost only.")
 
 

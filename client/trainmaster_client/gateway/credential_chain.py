@@ -7,13 +7,11 @@ from contextlib import suppress
 
 import botocore.session
 from botocore.credentials import Credentials, ReadOnlyCredentials
-from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.errors import CredentialsError, ExpiredCredentialsError
+from trainmaster_client.errors import CredentialsError, GatewayCredentialsError
 from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.http.expiry import CREDENTIAL_ERRORS
 
-EXPIRED_CODES = frozenset({"ExpiredToken", "ExpiredTokenException"})
-"""Source: SageMaker API reference, Common Errors; STS API reference, Common Errors."""
 WALK_SECONDS = 2.0
 """The chain is walked once in that time, however many calls find their credentials expired: it may run a
 program or ask the network."""
@@ -42,17 +40,17 @@ class RenewedCredentials(Credentials):
         self._using = threading.RLock()
 
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        """Raises CredentialsError, and ExpiredCredentialsError where the chain cannot renew them."""
+        """Raises CredentialsError, and GatewayCredentialsError where the chain cannot renew them."""
         with self._using:
             try:
                 return self._noted(self._chain().get_frozen_credentials())
-            except (BotoCoreError, ClientError):
+            except CREDENTIAL_ERRORS:
                 self._found = None
             try:
                 return self._noted(self._chain().get_frozen_credentials())
-            except (BotoCoreError, ClientError) as error:
+            except CREDENTIAL_ERRORS as error:
                 self._found = None
-                raise ExpiredCredentialsError(f"{error}.") from error
+                raise GatewayCredentialsError(f"{error}.") from error
 
     def given(self) -> tuple[ReadOnlyCredentials, ...]:
         """The present ones and those before them, newest first; the chain is walked for the first ones alone.
@@ -65,7 +63,7 @@ class RenewedCredentials(Credentials):
         return self._given
 
     def renew(self, *, refused: ReadOnlyCredentials) -> None:
-        """Walk the chain for others than those that AWS called expired. Raises ExpiredCredentialsError."""
+        """Walk the chain for others than those that AWS called expired. Raises GatewayCredentialsError."""
         with self._using:
             if self.get_frozen_credentials().access_key != refused.access_key:
                 return
@@ -73,7 +71,7 @@ class RenewedCredentials(Credentials):
             if self._walked_at is None or now - self._walked_at >= WALK_SECONDS:
                 self._walked_at, self._found = now, None
             if self.get_frozen_credentials().access_key == refused.access_key:
-                raise ExpiredCredentialsError("AWS says that they have expired.")
+                raise GatewayCredentialsError("AWS says that they have expired.")
 
     def _chain(self) -> Credentials:
         if self._found is None:

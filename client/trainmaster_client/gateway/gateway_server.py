@@ -1,6 +1,5 @@
 """The gateway as a process: its parts put together, its socket, its files, from start to end."""
 
-import json
 import os
 import resource
 import signal
@@ -8,8 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import boto3
@@ -24,12 +22,12 @@ from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientErr
 from trainmaster_client.gateway import gateway_files
 from trainmaster_client.gateway.call_counts import CallCounts
 from trainmaster_client.gateway.credential_chain import RenewedCredentials, usual_chain
-from trainmaster_client.gateway.gateway_files import GatewayState
+from trainmaster_client.gateway.gateway_files import GatewayOptions, GatewayState
 from trainmaster_client.gateway.page_admission import FRAGMENT_NAME, PageKeys
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint, sagemaker_url
 from trainmaster_client.gateway.queued_calls import QueuedCalls, RenewingApi
 from trainmaster_client.gateway.web_app import Gateway, application
-from trainmaster_client.gateway.web_pages import AnyPrefix, Pages
+from trainmaster_client.gateway.web_pages import AnyPrefix, OwnPagesAlone, Pages
 from trainmaster_client.hooks.botocore_events import signing_with
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 
@@ -55,6 +53,8 @@ class Parts:
     api: RenewingApi
     session: boto3.Session
     """Signs with these credentials."""
+    proxies: frozenset[str] = frozenset()
+    """Host names, in lower case, under which proxies of the user show the pages."""
 
 
 def assembled(
@@ -108,7 +108,7 @@ def application_of(
     def ui_url() -> str:
         return f"http://{LOOPBACK}:{port}/ui/#{FRAGMENT_NAME}={keys.one_time()}"
 
-    keys, counts = PageKeys(port=port, token=token), CallCounts()
+    keys, counts = PageKeys(token=token), CallCounts()
     pages = Pages(
         keys=keys, api=parts.api, are_changes_allowed=are_changes_allowed, describe=describe, counts=counts
     )
@@ -122,18 +122,8 @@ def application_of(
         ui_url=ui_url,
     )
     routes = (*pages.routes(), *more_pages(pages))
-    return AnyPrefix(application(gateway, pages=routes), port=port), ui_url()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayOptions:
-    port: int
-    """0 takes a free one."""
-    ready: Path | None
-    """Written once it answers."""
-    folder: Path
-    """Of its state."""
-    are_changes_allowed: bool
+    walled = OwnPagesAlone(application(gateway, pages=routes), proxies=parts.proxies)
+    return AnyPrefix(walled, port=port), ui_url()
 
 
 def run(
@@ -150,7 +140,7 @@ def run(
     if ready is not None:
         ready.unlink(missing_ok=True)
     signal.signal(signal.SIGTERM, _end)  # uvicorn ends its calls, then raises the signal once more
-    parts = assembled()
+    parts = replace(assembled(), proxies=options.proxies)
     with ExitStack() as until_the_end:
         listening = until_the_end.enter_context(listening_on(port))
         taken = listening.getsockname()[1]
@@ -168,7 +158,7 @@ def run(
         )
         if ready is not None:
             said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": ui_url}
-            gateway_files.write_private(ready, json.dumps(said))
+            gateway_files.write_ready(ready, said)
             until_the_end.callback(ready.unlink, missing_ok=True)
         started(state, ui_url)
         server_of(app).run(sockets=[listening])

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 REQUEST_ID_HEADER = "x-amzn-RequestId"
-
-Document: TypeAlias = dict[str, Any]
 
 _TARGET = re.compile(r"SageMaker\.([A-Za-z0-9]{1,128})")
 _NAMED_BY = {
@@ -56,8 +54,8 @@ def operation_of(target: str) -> str:
     return match.group(1)
 
 
-def request_of(operation: str, body: bytes) -> Document:
-    """The body parsed, with the name that the operation needs. Raises CallRefusedError."""
+def require_name(operation: str, body: bytes) -> None:
+    """Raises CallRefusedError where the body is no object, or lacks the name that the operation needs."""
     try:
         request = json.loads(body or b"{}")
     except ValueError:
@@ -72,7 +70,6 @@ def request_of(operation: str, body: bytes) -> Document:
             f"1 validation error detected: Value at '{where}' failed to satisfy constraint: "
             "Member must be a string that is not empty",
         )
-    return request
 
 
 def answer(document: Mapping[str, Any], *, request_id: str) -> Reply:

@@ -12,9 +12,11 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from trainmaster_client.gateway.admission import OWN_HOSTS, SERVICE
-from trainmaster_client.gateway.credential_chain import EXPIRED_CODES
+from trainmaster_client.gateway.admission import SERVICE
 from trainmaster_client.gateway.json_protocol import Reply, error_code
+from trainmaster_client.http.bounded_answers import UnboundedAnswerError, whole_body
+from trainmaster_client.http.expiry import EXPIRED_CODES
+from trainmaster_client.http.page_requests import LOOPBACK_NAMES
 from trainmaster_client.http.transport import connections
 
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
@@ -47,7 +49,7 @@ _HOP_BY_HOP = frozenset(
 def is_a_gateway(url: str) -> bool:
     """SageMaker's endpoints, and the twin's, have no path; a gateway has its token there."""
     parts = urlsplit(url)
-    return (parts.hostname or "") in OWN_HOSTS and parts.path.strip("/") != ""
+    return (parts.hostname or "") in LOOPBACK_NAMES and parts.path.strip("/") != ""
 
 
 def sagemaker_url(session: boto3.Session, *, region: str, env: Mapping[str, str] = os.environ) -> str:
@@ -95,9 +97,17 @@ class SageMakerEndpoint:
         }
         if response.status_code < HTTPStatus.BAD_REQUEST:
             return Reply(status=response.status_code, headers=answered, body=_streamed(response.raw))
-        whole = b"".join(_streamed(response.raw))
+        whole = _whole(response.raw)
         code = error_code(whole, answered)
         return Reply(status=response.status_code, headers=answered, body=whole, code=code)
+
+
+def _whole(raw: Any) -> bytes:  # noqa: ANN401  urllib3's answer
+    """An error's body, which is read before it is passed on; one that has no end is left out."""
+    try:
+        return whole_body(_streamed(raw))
+    except UnboundedAnswerError:
+        return b""
 
 
 def _streamed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401  urllib3's answer

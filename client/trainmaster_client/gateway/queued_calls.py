@@ -1,11 +1,7 @@
 """What a call of SageMaker comes to at the gateway: answered by the queue's hooks, or passed on."""
 
-import json
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -14,37 +10,27 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.hooks import HierarchicalEmitter
 
-from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.api import LONGEST_KEY, ApiClient, Document
 from trainmaster_client.errors import ApiUnreachableError, GatewayRefusedError, TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.gateway.credential_chain import EXPIRED_CODES, RenewedCredentials
+from trainmaster_client.gateway.credential_chain import RenewedCredentials
 from trainmaster_client.gateway.json_protocol import (
     CallRefusedError,
     Reply,
-    answer,
     error,
     hooked,
     operation_of,
-    request_of,
+    require_name,
 )
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint
-from trainmaster_client.gateway.training_job_lists import has_queued, summary_of
 from trainmaster_client.hooks.botocore_events import refusal
+from trainmaster_client.hooks.hooked_events import KEY
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 from trainmaster_client.http.answers import Answer, trouble_of
-from trainmaster_client.jobs import merged_lists as lists
-from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.merged_lists import TRAINING_JOBS
+from trainmaster_client.http.expiry import EXPIRED_CODES
 
-LISTED_SECONDS = 5.0
-"""How long a list of the queue's unfinished jobs is taken for true: a reader asks for page after page."""
-_LARGEST_PAGE = "100"
-"""Jobs; the most the API gives at once."""
-_EMPTY_PAGES = 10
-"""Of SageMaker, read on where all of a page are jobs of the queue, which stand elsewhere in the list."""
-_CHANGES = frozenset({"CreateTrainingJob", "StopTrainingJob"})
-_LOOKS_AT_ONCE = 8
-"""Stopped training jobs of a page, each of which may be an attempt of a job that goes on or went on."""
+INVOCATION_HEADER = "amz-sdk-invocation-id"
+"""Source: SDKs and Tools Reference Guide, Retry behavior."""
 
 
 class RenewingApi(ApiClient):
@@ -85,8 +71,6 @@ class SageMakerCall:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
-    request: Document
-    """The body, parsed."""
     request_id: str
 
 
@@ -101,15 +85,11 @@ class QueuedCalls:
         hooks: QueueHooks,
         endpoint: SageMakerEndpoint,
         credentials: RenewedCredentials,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hooks = hooks
         self._endpoint = endpoint
         self._credentials = credentials
         self._events = HierarchicalEmitter()
-        self._unfinished = _Unfinished(hooks, monotonic)
-        self._arn_prefix = ""
         hooks.register(self._events)
 
     def answer(self, headers: Mapping[str, str], body: bytes) -> tuple[str, Reply]:
@@ -117,10 +97,8 @@ class QueuedCalls:
         request_id, operation = str(uuid.uuid4()), ""
         try:
             operation = operation_of(headers.get("x-amz-target", ""))
-            request = request_of(operation, body)
-            call = SageMakerCall(
-                operation=operation, headers=headers, body=body, request=request, request_id=request_id
-            )
+            require_name(operation, body)
+            call = SageMakerCall(operation=operation, headers=headers, body=body, request_id=request_id)
             return operation, self._renewed(call)
         except CallRefusedError as refused:
             status = refused.status
@@ -145,126 +123,28 @@ class QueuedCalls:
         return self._answered(call)
 
     def _answered(self, call: SageMakerCall) -> Reply:
-        if call.operation == "ListTrainingJobs" and has_queued(call.request):
-            return self._list(call)
-        if call.operation == "UpdateTrainingJob":
-            return self._update(call)
-        parsed = self._hook(call.operation, call.body)
-        if call.operation in _CHANGES:
-            self._unfinished.forget()
+        sent: dict[str, Any] = {"url": f"{self._endpoint.url}/", "body": call.body}
+        parsed = self._hook(call, sent)
         if parsed is not None:
             return hooked(parsed, request_id=call.request_id)
         assert call.operation != "CreateTrainingJob", "a training job never bypasses the queue"
-        return self._endpoint.send(call.headers, call.body)
+        return self._endpoint.send(call.headers, sent["body"])
 
-    def _hook(self, operation: str, body: bytes) -> Mapping[str, Any] | None:
-        """What a hook says; None: the call is SageMaker's."""
+    def _hook(self, call: SageMakerCall, sent: dict[str, Any]) -> Mapping[str, Any] | None:
+        """Ask the hooks; None: the call is SageMaker's, with the body that ``sent`` has now."""
         _, found = self._events.emit_until_response(
-            f"before-call.sagemaker.{operation}",
-            model=_Operation(name=operation),
-            params={"url": f"{self._endpoint.url}/", "body": body},
-            context={"client_region": self._hooks.api.region},
+            f"before-call.sagemaker.{call.operation}",
+            model=_Operation(name=call.operation),
+            params=sent,
+            context={"client_region": self._hooks.api.region, KEY: _key_of(call.headers)},
         )
         return None if found is None else found[1]
 
-    def _update(self, call: SageMakerCall) -> Reply:
-        """Of the training job that the job is right now; while it waits there is none."""
-        name = call.request["TrainingJobName"]
-        document = self._hooks.queued.find(name)
-        job = None if document is None else job_view(document)
-        if job is None or job.name != name or job.is_final:
-            return self._endpoint.send(call.headers, call.body)
-        if job.is_waiting or not job.training_job_name:
-            raise CallRefusedError(
-                "ValidationException",
-                f"{name} waits in the queue ({job.state}): there is nothing to update before it runs.",
-            )
-        body = json.dumps({**call.request, "TrainingJobName": job.training_job_name}).encode()
-        return self._endpoint.send(call.headers, body)
 
-    def _list(self, call: SageMakerCall) -> Reply:
-        request = call.request
-        size, token = lists.page_size(request), request.get("NextToken")
-        queued = [summary_of(job, arn_prefix=self._prefix(job)) for job in self._unfinished.jobs()]
-        unfinished = {one["TrainingJobName"] for one in queued}
-        wanted = list(lists.wanted(TRAINING_JOBS, queued, request))
-        for _ in range(_EMPTY_PAGES):
-            cursor = lists.Cursor.read(token, size=size)
-            theirs = {} if cursor.is_at_end else self._listed(call, cursor)
-            if isinstance(theirs, Reply):
-                return theirs
-            page = lists.merged(TRAINING_JOBS, cursor, theirs, wanted, request)
-            token = page.next_token
-            if page.summaries or not token:
-                break
-        entries = list(lists.wanted(TRAINING_JOBS, self._corrected(page.summaries, unfinished), request))
-        document = {"TrainingJobSummaries": entries, **({"NextToken": token} if token else {})}
-        return answer(document, request_id=call.request_id)
-
-    def _listed(self, call: SageMakerCall, cursor: lists.Cursor) -> Document | Reply:
-        """SageMaker's page, or its refusal."""
-        asked = {**call.request, "NextToken": cursor.sagemaker, "MaxResults": cursor.size}
-        body = json.dumps({name: value for name, value in asked.items() if value is not None}).encode()
-        reply = self._endpoint.send({**call.headers, "accept-encoding": "identity"}, body)
-        if isinstance(reply.body, bytes):
-            return reply
-        found: Document = json.loads(b"".join(reply.body))
-        return found
-
-    def _corrected(self, entries: Iterable[lists.Summary], unfinished: set[str]) -> Iterable[lists.Summary]:
-        """A stopped training job may be the first attempt of a job that ended otherwise."""
-        with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-            return list(pool.map(lambda one: self._as_described(one, unfinished), entries))
-
-    def _as_described(self, entry: lists.Summary, unfinished: set[str]) -> lists.Summary:
-        name = entry["TrainingJobName"]
-        if entry["TrainingJobStatus"] != "Stopped" or name in unfinished:
-            return entry
-        body = json.dumps({"TrainingJobName": name}).encode()
-        found = self._hook("DescribeTrainingJob", body)
-        if found is None or "Error" in found:
-            return entry
-        said = json.loads(json.dumps(dict(found), default=lambda at: at.timestamp()))
-        return {**entry, **{key: said[key] for key in (*entry, "TrainingEndTime") if key in said}}
-
-    def _prefix(self, job: JobView) -> str:
-        """Of the ARNs of training jobs: the stack's account is that of each job's role."""
-        if not self._arn_prefix:
-            body = json.dumps({"TrainingJobName": job.name}).encode()
-            found = self._hook("DescribeTrainingJob", body) or {}
-            self._arn_prefix = str(found.get("TrainingJobArn") or "").rpartition("/")[0]
-        return f"{self._arn_prefix}/" if self._arn_prefix else ""
-
-
-class _Unfinished:
-    """The queue's jobs that have not ended and that this caller may see, asked for once in a while."""
-
-    def __init__(self, hooks: QueueHooks, monotonic: Callable[[], float]) -> None:
-        self._hooks = hooks
-        self._monotonic = monotonic
-        self._listing = threading.Lock()
-        self._fresh_until = float("-inf")
-        self._jobs: list[JobView] = []
-
-    def jobs(self) -> list[JobView]:
-        with self._listing:
-            if self._monotonic() >= self._fresh_until:
-                self._jobs = [job for job in map(job_view, self._all()) if job.name and job.submitted_at]
-                self._fresh_until = self._monotonic() + LISTED_SECONDS
-            return self._jobs
-
-    def forget(self) -> None:
-        """Something was changed by this caller, who wants to see it."""
-        self._fresh_until = float("-inf")
-
-    def _all(self) -> Iterable[Document]:
-        token: str | None = None
-        while True:
-            page = self._hooks.api.jobs(limit=_LARGEST_PAGE, next_token=token)
-            yield from page.get("jobs") or ()
-            before, token = token, page.get("next_token")
-            if not token or token == before:
-                return
+def _key_of(headers: Mapping[str, str]) -> str:
+    """The SDKs' id of a call, which they repeat with each try; "" where there is none that is a key."""
+    found = headers.get(INVOCATION_HEADER, "")
+    return found if len(found) <= LONGEST_KEY and found.isascii() and found.isprintable() else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -22,6 +23,10 @@ from trainmaster_client.gateway.queued_calls import QueuedCalls
 
 LARGEST_BODY_BYTES = 10 * 1024 * 1024
 """The queue's API takes no more. Source: API Gateway quotas, payload size."""
+
+MOST_CREATES = 20
+"""CreateTrainingJob calls at once; the others wait outside of the threads."""
+_CREATE = ".CreateTrainingJob"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,7 @@ def application(gateway: Gateway, *, pages: Sequence[BaseRoute] = ()) -> Starlet
 class _Door:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        self._creates: CapacityLimiter | None = None
 
     async def call(self, request: Request) -> Response:
         began = time.perf_counter()
@@ -67,7 +73,7 @@ class _Door:
                 headers=dict(request.headers),
                 body=await body_of(request),
             )
-            operation, reply = await run_in_threadpool(self._answer, received)
+            operation, reply = await self._in_thread(received)
         except CallRefusedError as refused:
             reply = _refused(refused)
         except ClientDisconnect:
@@ -94,6 +100,14 @@ class _Door:
         refuse_browsers(dict(request.headers))
         check_token(request.path_params["token"], self._gateway.token)
 
+    async def _in_thread(self, received: Received) -> tuple[str, Reply]:
+        """Creates may wait a minute for the queue's rate limit: they must not take every thread."""
+        if not received.headers.get("x-amz-target", "").endswith(_CREATE):
+            return await run_in_threadpool(self._answer, received)
+        if self._creates is None:  # made in the loop that it belongs to
+            self._creates = CapacityLimiter(MOST_CREATES)
+        return await to_thread.run_sync(self._answer, received, limiter=self._creates)
+
     def _answer(self, received: Received) -> tuple[str, Reply]:
         """In a thread: keys are renewed, and others asked, while their caller waits."""
         gateway = self._gateway
@@ -114,6 +128,11 @@ async def body_of(request: Request) -> bytes:
                 status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
     return bytes(found)
+
+
+def refusal_of_a_call(refusal: CallRefusedError) -> Response:
+    """Answer in the form in which SageMaker refuses, which clients turn into their own errors."""
+    return _response(_refused(refusal))
 
 
 def _refused(refusal: CallRefusedError) -> Reply:

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -11,30 +11,29 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trainmaster_client.errors import ApiUnreachableError, CredentialsError
+from trainmaster_client.errors import ApiUnreachableError, CredentialsError, UnexpectedAnswerError
 from trainmaster_client.gateway.call_counts import CallCounts
 from trainmaster_client.gateway.json_protocol import CallRefusedError
-from trainmaster_client.gateway.page_admission import (
-    PageKeys,
-    PageRequest,
-    refuse_changes,
-    refuse_other_pages,
-)
+from trainmaster_client.gateway.page_admission import PageKeys, refuse_changes
 from trainmaster_client.gateway.queued_calls import RenewingApi
-from trainmaster_client.gateway.web_app import body_of
+from trainmaster_client.gateway.web_app import body_of, refusal_of_a_call
 from trainmaster_client.http.answers import PROBLEM_JSON, Answer
+from trainmaster_client.http.page_requests import foreign_name, foreign_origin, foreign_site
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """All are answered, most of them with 403."""
-_READ_HEADERS = ("accept", "if-none-match")
+_PASSED_HEADERS = ("accept", "if-none-match", "idempotency-key")
 _ANSWERED_HEADERS = ("content-type", "etag", "retry-after", "trainmaster-version", "x-amzn-requestid")
 _PLAIN_PATH = re.compile(r"(/[\w.~%@:+-]+)+")
 _UP = re.compile(r"/(\.|%2[eE]){1,2}(/|$)")
 """A segment that names another place than it says."""
+_PAGES = re.compile(r"/(ui|api)(/.*)?")
+_SHELL = frozenset({"/ui", "/ui/"})
+"""The document of all pages. It holds no secret, so a link to it may be followed from anywhere."""
 _PREFIX_PARTS = r"(?P<prefix>/(?:[^?]+/)?proxy/(?:absolute/)?{port})(?P<rest>/(?:ui|api)(?:/.*)?)"
 GUARDS = {
     "cache-control": "no-store",
@@ -69,19 +68,18 @@ class Pages:
 
     def admit(self, request: Request) -> None:
         """Who may see what is secret. Raises CallRefusedError."""
-        self.keys.admit(_asked(request))
+        self.keys.admit(request.headers)
         refuse_changes(request.method, are_allowed=self.are_changes_allowed)
 
     async def _session(self, request: Request) -> Response:
-        """By POST: the token of a link becomes the cookie."""
+        """By POST: the token of a link becomes the session of the page that sends it."""
+        if request.method != "POST":
+            return problem(HTTPStatus.METHOD_NOT_ALLOWED, "A session is opened by POST.")
         try:
-            if request.method != "POST":
-                refuse_other_pages(_asked(request))
-                return problem(HTTPStatus.METHOD_NOT_ALLOWED, "A session is opened by POST.")
-            cookie = self.keys.exchange(_asked(request))
+            session = self.keys.exchange(request.headers)
         except CallRefusedError as refused:
             return refusal(refused)
-        return Response(status_code=HTTPStatus.NO_CONTENT, headers={**GUARDS, "set-cookie": cookie})
+        return JSONResponse({"session": session}, headers=dict(GUARDS))
 
     async def _api(self, request: Request) -> Response:
         began = time.perf_counter()
@@ -97,7 +95,7 @@ class Pages:
             answer = await run_in_threadpool(self._passed_on, request, target, await body_of(request))
         except CallRefusedError as refused:
             return refusal(refused)
-        except ApiUnreachableError as error:
+        except (ApiUnreachableError, UnexpectedAnswerError) as error:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except CredentialsError as error:
             return problem(HTTPStatus.UNAUTHORIZED, str(error))
@@ -108,16 +106,8 @@ class Pages:
         return Response(answer.body, status_code=answer.status, headers=headers)
 
     def _passed_on(self, request: Request, target: str, body: bytes) -> Answer:
-        headers = {name: request.headers[name] for name in _READ_HEADERS if name in request.headers}
+        headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         return self.api.passed_on(request.method, target, body or None, headers)
-
-
-def _asked(request: Request) -> PageRequest:
-    return PageRequest(
-        method=request.method,
-        headers=dict(request.headers),
-        prefix=request.scope.get("trainmaster_prefix", ""),
-    )
 
 
 async def _to_folder(request: Request) -> Response:
@@ -130,8 +120,7 @@ async def _to_folder(request: Request) -> Response:
 
 
 def shown_to(request: Request) -> None:
-    """What holds no secret may be read by any own page. Raises CallRefusedError."""
-    refuse_other_pages(_asked(request))
+    """Let any page of the gateway read what holds no secret. Raises CallRefusedError."""
     refuse_changes(request.method, are_allowed=False)
 
 
@@ -162,6 +151,52 @@ def refusal(refused: CallRefusedError) -> Response:
     return response
 
 
+class OwnPagesAlone:
+    """Refuses what pages of other origins send, at every path, before any route sees it.
+
+    Args:
+        proxies: Host names, in lower case, under which proxies of the user show the pages.
+    """
+
+    def __init__(self, app: ASGIApp, *, proxies: Collection[str]) -> None:
+        self._app = app
+        self._proxies = proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (why := self._why_refused(scope)) is not None:
+            await _refused_page(scope["path"], why)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _why_refused(self, scope: Scope) -> str | None:
+        headers = _headers_of(scope)
+        name = foreign_name(headers, proxies=self._proxies)
+        if name is not None:
+            return f"{name} Where a proxy shows the pages, start the gateway with --behind-proxy HOST."
+        origin = foreign_origin(headers, proxies=self._proxies)
+        return origin or (None if _is_followed_link(scope, headers) else foreign_site(headers))
+
+
+def _headers_of(scope: Scope) -> Mapping[str, str]:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]},{value}" if name in headers else value
+    return headers
+
+
+def _is_followed_link(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Tell whether somebody followed a link to the pages; frames and scripts name another destination."""
+    asks_for = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return asks_for == ("navigate", "document") and scope["method"] == "GET" and scope["path"] in _SHELL
+
+
+def _refused_page(path: str, why: str) -> Response:
+    """In the words of whoever is asked: a problem document below the pages, else SageMaker's error."""
+    refused = CallRefusedError("AccessDeniedException", why, status=HTTPStatus.FORBIDDEN)
+    return refusal(refused) if _PAGES.fullmatch(path) else refusal_of_a_call(refused)
+
+
 class AnyPrefix:
     """Takes away what a proxy leaves before the pages' paths: ``/proxy/absolute/PORT/ui/`` is ``/ui/``."""
 
@@ -175,5 +210,4 @@ class AnyPrefix:
             raw = scope["raw_path"].decode("ascii")
             rest = raw[raw.index(found["prefix"]) + len(found["prefix"]) :] if found["prefix"] in raw else raw
             scope = {**scope, "path": found["rest"], "raw_path": rest.encode()}
-            scope["trainmaster_prefix"] = found["prefix"]
         await self._app(scope, receive, send)

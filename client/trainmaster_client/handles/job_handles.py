@@ -7,20 +7,17 @@ prints what ``fit()`` prints. IPython and pandas are used where they are, and ne
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from itertools import islice
-from typing import Any, overload
+from typing import Any
 
-import boto3
-
-from trainmaster_client.api import ApiClient, Document, field_problem, find_api_url
+from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.dashboard.job_readers import CurveReader
-from trainmaster_client.errors import InvalidArgumentError, LogsUnreadableError, TrainmasterClientError
-from trainmaster_client.handles.job_picture import COLUMNS, JobPicture, Points, html, table, text
-from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
+from trainmaster_client.errors import LogsUnreadableError, TrainmasterClientError
+from trainmaster_client.handles.job_actions import JobActions
+from trainmaster_client.handles.job_picture import JobPicture, Points, html, text
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Progress, Watch, advance
@@ -32,11 +29,9 @@ ESTIMATE_SECONDS = 60.0
 """Between two estimates of one job: each may cost the API two seconds."""
 FIRST_HOST = "algo-1"
 """Its first rank prints the metric lines."""
-MOST_JOBS = 1000
-_PAGE = "100"
 
 
-class Job:
+class Job(JobActions):
     """A job of the queue, as this caller may see it. ``view`` is what was last seen of it."""
 
     def __init__(
@@ -72,6 +67,17 @@ class Job:
         """Look at the job again. Raises what the API client raises; the last view is kept then."""
         self._look(estimate=False)
         return self
+
+    def _take(self, document: Document) -> None:
+        """Keep the answer to a change, which has no attempts and no history, beside those that were seen."""
+        whole = {**self._document, **document}
+        self.view = job_view(whole)
+        self._document = whole
+
+    def _of(self, document: Document) -> "Job":
+        return Job(
+            self._api, document, make_logs=self._make_logs, monotonic=self._monotonic, sleep=self._sleep
+        )
 
     def wait(self, timeout: float | None = None) -> JobView:
         """Until the job is over, through all its attempts, or for ``timeout`` seconds; what was seen last.
@@ -158,118 +164,6 @@ class Job:
     def __repr__(self) -> str:
         """As last seen: a debugger that prints asks nothing of anybody."""
         return text(JobPicture(job=self.view))
-
-
-class Jobs(Sequence[Job]):
-    """Handles on many jobs, in the queue's order."""
-
-    def __init__(self, handles: Sequence[Job], *, truncated: bool) -> None:
-        self._handles = tuple(handles)
-        self.truncated = truncated
-        """There are more than these."""
-
-    @overload
-    def __getitem__(self, number: int) -> Job: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> "Jobs": ...
-
-    def __getitem__(self, number: int | slice) -> "Job | Jobs":
-        if isinstance(number, slice):
-            return Jobs(self._handles[number], truncated=self.truncated)
-        return self._handles[number]
-
-    def __len__(self) -> int:
-        return len(self._handles)
-
-    def wait(self, timeout: float | None = None) -> list[JobView]:
-        """One after the other; ``timeout`` is for each."""
-        return [one.wait(timeout) for one in self._handles]
-
-    def to_frame(self) -> Any:  # noqa: ANN401  pandas is imported when asked for
-        """A row a job, as a pandas DataFrame. Raises InvalidArgumentError where pandas is not installed."""
-        try:
-            import pandas as pd  # noqa: PLC0415  large, and only where it is asked for
-        except ImportError as error:
-            raise InvalidArgumentError(
-                "to_frame() needs pandas, which is not installed.", hint="Run: pip install pandas"
-            ) from error
-        return pd.DataFrame([_record(one.view) for one in self._handles], columns=[*_RECORD])
-
-    def _repr_html_(self) -> str:
-        return table([one.view for one in self._handles])
-
-    def __repr__(self) -> str:
-        more = "\n..." if self.truncated else ""
-        return ("\n".join(map(repr, self._handles)) or "no jobs") + more
-
-
-_RECORD = (*COLUMNS, "spot", "submitted_at", "started_at", "attempt")
-
-
-def _record(view: JobView) -> dict[str, Any]:
-    beside: dict[str, Any] = {"spot": view.is_spot}
-    return {key: beside[key] if key in beside else getattr(view, key) for key in _RECORD}
-
-
-def submit(
-    request: Mapping[str, Any], *, api_url: str | None = None, boto_session: boto3.Session | None = None
-) -> Job:
-    """Queue a CreateTrainingJob request; a refusal raises as ``ApiClient.add_job`` does."""
-    connected = _Connection(api_url, boto_session)
-    answer = connected.api.add_job(request)
-    for warning in answer.get("warnings") or ():
-        print(f"Warning: {field_problem(warning)}", flush=True)
-    return connected.handle(answer.get("job") or {})
-
-
-def job(name: str, *, api_url: str | None = None, boto_session: boto3.Session | None = None) -> Job:
-    """By the name that was submitted, or that of any of its attempts. Raises NotFoundError."""
-    connected = _Connection(api_url, boto_session)
-    return connected.handle(connected.api.job(name, estimate=False))
-
-
-def jobs(
-    *,
-    api_url: str | None = None,
-    boto_session: boto3.Session | None = None,
-    limit: int = 100,
-    **filters: str,
-) -> Jobs:
-    """Those that the caller may see by name, in the queue's order; jobs of other teams are left out.
-
-    Args:
-        api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
-        boto_session: Whose credentials ask; None: boto3's default.
-        limit: At most so many, up to 1,000.
-        filters: Query parameters of ``GET /jobs``, such as ``state="failed"`` or ``mine="true"``.
-    """
-    if not 1 <= limit <= MOST_JOBS:
-        raise InvalidArgumentError(f"limit: {limit} is not valid.", hint=f"Use 1 to {MOST_JOBS}.")
-    connected = _Connection(api_url, boto_session)
-    found = list(islice(connected.documents(filters), limit + 1))
-    handles = [connected.handle(one) for one in found[:limit]]
-    return Jobs(handles, truncated=len(found) > limit)
-
-
-class _Connection:
-    """One caller's: all handles made with it share the API client."""
-
-    def __init__(self, api_url: str | None, boto_session: boto3.Session | None) -> None:
-        self._session = boto_session or like_the_default()
-        self.api = ApiClient(find_api_url(api_url, self._session), self._session)
-
-    def handle(self, document: Document) -> Job:
-        return Job(self.api, document, make_logs=partial(plain_client, self._session, "logs"))
-
-    def documents(self, filters: Mapping[str, str]) -> Iterator[Document]:
-        token: str | None = None
-        while True:
-            page = self.api.jobs(**filters, limit=_PAGE, next_token=token)
-            yield from (one for one in page.get("jobs") or () if one.get("name"))
-            before, token = token, page.get("next_token")
-            if not token or token == before:
-                return
 
 
 def _p50(document: Document) -> datetime | None:

@@ -19,6 +19,7 @@ from botocore.compat import HTTPHeaders
 from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from trainmaster_client import errors
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.hooks.hooked_events import HOOKED_EVENTS, PLAIN_CLIENTS, handler_id
 
 Handler: TypeAlias = Callable[..., Any]
@@ -32,7 +33,6 @@ _CODES: tuple[tuple[type[errors.TrainmasterClientError], str, int], ...] = (
     (errors.InvalidArgumentError, "ValidationException", 400),
     (errors.UnsupportedTuningError, "ValidationException", 400),
     (errors.ForbiddenError, "AccessDeniedException", 403),
-    (errors.ExpiredCredentialsError, "ExpiredTokenException", 403),
     (errors.CredentialsError, "UnrecognizedClientException", 403),
     (errors.NotFoundError, "ResourceNotFound", 404),
     (errors.ConflictError, "ResourceInUse", 409),
@@ -41,6 +41,7 @@ _CODES: tuple[tuple[type[errors.TrainmasterClientError], str, int], ...] = (
 )
 """Error -> the code that SageMaker has for it, and the status. The first that fits counts."""
 
+_EXPIRED = ("ExpiredTokenException", 403)
 _ELSE = ("InternalFailure", 500)
 
 _SDK_V3_LOGS = "sagemaker.core.utils.logs"
@@ -76,15 +77,26 @@ def like_the_default() -> boto3.Session:
     if default is None:
         return boto3.Session()
     profile = None if default.profile_name == "default" else default.profile_name
-    return signing_with(default.get_credentials, region=default.region_name, profile=profile)
+    return signing_with(default.get_credentials, region=default.region_name, profile=profile, source=default)
 
 
 def signing_with(
-    credentials: Callable[[], Any], *, region: str | None, profile: str | None = None
+    credentials: Callable[[], Any],
+    *,
+    region: str | None,
+    profile: str | None = None,
+    source: boto3.Session | None = None,
 ) -> boto3.Session:
-    """A session of its own that signs with what it is given; ``credentials`` answers None for none."""
+    """A session of its own that signs with what it is given.
+
+    Args:
+        credentials: Answers None for none.
+        region: Of the session.
+        profile: Of the session.
+        source: Whose chain gives the credentials; None: they are not looked for again when they expire.
+    """
     own = botocore.session.Session(profile=profile)
-    own.register_component("credential_provider", _Given(credentials))
+    own.register_component("credential_provider", _Given(credentials, source))
     return boto3.Session(botocore_session=own, region_name=region)
 
 
@@ -109,6 +121,8 @@ class _Given:
     """In the place of botocore's chain of providers."""
 
     credentials: Callable[[], Any]
+    source: boto3.Session | None
+    """``http.expiry`` reads them there again."""
 
     def load_credentials(self) -> Any:  # noqa: ANN401  botocore's; None where there are none
         return self.credentials()
@@ -177,7 +191,8 @@ def answered(parsed: dict[str, Any], *, request_id: str = "") -> Answer:
 def refusal(error: errors.TrainmasterClientError) -> Answer:
     """Raised by botocore as ClientError, of the client's own class for the code where it has one."""
     found = ((code, status) for kind, code, status in _CODES if isinstance(error, kind))
-    code, status = next(found, _ELSE)
+    is_expired = error.trouble is Trouble.EXPIRED_CREDENTIALS
+    code, status = _EXPIRED if is_expired else next(found, _ELSE)
     return refused_as(code, error, status=status)
 
 

@@ -13,7 +13,9 @@ TUNING_OPERATIONS = (
 QUEUED_EVENTS = (
     "before-call.sagemaker.CreateTrainingJob",
     "before-call.sagemaker.DescribeTrainingJob",
+    "before-call.sagemaker.ListTrainingJobs",
     "before-call.sagemaker.StopTrainingJob",
+    "before-call.sagemaker.UpdateTrainingJob",
     "before-call.sagemaker.ListTags",
     "before-call.sagemaker.AddTags",
     "before-call.sagemaker.DeleteTags",
@@ -35,6 +37,10 @@ HOOKED_EVENTS = (
 """Every event that any module of ours registers a handler for."""
 HOOKED_SERVICES = frozenset({"sagemaker", "batch", "logs", "cloudwatch", "sts"})
 """Of these events, as clients are called."""
+
+KEY = "trainmaster_key"
+"""In a call's context: the idempotency key that its caller repeats it with; "" where the caller has none.
+Without this entry the call is one of this process, which makes a key of its own."""
 
 SEEN = "trainmaster_seen"
 """In a call's context: a hook saw it, whatever it decided. A CreateTrainingJob without it leaves unhooked."""

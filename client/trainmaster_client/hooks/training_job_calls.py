@@ -4,14 +4,13 @@ import json
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import boto3
-from botocore.exceptions import ClientError
 from botocore.model import OperationModel
 
 from trainmaster_client.api import ApiClient, Document, field_problem, find_api_url, request_id_of
@@ -23,6 +22,7 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
 )
 from trainmaster_client.hooks import cloudwatch_calls, identity_calls
+from trainmaster_client.hooks.attempt_descriptions import AttemptDescriptions
 from trainmaster_client.hooks.botocore_events import (
     Answer,
     Handler,
@@ -34,8 +34,10 @@ from trainmaster_client.hooks.botocore_events import (
     refused_as,
     register,
 )
-from trainmaster_client.hooks.hooked_events import SEEN, TUNING_OPERATIONS
+from trainmaster_client.hooks.hooked_events import KEY, SEEN, TUNING_OPERATIONS
 from trainmaster_client.hooks.job_description import Description, description
+from trainmaster_client.hooks.training_job_lists import TrainingJobLists
+from trainmaster_client.http.expiry import CREDENTIAL_ERRORS, is_expired, renew, unusable
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
@@ -53,9 +55,8 @@ _STARTS = {
     "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
 }
 """What starts training, and its name for what it starts."""
-_ENDED = frozenset({"Completed", "Failed", "Stopped"})
-_NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
-"""Describe's codes for a name that it does not know. Source: SageMaker API reference, Common Errors."""
+_CHANGES = frozenset({"CreateTrainingJob", "StopTrainingJob"})
+"""After which its caller wants to see another list."""
 
 
 def hooks_of(
@@ -79,6 +80,10 @@ class _Call:
 
     body: dict[str, Any]
     where: Where
+    key: str | None
+    """As ``ApiClient.add_job`` takes it; None: the call is not a gateway's."""
+    sent: MutableMapping[str, Any]
+    """What goes to SageMaker where no handler answers: its ``body`` may be replaced."""
 
 
 class QueueHooks:
@@ -92,6 +97,7 @@ class QueueHooks:
         self._attempts = AttemptDescriptions()
         self._bypasses = Bypasses()
         self._clients = PlainClients(boto_session)
+        self._lists = TrainingJobLists(api, self._clients, self._described_by_name)
         self._sdk_v3_logs = SdkV3Logs(self.register_readers, region=api.region)
         self._tuning_calls: TuningCalls | None = None
         self._making = threading.Lock()
@@ -108,7 +114,9 @@ class QueueHooks:
         for operation, handle in (
             ("CreateTrainingJob", self._create),
             ("DescribeTrainingJob", self._describe),
+            ("ListTrainingJobs", lambda call: self._lists.answer(call.body, call.where)),
             ("StopTrainingJob", self._stop),
+            ("UpdateTrainingJob", self._update),
             ("ListTags", self._list_tags),
             ("AddTags", self._change_tags),
             ("DeleteTags", self._change_tags),
@@ -126,16 +134,17 @@ class QueueHooks:
         cloudwatch_calls.register(events, self.queued, self._clients, region=self.api.region)
         identity_calls.register(events, self._clients)
 
-    def submit(self, request: Mapping[str, Any]) -> Document:
-        """The answer of the API, with the job and warnings. Raises what the API client raises."""
-        answer = self.api.add_job(request)
+    def submit(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
+        """The answer of the API, with the job and warnings. ``key`` and errors are the API client's."""
+        answer = self.api.add_job(request, key=key)
+        self._lists.forget()
         self.queued.submitted(answer.get("job") or {})
         return answer
 
     def _handle(
         self,
         handle: Callable[[_Call], Answer | None],
-        params: Mapping[str, Any],
+        params: MutableMapping[str, Any],
         context: dict[str, Any],
         model: OperationModel,
         **_: object,
@@ -147,9 +156,9 @@ class QueueHooks:
             if model.name in _STARTS:
                 self._bypasses.training_in(where.region, model.name, queue=self.api.region)
             return None
-        call = _Call(body=json.loads(params["body"]), where=where)
+        call = _Call(body=json.loads(params["body"]), where=where, key=context.get(KEY), sent=params)
         try:
-            return handle(call)
+            return self._renewed(handle, call)
         except ApiUnreachableError as error:
             if not self._is_direct:
                 return refusal(error)
@@ -159,9 +168,26 @@ class QueueHooks:
             return None
         except TrainmasterClientError as error:
             return refusal(error)
+        finally:
+            if model.name in _CHANGES:
+                self._lists.forget()
+
+    def _renewed(self, handle: Callable[[_Call], Answer | None], call: _Call) -> Answer | None:
+        """Handle the call, again with new credentials where AWS called the old ones expired.
+
+        A gateway renews its own. Raises ExpiredCredentialsError where there are no new ones.
+        """
+        try:
+            return handle(call)
+        except CREDENTIAL_ERRORS as error:
+            if not is_expired(error) or call.key is not None:
+                raise
+            if renew(self._session):
+                return handle(call)
+            raise unusable(error) from error
 
     def _create(self, call: _Call) -> Answer:
-        answer = self.submit(call.body)
+        answer = self.submit(call.body, key=call.key)
         for warning in answer.get("warnings") or ():
             _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
         job = job_view(answer.get("job") or {})
@@ -169,15 +195,23 @@ class QueueHooks:
         arn = self._arn(job, call.body, call.where.region)
         return answered({"TrainingJobArn": arn}, request_id=request_id_of(answer))
 
-    def _describe(self, call: _Call) -> Answer | None:
-        name = call.body["TrainingJobName"]
+    def _submitted_as(self, name: str) -> Document | None:
+        """The job that was submitted under this very name; None: the queue has none."""
         document = self.queued.find(name)
-        job = None if document is None else job_view(document)
-        if job is None or job.name != name:
+        return document if document is not None and job_view(document).name == name else None
+
+    def _described_by_name(self, name: str, where: Where) -> Description | None:
+        document = self._submitted_as(name)
+        return None if document is None else self.described(job_view(document), where)
+
+    def _describe(self, call: _Call) -> Answer | None:
+        document = self._submitted_as(call.body["TrainingJobName"])
+        if document is None:
             return None
         self._sdk_v3_logs.join()
+        found = self.described(job_view(document), call.where)
         # a copy: callers change what they got, to submit it again
-        return answered(deepcopy(self.described(job, call.where)), request_id=request_id_of(document))
+        return answered(deepcopy(found), request_id=request_id_of(document))
 
     def described(self, job: JobView, where: Where) -> Description:
         """Over all attempts, as SageMaker at that place has them."""
@@ -190,15 +224,30 @@ class QueueHooks:
 
     def _stop(self, call: _Call) -> Answer | None:
         """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
-        job = self._job(call.body["TrainingJobName"])
-        if job is None:
+        found = self.queued.find(call.body["TrainingJobName"])
+        if found is None:
             return None
         try:
-            document = self.api.cancel(str(job.name))
+            document = self.api.cancel(str(job_view(found).name))
         except ConflictError as error:
             return refused_as("ValidationException", error)  # SageMaker's for one that has ended
         self.queued.submitted(document)
         return answered({}, request_id=request_id_of(document))
+
+    def _update(self, call: _Call) -> Answer | None:
+        """Rename the job to the training job that it is right now; while it waits there is none."""
+        name = call.body["TrainingJobName"]
+        document = self._submitted_as(name)
+        if document is None or (job := job_view(document)).is_final:
+            return None
+        if job.is_waiting or not job.training_job_name:
+            error = InvalidArgumentError(
+                f"{name} waits in the queue ({job.state}): there is nothing to update before it runs.",
+                hint="Update it once it runs, or cancel it and submit it again under another name.",
+            )
+            return refused_as("ValidationException", error)
+        call.sent["body"] = json.dumps({**call.body, "TrainingJobName": job.training_job_name}).encode()
+        return None
 
     def _list_tags(self, call: _Call) -> Answer | None:
         """Those that were submitted, with or without an attempt: whoever attaches to a job may fit it again.
@@ -244,44 +293,8 @@ class QueueHooks:
                 self._tuning_calls = TuningCalls(self._session, self, self._clients)
             return self._tuning_calls
 
-    def _job(self, name: str) -> JobView | None:
-        document = self.queued.find(name)
-        return None if document is None else job_view(document)
-
     def _arn(self, job: JobView, request: Mapping[str, Any], region: str) -> str:
         """Of the training job with the submitted name, which its first attempt is or will be."""
         account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
         partition = self._session.get_partition_for_region(region)
         return f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
-
-
-class AttemptDescriptions:
-    """What SageMaker says of a job's attempts; of those that are over it is asked once."""
-
-    def __init__(self) -> None:
-        self._over = RecentlyUsed[Description]()
-
-    def of(self, job: JobView, client: Any) -> dict[int, Description]:  # noqa: ANN401  boto3's
-        """By number of the attempt; those that SageMaker never had, or has no more, are not in it.
-
-        Args:
-            job: With its attempts. One that SageMaker did not confirm may be a stranger's training job.
-            client: For SageMaker, without our handlers. Its errors are raised as they are.
-        """
-        names = {one.number: one.training_job_name for one in job.attempts if one.training_job_arn}
-        found = {number: self._description(name, client) for number, name in names.items()}
-        return {number: one for number, one in found.items() if one is not None}
-
-    def _description(self, name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
-        over = self._over.get(name)
-        if over is not None:
-            return over
-        try:
-            answer: Description = client.describe_training_job(TrainingJobName=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_THERE:
-                return None
-            raise
-        if answer["TrainingJobStatus"] in _ENDED:
-            self._over.keep(name, answer)
-        return answer

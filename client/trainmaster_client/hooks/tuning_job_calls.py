@@ -2,29 +2,30 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.validate import ParamValidator
 
-from trainmaster_client.api import ApiClient, Document, field_problem
+from trainmaster_client.api import Document, field_problem
 from trainmaster_client.errors import (
+    ConflictError,
+    FieldProblem,
     InvalidArgumentError,
-    NotFoundError,
+    Problem,
     TrainmasterClientError,
     UnsupportedTuningError,
 )
 from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered, refused_as
-from trainmaster_client.hooks.job_description import Description
+from trainmaster_client.hooks.queued_trials import Jobs, TrialJobs, described_by_sagemaker
 from trainmaster_client.hooks.tuning_job_lists import TuningJobLists
-from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS
-from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
+from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 from trainmaster_client.tuning.proposals import check_installed, proposed
-from trainmaster_client.tuning.study import Outcome, Seen, Study, TrialStatus
-from trainmaster_client.tuning.study_runs import LONGEST_FAILURE, StudyPasses, StudyThreads
+from trainmaster_client.tuning.study import Outcome, Study
+from trainmaster_client.tuning.study_runs import StudyPasses, StudyThreads
 from trainmaster_client.tuning.study_store import StudyChangedError, StudyPlace, StudyStore
 from trainmaster_client.tuning.tuning_answers import (
     Arns,
@@ -37,19 +38,11 @@ from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_name, tr
 
 _log = logging.getLogger("trainmaster")
 _NAME = "HyperParameterTuningJobName"
-_NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
 _DENIED = "AccessDeniedException"
-_ENDED = {"Completed", "Failed", "Stopped"}
-
-
-class Jobs(Protocol):
-    """What trials need of the hooks of training jobs."""
-
-    api: ApiClient
-    queued: QueuedJobs
-
-    def submit(self, request: Mapping[str, Any]) -> Document: ...
-    def described(self, job: JobView, where: Where) -> Description: ...
+_NAME_TAKEN = "name-taken"
+"""The rule that a dry run names where a job has the name."""
+REPEATED_WITHIN = timedelta(seconds=60)
+"""As the API counts for requests without a key."""
 
 
 class TuningCalls:
@@ -117,10 +110,7 @@ class TuningCalls:
         name, passes = plan.name, self.passes(where)
         place = self.place(name, where) or StudyPlace.below(plan.output_path, name)
         study = self._read(place) or self._created(place, body, plan, where)
-        if study.request != body:
-            taken = InvalidArgumentError(
-                f"There is a tuning job {name} with another request ({place.url}).", hint="Use another name."
-            )
+        if (taken := _taken(study, body, place, now=datetime.now(UTC))) is not None:
             return refused_as("ResourceInUse", taken)
         self._places.keep(name, place)
         try:
@@ -138,9 +128,10 @@ class TuningCalls:
         study = Study(request=body, created_at=now, modified_at=now, inherited=known)
         foreseen = self._jobs.api.try_job(trial_request(body, 1, proposed(plan, study, 1)))
         if not foreseen.get("valid", True):
-            raise UnsupportedTuningError(
-                tuple(field_problem(one) for one in foreseen.get("violations") or ())
-            )
+            problems = tuple(field_problem(one) for one in foreseen.get("violations") or ())
+            if any(one.rule == _NAME_TAKEN for one in problems):
+                raise _first_trial_taken(plan.name, problems)
+            raise UnsupportedTuningError(problems)
         try:
             return self._store.create(place, study, kms_key=plan.kms_key).study
         except StudyChangedError:  # another process was faster
@@ -218,7 +209,7 @@ class TuningCalls:
         if self._jobs.queued.find(name) is not None:
             return self._jobs.queued.request(name)
         try:
-            return _described_by_sagemaker(name, self._clients.of("sagemaker", where))
+            return described_by_sagemaker(name, self._clients.of("sagemaker", where))
         except ClientError as error:
             if error.response["Error"]["Code"] == _DENIED:  # who asks may still describe tuning jobs
                 return None
@@ -235,51 +226,22 @@ class TuningCalls:
         return self._clients.of("s3", Where(region=self._jobs.api.region, endpoint_url=None))
 
 
-class TrialJobs:
-    """A ``TrialQueue``."""
+def _taken(study: Study, body: Document, place: StudyPlace, *, now: datetime) -> InvalidArgumentError | None:
+    """Why the study that has the name does not answer the request; None where it does: it is continued.
 
-    def __init__(self, jobs: Jobs, clients: PlainClients, where: Where) -> None:
-        self._jobs = jobs
-        self._clients = clients
-        self._where = where
-
-    def look(self, name: str, metric: str) -> Seen | None:
-        try:
-            job = job_view(self._jobs.api.job(name, estimate=False))
-        except NotFoundError:  # forgotten, or never submitted
-            found = _described_by_sagemaker(name, self._clients.of("sagemaker", self._where))
-            return None if found is None else _seen(found, metric)
-        if not job.is_final:
-            return Seen(started_at=job.started_at)
-        return _seen(self._jobs.described(job, self._where), metric)
-
-    def submit(self, request: Mapping[str, Any]) -> None:
-        self._jobs.submit(request)
-
-    def cancel(self, name: str) -> None:
-        self._jobs.api.cancel(name)
+    One that has ended answers as long as its creation may be a call whose answer was lost.
+    """
+    if study.request != body:
+        what = f"There is a tuning job {place.tuning_job} with another request ({place.url})."
+    elif study.ended_at is not None and now - study.created_at > REPEATED_WITHIN:
+        end = study.ended_at.astimezone(UTC)
+        what = f"The tuning job {place.tuning_job} ended on {end:%Y-%m-%d %H:%M} UTC: {study.status}."
+    else:
+        return None
+    return InvalidArgumentError(what, hint="Use another name.")
 
 
-def _described_by_sagemaker(name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
-    try:
-        found: Description = client.describe_training_job(TrainingJobName=name)
-    except ClientError as error:
-        if error.response["Error"]["Code"] in _NOT_THERE:
-            return None
-        raise
-    return found
-
-
-def _seen(found: Description, metric: str) -> Seen:
-    """A failed training job has no objective, whatever it printed."""
-    status = found["TrainingJobStatus"]
-    if status not in _ENDED:
-        return Seen(started_at=found.get("TrainingStartTime"))
-    values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList") or ()}
-    return Seen(
-        status=TrialStatus(status),
-        started_at=found.get("TrainingStartTime"),
-        ended_at=found.get("TrainingEndTime") or found.get("LastModifiedTime") or datetime.now(UTC),
-        value=None if status == "Failed" else values.get(metric),
-        failure=str(found.get("FailureReason") or "")[:LONGEST_FAILURE],
-    )
+def _first_trial_taken(name: str, problems: tuple[FieldProblem, ...]) -> ConflictError:
+    """A study of this name was here, and its object in S3 is gone; its trials are not."""
+    detail = f"the first trial of {name} cannot have its name: use another name for the tuning job"
+    return ConflictError(Problem(status=409, title="Name taken", detail=detail, errors=problems))

@@ -1,20 +1,27 @@
 """ListHyperParameterTuningJobs: the studies of the queue among the tuning jobs of SageMaker."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import ForbiddenError, InvalidArgumentError
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered
 from trainmaster_client.jobs.job_views import FINAL_STATES
-from trainmaster_client.jobs.merged_lists import TUNING_JOBS, Cursor, Summary, merged, page_size, wanted
+from trainmaster_client.jobs.merged_lists import (
+    TUNING_JOBS,
+    Cursor,
+    as_boto3,
+    merged,
+    on_the_wire,
+    page_size,
+    wanted,
+)
 from trainmaster_client.tuning.tuning_requests import tuning_job_of
 
 MOST_PAGES = 10
 """Of the queue's jobs in each state, the newest ends first, that are looked through for trials."""
 _LARGEST_PAGE = "100"
 """Jobs; the most the API gives at once."""
-_TIMES = ("CreationTime", "LastModifiedTime", "HyperParameterTuningEndTime")
 
 
 class TuningJobLists:
@@ -41,16 +48,21 @@ class TuningJobLists:
             return None
         try:
             names = self._names(body.get("NameContains") or "")
-        except ForbiddenError:  # of no team: there is nothing of the queue to see
-            return None
+        except ForbiddenError as error:
+            if error.trouble is Trouble.EXPIRED_CREDENTIALS:
+                raise
+            return None  # of no team: there is nothing of the queue to see
         found = (self._summary(name, where) for name in names)
-        queued = list(wanted(TUNING_JOBS, map(_on_the_wire, filter(None, found)), body))
+        summaries = (on_the_wire(TUNING_JOBS, one) for one in found if one is not None)
+        queued = list(wanted(TUNING_JOBS, summaries, body))
         if not queued and body.get("NextToken") is None:
             return None
         theirs = {} if cursor.is_at_end else self._listed(body, cursor, where)
         page = merged(TUNING_JOBS, cursor, theirs, queued, body)
         token = {"NextToken": page.next_token} if page.next_token else {}
-        return answered({TUNING_JOBS.summaries: [_as_boto3(one) for one in page.summaries], **token})
+        return answered(
+            {TUNING_JOBS.summaries: [as_boto3(TUNING_JOBS, one) for one in page.summaries], **token}
+        )
 
     def _names(self, part: str) -> list[str]:
         """Of studies, by the trials among the queue's jobs."""
@@ -73,14 +85,5 @@ class TuningJobLists:
         found: Document = client.list_hyper_parameter_tuning_jobs(
             **{name: value for name, value in asked.items() if value is not None}
         )
-        entries = [_on_the_wire(one) for one in found[TUNING_JOBS.summaries]]
+        entries = [on_the_wire(TUNING_JOBS, one) for one in found[TUNING_JOBS.summaries]]
         return {**found, TUNING_JOBS.summaries: entries}
-
-
-def _on_the_wire(summary: Document) -> Summary:
-    return {**summary, **{name: summary[name].timestamp() for name in _TIMES if name in summary}}
-
-
-def _as_boto3(summary: Summary) -> Document:
-    times = {name: datetime.fromtimestamp(summary[name], UTC) for name in _TIMES if name in summary}
-    return {**summary, **times}

@@ -14,6 +14,9 @@ ALLOWED_SKEW = timedelta(minutes=5)
 ERROR_TYPE_HEADER = "x-amzn-errortype"
 VERSION_HEADER = "trainmaster-version"
 PROBLEM_JSON = "application/problem+json"
+LONGEST_TEXT = 2000
+"""Characters of one text of an answer that are shown."""
+_MOST_DIGITS = 12
 
 _UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60))
 """Name and seconds."""
@@ -65,9 +68,17 @@ def skew_of(answer: Answer, *, now: datetime) -> Skew | None:
     """None when the answer has no date to compare with."""
     try:
         theirs = parsedate_to_datetime(answer.headers.get("date", ""))
-    except ValueError:
+        return Skew(ahead=now - theirs) if theirs.tzinfo else None
+    except (ValueError, OverflowError):  # a date that is none, or outside of the calendar
         return None
-    return Skew(ahead=now - theirs) if theirs.tzinfo else None
+
+
+def seconds_to_wait(answer: Answer) -> int | None:
+    """Seconds that the answer's Retry-After asks for; None where it has none, or not a number of them."""
+    text = answer.headers.get("retry-after", "").strip()
+    if not text.isascii() or not text.isdecimal():
+        return None
+    return int(text[:_MOST_DIGITS])
 
 
 def is_own(answer: Answer) -> bool:
@@ -91,12 +102,17 @@ def trouble_of(answer: Answer, *, now: datetime) -> Trouble | None:
 
 
 def document_of(answer: Answer) -> dict[str, object] | None:
-    """None when the body is no JSON object."""
+    """None when the body is no JSON object, or nested without end."""
     try:
         document = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def kind_of(document: Mapping[str, object]) -> str:
+    """Return the last word of a problem's type, for example ``repair-needed``; empty where it has none."""
+    return shown(document.get("type")).rpartition(":")[2]
 
 
 def _forbidden(answer: Answer, now: datetime) -> Trouble:
@@ -108,6 +124,12 @@ def _forbidden(answer: Answer, now: datetime) -> Trouble:
         skew = skew_of(answer, now=now)
         return trouble if skew is None or skew.is_allowed else Trouble.CLOCK
     return trouble
+
+
+def shown(value: object) -> str:
+    """A text of an answer as it may stand in a line: nothing in it acts, and a very long one is cut."""
+    text = printable(value)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text)} characters)"
 
 
 def printable(value: object) -> str:

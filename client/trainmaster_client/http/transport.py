@@ -7,6 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,32 +15,48 @@ import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSPreparedRequest, AWSRequest
 from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.exceptions import (
-    BotoCoreError,
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
     ProxyConnectionError,
     SSLError,
 )
-from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
+from urllib3.exceptions import HTTPError as Urllib3Error
 from urllib3.exceptions import NameResolutionError
 
-from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
+from trainmaster_client.errors import (
+    BROKEN_ROWS,
+    ApiUnreachableError,
+    CredentialsError,
+    InvalidApiUrlError,
+    UnexpectedAnswerError,
+)
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer
+from trainmaster_client.http.answers import Answer, document_of, kind_of, trouble_of
+from trainmaster_client.http.bounded_answers import UnboundedAnswerError, bounded_answer
+from trainmaster_client.http.expiry import CREDENTIAL_ERRORS, is_renewable, renew, unusable
+from trainmaster_client.http.rate_limits import (
+    MOST_WAITS,
+    MOST_WAITS_OF_A_READ,
+    ONCE_A_PROCESS,
+    Say,
+    limit_passes_in,
+    wait_line,
+)
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
 """API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
+LONGEST_ANSWER_SECONDS = 60.0
+"""From the connection to the last byte: the gateway's 29 s, and 10 MiB on a slow line."""
 
 ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 4.0
-PATIENCE_SECONDS = 5
-"""After 429: a shorter Retry-After is waited for, a longer one is reported to the user."""
 
 _JITTER = secrets.SystemRandom()
 """Numbers that the user's program has seeded for itself stay as they are."""
@@ -53,16 +70,34 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")
 
 
+def pause_for(seconds: float) -> None:
+    """Look ``time.sleep`` up when it is needed, so that whoever replaces it is heard."""
+    time.sleep(seconds)
+
+
 class SignedTransport:
-    """Sends to one API as the caller that the boto3 session stands for; ``pause`` waits between two tries."""
+    """Sends to one API as the caller that the boto3 session stands for.
+
+    Args:
+        api_url: With the stage.
+        boto_session: Whose credentials sign.
+        pause: Waits that many seconds between two tries.
+        say: Is given a line with each wait that the API asked for.
+    """
 
     def __init__(
-        self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
+        self,
+        api_url: str,
+        boto_session: boto3.Session,
+        *,
+        pause: Callable[[float], None] = pause_for,
+        say: Say = ONCE_A_PROCESS,
     ) -> None:
         parts = checked_url(api_url)
         self.api_url = api_url.rstrip("/")
         self._session = boto_session
         self._pause = pause
+        self._say = say
         self.region = _region(parts.hostname or "", boto_session)
         """What requests are signed for."""
         self._http = connections(self.api_url)
@@ -73,9 +108,14 @@ class SignedTransport:
     ) -> Answer:
         """``path`` is percent-encoded and begins with a slash; signed again on each call.
 
-        Raises ApiUnreachableError and CredentialsError.
+        Where AWS calls the credentials expired and there are new ones by now, it is sent again with those.
+
+        Raises ApiUnreachableError, CredentialsError, and UnexpectedAnswerError for an answer without an end.
         """
-        return self._sent(self._signed(method, path, body, headers))
+        answer = self._sent(self._signed(method, path, body, headers))
+        if trouble_of(answer, now=datetime.now(UTC)) is Trouble.EXPIRED_CREDENTIALS and renew(self._session):
+            return self._sent(self._signed(method, path, body, headers))
+        return answer
 
     def send_patiently(
         self,
@@ -89,11 +129,29 @@ class SignedTransport:
         """As ``send``, and again where another try may help: for calls that may arrive twice."""
         for attempt in range(1, attempts):
             answer = self._try(method, path, body, headers)
-            pause = full_jitter(attempt) if answer is None else _pause_wanted(answer)
-            if answer is not None and pause is None:
+            if answer is not None:
                 return answer
-            self._pause(pause or 0)
+            self._pause(full_jitter(attempt))
         return self.send(method, path, body, headers)
+
+    def send_in_turn(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        attempts: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send patiently, and again when a rate limit has passed: a refused call changed nothing."""
+        for _ in range(MOST_WAITS_OF_A_READ if method == "GET" else MOST_WAITS):
+            answer = self.send_patiently(method, path, body, attempts=attempts, headers=headers)
+            seconds = limit_passes_in(answer)
+            if seconds is None:
+                return answer
+            self._say(wait_line(answer, seconds))
+            self._pause(float(seconds))
+        return self.send_patiently(method, path, body, attempts=attempts, headers=headers)
 
     def _try(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
@@ -105,7 +163,8 @@ class SignedTransport:
             if error.trouble in _LASTING:
                 raise
             return None
-        return answer if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
+        is_final = answer.status < HTTPStatus.INTERNAL_SERVER_ERROR or _needs_a_repair(answer)
+        return answer if is_final else None
 
     def look(self, path: str) -> Answer:
         """What answers there to somebody who does not sign. Raises ApiUnreachableError."""
@@ -115,11 +174,13 @@ class SignedTransport:
         if self._process != os.getpid():  # forked: on a shared socket each would read the other's answers
             self._http, self._process = connections(self.api_url), os.getpid()
         try:
-            response = self._http.send(request)
+            return bounded_answer(self._http, request, seconds=LONGEST_ANSWER_SECONDS)
+        except UnboundedAnswerError as error:
+            raise UnexpectedAnswerError(self.api_url, what=str(error)) from error
         except (BotoConnectionError, HTTPClientError) as error:
             raise ApiUnreachableError(self.api_url, why=_why(error), trouble=_trouble(error)) from error
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(status=response.status_code, headers=headers, body=response.content)
+        except Urllib3Error as error:  # botocore knows those that come before the body
+            raise ApiUnreachableError(self.api_url, why=_why(error)) from error
 
     def _signed(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
@@ -132,28 +193,30 @@ class SignedTransport:
         return request.prepare()
 
     def credentials(self) -> ReadOnlyCredentials:
-        """Raises CredentialsError."""
+        """Raises CredentialsError, and ExpiredCredentialsError where a new login is needed."""
         try:
             credentials = self._session.get_credentials()
             if credentials is None:
                 raise CredentialsError("no AWS credentials found.", trouble=Trouble.NO_CREDENTIALS)
             return credentials.get_frozen_credentials()
-        except BotoCoreError as error:
-            raise CredentialsError(f"{error}.") from error
+        except CREDENTIAL_ERRORS as error:
+            problem = unusable(error)
+            problem.may_be_renewed = True  # what is renewed by itself is renewed after a login, too
+            raise problem from error
+
+    @property
+    def takes_new_credentials(self) -> bool:
+        """A new login reaches the session, without a restart of the program."""
+        return is_renewable(self._session)
 
 
 _LASTING = frozenset({Trouble.HOST_UNKNOWN, Trouble.TLS})
 """Another try within seconds does not help."""
 
 
-def _pause_wanted(answer: Answer) -> float | None:
-    """Seconds until the server takes a request that came too soon; None: nothing to wait for, or too long."""
-    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
-        return None
-    seconds = answer.headers.get("retry-after", "")
-    if not seconds.isdecimal() or int(seconds) > PATIENCE_SECONDS:
-        return None
-    return float(seconds)
+def _needs_a_repair(answer: Answer) -> bool:
+    """Tell whether the API says that it cannot serve this until an admin has repaired a row."""
+    return kind_of(document_of(answer) or {}) in BROKEN_ROWS
 
 
 def full_jitter(attempt: int) -> float:

@@ -13,6 +13,8 @@ FINAL_STATES = frozenset({"completed", "failed", "stopped"})
 WAITING_STATES = frozenset({"pending", "preempted", "held"})
 LIVE_STATES = frozenset({"starting", "running", "preempting", "stopping"})
 """They hold instances."""
+NO_NAME = "(other team's)"
+"""Stands for the name of a job that the caller may not see by name."""
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ import binascii
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Self, TypeAlias
 
 from trainmaster_client.errors import InvalidArgumentError
@@ -31,6 +32,8 @@ class Listing:
     name: str
     status: str
     default_sort: str
+    times: tuple[str, ...]
+    """Members that are instants."""
 
     def rank_of(self, sort: str | None) -> tuple[str, ...]:
         """Members that an entry is sorted by."""
@@ -48,12 +51,14 @@ TRAINING_JOBS = Listing(
     name="TrainingJobName",
     status="TrainingJobStatus",
     default_sort="CreationTime",
+    times=("CreationTime", "LastModifiedTime", "TrainingEndTime"),
 )
 TUNING_JOBS = Listing(
     summaries="HyperParameterTuningJobSummaries",
     name="HyperParameterTuningJobName",
     status="HyperParameterTuningJobStatus",
     default_sort="Name",
+    times=("CreationTime", "LastModifiedTime", "HyperParameterTuningEndTime"),
 )
 """Source: SageMaker API reference, ListHyperParameterTuningJobs, SortBy."""
 
@@ -100,6 +105,18 @@ class Cursor:
 class Page:
     summaries: Sequence[Summary]
     next_token: str | None
+
+
+def on_the_wire(listing: Listing, entry: Mapping[str, Any]) -> Summary:
+    """An entry, or a description, as boto3 gives it, with its instants as seconds of the epoch."""
+    times = {name: entry[name].timestamp() for name in listing.times if name in entry}
+    return {**entry, **times}
+
+
+def as_boto3(listing: Listing, summary: Summary) -> dict[str, Any]:
+    """An entry with aware datetimes."""
+    times = {name: datetime.fromtimestamp(summary[name], UTC) for name in listing.times if name in summary}
+    return {**summary, **times}
 
 
 def page_size(request: Mapping[str, Any]) -> int:

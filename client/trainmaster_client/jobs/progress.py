@@ -4,7 +4,14 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
-from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
+from trainmaster_client.errors import (
+    ApiFailedError,
+    ApiUnreachableError,
+    TooManyRequestsError,
+    TrainmasterClientError,
+)
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, Transition
 
 FIRST_POLL_SECONDS = 1.0
@@ -16,6 +23,27 @@ POLLS_PER_QUIET_TIME = 20
 
 SILENCE_SECONDS = 15 * 60
 """How long the API may not answer before the watch gives up; the job does not depend on it."""
+
+
+_PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
+"""What passes by itself."""
+
+
+class ExpiryNotice:
+    """Says once that the credentials have expired: a wait finds out by its looks and by its log."""
+
+    def __init__(self) -> None:
+        self._is_said = False
+
+    def lines(self) -> list[str]:
+        """The line to show now; none where it was shown."""
+        is_new, self._is_said = not self._is_said, True
+        advice = ADVICE[Trouble.EXPIRED_CREDENTIALS]
+        return [f"{advice} The job continues, and so does this wait with new ones."] if is_new else []
+
+    def is_over(self) -> None:
+        """New ones came; what expires from now on is said again."""
+        self._is_said = False
 
 
 class Progress:
@@ -94,6 +122,8 @@ class Watch:
     """Seconds."""
     timeout: float | None = None
     """Seconds; None watches for as long as it takes."""
+    expiry: ExpiryNotice = field(default_factory=ExpiryNotice)
+    """Shared with what gives the further lines."""
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
@@ -107,8 +137,9 @@ class Watch:
     def steps(self) -> Generator[float, None, JobView]:
         """As ``until_final``, for who waits in another way: each value is a pause in seconds."""
         begun = news_at = self.monotonic()
+        job: JobView | None = None
         while True:
-            job = yield from self._look_patiently()
+            job = yield from self._look_patiently(is_first=job is None)
             lines = self._lines(job)
             self._say_all(lines)
             now = self.monotonic()
@@ -130,20 +161,28 @@ class Watch:
         for line in lines:
             self.say(line)
 
-    def _look_patiently(self) -> Generator[float, None, JobView]:
-        """A network that is away for a while does not end a wait of days."""
-        begun, reported = self.monotonic(), False
+    def _look_patiently(self, *, is_first: bool) -> Generator[float, None, JobView]:
+        """Neither a network that is away for a while nor a login that ends ends a wait of days."""
+        begun, reported, has_expired = self.monotonic(), False, False
         while True:
             try:
-                return self.look()
-            except (ApiUnreachableError, ApiFailedError, TooManyRequestsError) as error:
+                job = self.look()
+            except TrainmasterClientError as error:
+                is_expired = error.may_be_renewed and not is_first  # at first nobody has logged in yet
                 silent = self.monotonic() - begun
-                if silent >= SILENCE_SECONDS:
+                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, _PASSING)):
                     raise
-                if not reported:
+                if is_expired:
+                    has_expired = True
+                    self._say_all(self.expiry.lines())
+                elif not reported:
                     self.say(f"{error} Still trying; the job continues without this connection.")
                     reported = True
-                yield poll_seconds(silent, first=self.first_poll)
+            else:
+                if has_expired:
+                    self.expiry.is_over()
+                return job
+            yield poll_seconds(silent, first=self.first_poll)
 
 
 def advance(steps: Generator[float, None, JobView]) -> float | JobView:

@@ -17,6 +17,7 @@ from trainmaster_client.errors import (
     TooManyRequestsError,
     TrainmasterClientError,
 )
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import FINAL_STATES, Attempt, job_view
 
 MOST_KEPT = 500
@@ -102,6 +103,8 @@ class QueuedJobs:
         try:
             return self._found(name, self._api.job(name, estimate=False))
         except (NotFoundError, InvalidArgumentError, ForbiddenError) as error:
+            if error.trouble is Trouble.EXPIRED_CREDENTIALS:  # that says nothing of the job
+                raise
             if known is not None and known.document is not None and not self._is_forgotten(known, error):
                 raise
             return self._absent(name, known)

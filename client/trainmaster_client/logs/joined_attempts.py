@@ -8,9 +8,10 @@ from heapq import merge
 from typing import Any
 
 from trainmaster_client.api import Document
-from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, LogsUnreadableError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import Attempt, job_view
+from trainmaster_client.jobs.progress import ExpiryNotice
 from trainmaster_client.logs.log_streams import Event, LogStream, LogStreams
 
 MOST_TAIL_LINES = 10_000
@@ -74,6 +75,10 @@ class JobLogs:
         self._streams = LogStreams(logs_client)
         self._selection = selection
         self._readings: dict[int, _Reading] = {}
+
+    def read_with(self, logs_client: Any) -> None:  # noqa: ANN401  boto3's
+        """Read on with this client, which has other credentials."""
+        self._streams = LogStreams(logs_client)
 
     def new_lines(self, document: Document) -> list[LogLine]:
         """What came since the last call. ``document`` is the job as the API answers it now."""
@@ -176,11 +181,14 @@ class LogTail:
     """A job's new lines, look after look.
 
     Args:
-        make_client: Gives a client for CloudWatch Logs without our hooks; asked when there is an attempt.
+        make_client: Gives a client for CloudWatch Logs without our hooks; asked when there is an attempt, and
+            again when the credentials have expired.
+        expiry: Of the wait that the lines are read in.
     """
 
-    def __init__(self, make_client: Callable[[], Any]) -> None:
+    def __init__(self, make_client: Callable[[], Any], *, expiry: ExpiryNotice | None = None) -> None:
         self._make_client = make_client
+        self._expiry = expiry or ExpiryNotice()
         self._logs: JobLogs | None = None
         self._is_readable = True
         self._is_answered = True
@@ -200,6 +208,10 @@ class LogTail:
         try:
             found.extend(self._logs.lines(document))  # keeps those before a failure
             self._is_answered = True
+        except LogsExpiredError:
+            self._logs.read_with(self._make_client())
+            said = self._expiry.lines() if self._is_answered else []
+            self._is_answered = False
         except LogsUnansweredError as error:
             said = [f"No new log lines for now: {error}"] if self._is_answered else []
             self._is_answered = False

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
-from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.http.expiry import CREDENTIAL_ERRORS, is_expired
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 HOST_PREFIX = "algo-"
@@ -99,19 +100,25 @@ class LogStreams:
     def _call(self, operation: str, **request: Any) -> dict[str, Any]:  # noqa: ANN401  boto3's
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(logGroupName=LOG_GROUP, **request)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == _NOT_THERE:
+        except CREDENTIAL_ERRORS as error:
+            if isinstance(error, ClientError) and error.response["Error"]["Code"] == _NOT_THERE:
                 return {}
-            raise (LogsUnansweredError if _is_its_own(error) else LogsUnreadableError)(f"{error}.") from error
-        except (NoConnectionError, HTTPClientError) as error:
-            raise LogsUnansweredError(f"{error}.") from error
-        except BotoCoreError as error:
-            raise LogsUnreadableError(f"{error}.") from error
+            raise _kind_of(error)(f"{error}.") from error
         return answer
 
 
-def _is_its_own(error: ClientError) -> bool:
+def _kind_of(error: Exception) -> type[LogsUnreadableError]:
+    """The error to raise; a right is missing only where nothing else explains the refusal."""
+    if is_expired(error):
+        return LogsExpiredError
+    is_silent = isinstance(error, NoConnectionError | HTTPClientError) or _is_its_own(error)
+    return LogsUnansweredError if is_silent else LogsUnreadableError
+
+
+def _is_its_own(error: Exception) -> bool:
     """True for a failure of the service, and where it was asked too often."""
+    if not isinstance(error, ClientError):
+        return False
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return status >= _FAILED or error.response["Error"]["Code"] == _TOO_OFTEN
 

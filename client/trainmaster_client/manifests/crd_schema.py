@@ -11,10 +11,12 @@ from typing import Any
 import yaml
 
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors.missing_packages import install_hint
+from trainmaster_client.files.yaml_documents import read_yaml_documents
 from trainmaster_client.manifests.job_request import Document
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_EXTRA = 'Install it: pip install "trainmaster[manifest]".'
+_LARGEST_BYTES = 16 * 1024 * 1024
+"""Definitions with the schema of a pod in them have up to 1 MB each, and a file may hold several."""
 
 
 def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
@@ -27,7 +29,9 @@ def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
         # An extra. OpenAPI 3.0 is a dialect of draft 4.
         from jsonschema import Draft4Validator  # type: ignore[import-untyped]  # noqa: PLC0415
     except ImportError as error:
-        raise InvalidArgumentError("--crd needs the package jsonschema.", hint=_EXTRA) from error
+        raise InvalidArgumentError(
+            "--crd needs the package jsonschema.", hint=install_hint("manifest")
+        ) from error
     validator = Draft4Validator(_strict(_schema(document, crd), is_root=True))
     found = sorted(validator.iter_errors(document), key=lambda one: [str(part) for part in one.absolute_path])
     return [
@@ -39,9 +43,8 @@ def read_crd(file: Path) -> Mapping[str, Any]:
     """Raises InvalidArgumentError."""
     hint = "Name the YAML file of a CustomResourceDefinition with --crd."
     try:
-        with file.open(encoding="utf-8") as stream:
-            documents = list(yaml.load_all(stream, Loader=_LOADER))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        documents = read_yaml_documents(file.read_bytes(), largest=_LARGEST_BYTES)
+    except (OSError, yaml.YAMLError) as error:
         raise InvalidArgumentError(f"{file} cannot be read: {error}.", hint=hint) from error
     for one in documents:
         if isinstance(one, dict) and one.get("kind") == "CustomResourceDefinition":

@@ -18,7 +18,7 @@ from trainmaster_client.errors import NotFoundError, TrainmasterClientError
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
 from trainmaster_client.hooks.training_job_calls import hooks_of
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Progress, Watch
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, ExpiryNotice, Progress, Watch
 from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 from trainmaster_client.logs.joined_attempts import LogTail
 
@@ -105,8 +105,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         direct = partial(super().logs_for_job, job_name, wait, poll, log_type, timeout)
         if not wait:
             return direct()
-        tail = LogTail(partial(plain_client, self.boto_session, "logs")) if log_type in _WITH_LINES else None
-        return self._wait(job_name, otherwise=direct, timeout=timeout, tail=tail)
+        return self._wait(job_name, otherwise=direct, timeout=timeout, has_lines=log_type in _WITH_LINES)
 
     def _submit(self, request: dict[str, Any]) -> None:
         answer = self._hooks.submit(request)
@@ -125,9 +124,12 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         *,
         otherwise: Callable[[], Any],
         timeout: float | None = None,
-        tail: LogTail | None = None,
+        has_lines: bool = False,
     ) -> Any:  # noqa: ANN401  the SDK's
         seen: Document = {}
+        expiry = ExpiryNotice()
+        logs_client = partial(plain_client, self.boto_session, "logs")
+        tail = LogTail(logs_client, expiry=expiry) if has_lines else None
 
         def look() -> JobView:
             nonlocal seen
@@ -142,6 +144,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
             late_looks=_LATE_LOOKS if tail else 0,
             first_poll=self._poll_seconds,
             timeout=timeout,
+            expiry=expiry,
         )
         try:
             job = watch.until_final()

@@ -9,6 +9,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
+from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import (
@@ -100,7 +101,7 @@ class PoolPasses:
                 job = self.state.jobs[waiting.name]
                 self._commit(job, steps.unparked(job))
             case EndReservation(hold=hold):
-                del self.state.holds[hold.preemptor]
+                self._end_reservation(hold)
             case LimitReservation(hold=hold, until=until):
                 self.state.holds[hold.preemptor] = replace(hold, until=until)
             case WarnOfBudget(team=team, month=month):
@@ -109,6 +110,13 @@ class PoolPasses:
                 raise AssertionError(f"no GPUs are watched here: {action}")
             case _:
                 assert_never(action)
+
+    def _end_reservation(self, hold: PreemptionReservation) -> None:
+        """A preemptor that still waits did not start in time."""
+        del self.state.holds[hold.preemptor]
+        job = self.state.jobs.get(hold.preemptor)
+        if hold.until is not None and job is not None and job.is_waiting:
+            self._commit(job, after_hold_ran_out(job, hold.vector, now=self.site.now))
 
     def _commit(self, before: Job, after: Job) -> None:
         self.state.commit(Change(before=before, after=after), now=self.site.now)
@@ -146,6 +154,8 @@ class PoolPasses:
             self.tally.refused_claims += 1
             return False
         job = self.state.jobs[action.job.name]
+        if action.ends_hold:
+            del self.state.holds[job.name]
         if action.reuses is None and self.site.refuses(action.shape.vector, self.state.warm):
             self._refused(job, action)
             return True
@@ -153,8 +163,6 @@ class PoolPasses:
             self.take_warm(action.reuses)
         for one in action.probes:
             self.state.account_limits.pop(one, None)
-        if action.ends_hold:
-            del self.state.holds[job.name]
         started = self._claimed(job, action)
         self._commit(job, started)
         self._note_most_held(job.name)
@@ -185,9 +193,11 @@ class PoolPasses:
                     known, refused=asked, last_end=last, at=now, seed=job.name
                 )
         attempt = attempt_for(job, action, pool=state.rules, policy=self.policy, at=now)
-        self._commit(job, claimed := steps.claim(job, attempt))
+        claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
+        self._commit(job, claimed)
         released = steps.refused_by_account(claimed, refusals, "ResourceLimitExceeded")
-        state.commit(steps.claim_undone(claimed, released, None), now=now)
+        put_off = after_put_off(claimed, released, now=now)
+        state.commit(steps.claim_undone(claimed, put_off, None), now=now)
 
     def _claimed(self, job: Job, action: Start) -> Job:
         """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
@@ -195,7 +205,7 @@ class PoolPasses:
         attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
         if attempt.claim.reuses is not None:
             attempt = replace(attempt, claim=replace(attempt.claim, reuses=None))
-        claimed = steps.claim(job, attempt)
+        claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
         return steps.recorded(claimed, training_job_arn=attempt.training_job_name, now=now)
 
     def _may_claim(self, action: Start) -> bool:

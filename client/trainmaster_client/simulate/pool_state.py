@@ -14,14 +14,15 @@ from trainmaster.core.durations.learned import Known, LearnedRow, likely_lengths
 from trainmaster.core.durations.traits import Traits, learned_key
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, served_by
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     BudgetState,
     PreemptionReservation,
     RunningJob,
@@ -125,8 +126,8 @@ class PoolState:
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
-    """What the account's refusals taught."""
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
+    served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
     """As a snapshot has them; None: they have changed since."""
 
@@ -160,6 +161,7 @@ class PoolState:
             running=self.running_read,
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
+            served=dict(self.served),
             gone_preemptors=frozenset(one for one in self.holds if not self._waits(one)),
             budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
             prices=self.prices,
@@ -202,6 +204,7 @@ class PoolState:
             self._notes_run_time(change, change.ended, now=now)
             team = after.spec.team
             self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
+            self.served |= served_by(change.ended, at=now)
         if self.budgets.limits:
             self.budgets.charge(change)
 
@@ -293,4 +296,5 @@ class PoolState:
             warm=dict(self.warm),
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
+            served=dict(self.served),
         )

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from trainmaster_client.errors import FieldProblem, UnsupportedTuningError
+from trainmaster_client.errors.missing_packages import install_command
 from trainmaster_client.tuning.search_space import Choice, NumberRange, Parameters
 from trainmaster_client.tuning.study import Study
 from trainmaster_client.tuning.tuning_requests import Strategy, TuningPlan
@@ -29,7 +30,7 @@ def check_installed(plan: TuningPlan) -> None:
         problem = FieldProblem(
             field="HyperParameterTuningJobConfig.Strategy",
             message="Bayesian needs the package optuna, which is not installed",
-            hint="run: pip install 'trainmaster[tune]', or use Random or Grid",
+            hint=f"run: {install_command('tune')}, or use Random or Grid",
         )
         raise UnsupportedTuningError((problem,))
 

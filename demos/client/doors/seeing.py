@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 
 FACTS_VARIABLE = "DEMO_FACTS"
-"""File that the program writes at its end."""
+"""File that tells what the program has seen so far; at its end, of what."""
 
 
 class Seen:
@@ -22,6 +22,7 @@ class Seen:
 
     def __init__(self, session: boto3.Session) -> None:
         self._statuses: list[list[str]] = []
+        self._writing = threading.Lock()
         self._calls = threading.local()
         operation = "sagemaker.DescribeTrainingJob"
         session.events.register(f"before-parameter-build.{operation}", self._begin)
@@ -29,13 +30,16 @@ class Seen:
         session.events.register(f"after-call-error.{operation}", self._end)
 
     def write(self, *, sdk: str, version: str, job: str, model_artifacts: str) -> None:
-        document = {
-            "sdk_version": f"{sdk} {version}",
-            "job": job,
-            "model_artifacts": model_artifacts,
-            "describe_statuses": self._statuses,
-        }
-        Path(os.environ[FACTS_VARIABLE]).write_text(json.dumps(document), encoding="utf-8")
+        self._write(sdk_version=f"{sdk} {version}", job=job, model_artifacts=model_artifacts)
+
+    def _write(self, **facts: str) -> None:
+        """Replace the file; who reads it meanwhile reads the one before."""
+        with self._writing:
+            path = Path(os.environ[FACTS_VARIABLE])
+            draft = path.with_suffix(".new")
+            document = {**facts, "describe_statuses": self._statuses}
+            draft.write_text(json.dumps(document), encoding="utf-8")
+            draft.replace(path)
 
     def _begin(self, **_: object) -> None:
         self._calls.depth = getattr(self._calls, "depth", 0) + 1
@@ -48,3 +52,4 @@ class Seen:
     def _note(self, found: list[str]) -> None:
         if not self._statuses or self._statuses[-1] != found:
             self._statuses.append(found)
+            self._write()

@@ -14,8 +14,6 @@ SOURCE = "training"
 
 STEPS = 60
 CHECKPOINT_EVERY = 10
-PACE_SECONDS = 0.2
-"""Shortest step: long enough for somebody more urgent to come in between."""
 
 HYPERPARAMETERS: dict[str, str | int | float] = {
     "preset": "tiny",
@@ -23,7 +21,7 @@ HYPERPARAMETERS: dict[str, str | int | float] = {
     "seed": 7,
     "batch_size": 4,
     "checkpoint_every": CHECKPOINT_EVERY,
-    "min_step_seconds": PACE_SECONDS,
+    "hold_file": os.environ.get("DEMO_HOLD", ""),
 }
 CHECKPOINTS = f"s3://{BUCKET}/checkpoints/{LABEL}"
 OUTPUT = f"s3://{BUCKET}/output"

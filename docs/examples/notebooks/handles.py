@@ -1,6 +1,6 @@
 import trainmaster_client
 
-mine = trainmaster_client.jobs(mine="true")
+mine = trainmaster_client.jobs(mine=True)
 for job in mine:
     print(job)
 

@@ -179,9 +179,10 @@ class Wiring:
                 repairs=self.table.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
-                reads=ReadCounts(counts),
+                reads=ReadCounts(counts, throttle=self.settings.api_throttle),
                 left=self._left,
                 region=self.settings.region,
+                folders=self.table.folders,
             ),
         )
 
@@ -215,6 +216,7 @@ class Wiring:
     def reconciler(self) -> Reconciler:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
+        from trainmaster.services.metric_looks import MetricLooks
         from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
         from trainmaster.services.repair_steps import RepairSteps
@@ -230,6 +232,7 @@ class Wiring:
             alarm_sweep=AlarmSweep(
                 alarms=alarms, idle_watch=watch, reader=reader, store=store, clock=clock, stack=stack
             ),
+            metric_looks=MetricLooks(metrics=alarms, reader=reader, store=store, clock=clock),
             checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(
                 training=self.training,
@@ -266,13 +269,10 @@ class Wiring:
     def idle_watch(self) -> IdleWatch:
         from trainmaster.services.alarm_events import IdleWatch
 
+        alarms, policies, clock, stack = self.alarms, self.policies, self.clock, self.settings.stack
+        reader, store = self.reader, self.store
         return IdleWatch(
-            alarms=self.alarms,
-            reader=self.reader,
-            store=self.store,
-            policies=self.policies,
-            clock=self.clock,
-            stack=self.settings.stack,
+            alarms=alarms, reader=reader, store=store, policies=policies, clock=clock, stack=stack
         )
 
     @cached_property

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from trainmaster.core.submission.api_shares import Throttle
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -19,6 +21,8 @@ class Settings:
     mail_topic_arn: str
     widget_shows_names: bool = False
     """Whether the dashboard's queue widget names jobs and teams."""
+    api_throttle: Throttle | None = None
+    """Of the API's stage; None for the functions that answer nobody."""
     region: str = ""
     """Where the functions run, as Lambda says it; "" outside of it."""
 
@@ -36,5 +40,14 @@ class Settings:
             alarm_topic_arn=env["TRAINMASTER_ALARM_TOPIC_ARN"],
             mail_topic_arn=env["TRAINMASTER_MAIL_TOPIC_ARN"],
             widget_shows_names=env["TRAINMASTER_WIDGET_SHOWS_NAMES"] == "true",
+            api_throttle=_throttle(env),
             region=env.get("AWS_REGION", ""),
         )
+
+
+def _throttle(env: Mapping[str, str]) -> Throttle | None:
+    """Read what only the API's function has."""
+    if "TRAINMASTER_API_REQUESTS_PER_SECOND" not in env:
+        return None
+    per_second = float(env["TRAINMASTER_API_REQUESTS_PER_SECOND"])
+    return Throttle(per_second=per_second, burst=float(env["TRAINMASTER_API_BURST"]))

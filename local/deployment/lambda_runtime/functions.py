@@ -11,7 +11,7 @@ from local.deployment.lambda_runtime.invocation import Outcome
 from local.deployment.lambda_runtime.logs import FunctionLog
 from local.deployment.lambda_runtime.pool import MAX_PROCESSES, FunctionPool, Process, Start
 from local.deployment.lambda_runtime.process import Launch
-from local.deployment.lambda_runtime.runtime_api import PREFIX, RuntimeApi
+from local.deployment.lambda_runtime.runtime_api import RuntimeApi
 from local.deployment.rights import Rights
 from local.deployment.wiring import Function
 from local.sagemaker.ports import LogSink
@@ -22,6 +22,8 @@ class Host:
     """What a function process needs of the twin around it."""
 
     twin_address: TwinAddress
+    runtime_url: str
+    """URL of the Runtime API, with its token."""
     clock: TwinClock
     clock_file: Path
     logs: LogSink
@@ -76,7 +78,7 @@ class Functions:
 
 
 def _starter(function: Function, keys: Keys, host: Host) -> Start:
-    address = host.twin_address.endpoint_url.removeprefix("http://")
+    runtime_api = host.runtime_url.removeprefix("http://")  # Lambda gives an address without a scheme
 
     def start(instance_id: str, on_exit: Callable[[int], None]) -> Process:
         stream = f"{host.clock.now():%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
@@ -94,6 +96,6 @@ def _starter(function: Function, keys: Keys, host: Host) -> Start:
             environment=function_environment(function, keys, host.twin_address, log_stream=stream),
             log=log,
         )
-        return launch.start(f"{address}{PREFIX}/{function.name}/{instance_id}", on_exit)
+        return launch.start(f"{runtime_api}/{function.name}/{instance_id}", on_exit)
 
     return start

@@ -1,6 +1,7 @@
 """Lambda's Runtime API, which the runtime client in each function process talks to.
 
-Paths: ``/_runtime/<function>/<instance>/2018-06-01/runtime/...`` (AWS has one host per process instead).
+Paths: ``/_runtime/<token>/<function>/<instance>/2018-06-01/runtime/...`` (AWS has one host per process
+instead, which nothing but the process reaches); the front door takes the token away.
 """
 
 import re

@@ -22,8 +22,9 @@ test("a total is the API's, else the sum of the groups", () => {
   assert.equal(totalOf({ groups: [...GROUPS, { key: "x", usd: null }] }).usd, null);
 });
 
-test("the useful share is productive money of all of it", () => {
-  assert.equal(usefulShare(GROUPS[1]), 0.4);
+test("the useful share is productive money of all of it, a range where no checkpoint was seen", () => {
+  assert.deepEqual(usefulShare(GROUPS[1]), { least: 0.4, most: 0.4 });
+  assert.deepEqual(usefulShare({ by: { ...by(20, 30), unknown: 50 } }), { least: 0.2, most: 0.7 });
   assert.equal(usefulShare({ by: by(0, 0) }), null);
   assert.equal(usefulShare({}), null);
 });

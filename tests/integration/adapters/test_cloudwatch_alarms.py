@@ -1,6 +1,7 @@
 """Alarms as CloudWatch has them: made, read and deleted over moto, refused by a stub."""
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -177,3 +178,61 @@ def test_an_outage_is_no_reading(cloudwatch: Any) -> None:
         stub.add_client_error("delete_alarms", service_error_code="Throttling", http_status_code=400)
         with pytest.raises(UnavailableError):
             CloudWatchAlarms(cloudwatch, topic_arn=TOPIC).delete([NAME])
+
+
+# ---- whether there are data
+
+
+class Answering:
+    """A client that gives one answer to GetMetricData."""
+
+    def __init__(self, *results: dict[str, Any], **more: Any) -> None:
+        self.answer = {"MetricDataResults": list(results), **more}
+        self.asked: list[dict[str, Any]] = []
+
+    def get_metric_data(self, **parameters: Any) -> dict[str, Any]:
+        self.asked.append(parameters)
+        return self.answer
+
+
+def result(number: int, *values: float, status: str = "Complete") -> dict[str, Any]:
+    return {"Id": f"m{number}", "Values": list(values), "StatusCode": status}
+
+
+HOSTS = ["job/algo-1", "job/algo-2"]
+UNTIL = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
+SINCE = UNTIL - timedelta(minutes=20)
+
+
+def have_data(client: Answering) -> Mapping[str, bool]:
+    return CloudWatchAlarms(client, topic_arn="topic").have_data(HOSTS, since=SINCE, until=UNTIL)
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        pytest.param([result(0, 5.0), result(1)], {HOSTS[0]: True, HOSTS[1]: False}, id="one is silent"),
+        pytest.param(
+            [result(0, 5.0, status="PartialData"), result(1, status="PartialData")],
+            {HOSTS[0]: True},
+            id="a part says that there are some, never that there are none",
+        ),
+        pytest.param([result(0, status="InternalError"), result(1, 1.0)], {HOSTS[1]: True}, id="one failed"),
+        pytest.param([], {}, id="nothing"),
+    ],
+)
+def test_O17_what_cloudwatch_does_not_say_for_certain_is_no_answer(
+    results: list[dict[str, Any]], expected: dict[str, bool]
+) -> None:
+    client = Answering(*results)
+    assert have_data(client) == expected
+    (asked,) = client.asked
+    assert (asked["StartTime"], asked["EndTime"]) == (SINCE, UNTIL)
+    stats = [query["MetricStat"] for query in asked["MetricDataQueries"]]
+    dimensions = [stat["Metric"]["Dimensions"] for stat in stats]
+    assert dimensions == [[{"Name": "Host", "Value": host}] for host in HOSTS]
+    assert {stat["Stat"] for stat in stats} == {"SampleCount"}
+
+
+def test_O17_an_answer_in_pages_is_none_because_one_call_is_all_there_is() -> None:
+    assert have_data(Answering(result(0), result(1), NextToken="next")) == {}

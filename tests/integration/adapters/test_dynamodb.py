@@ -32,7 +32,7 @@ from trainmaster.core.planning.candidates import MANY_TEAMS
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.records import WriteCondition
+from trainmaster.core.records import TeamCalls, WriteCondition
 from trainmaster.services.scheduler.stops import MAX_VICTIMS
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen, waiting
@@ -252,11 +252,16 @@ def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: T
 def test_reads_of_a_minute_are_summed_and_expire(table: Table) -> None:
     counts = DynamoReadCounts(lambda: table.client, table=TABLE)
     at = NOON + timedelta(seconds=59)
-    assert [counts.add_reads("red", 30, at=NOON), counts.add_reads("red", 5, at=at)] == [30, 35]
-    assert counts.add_reads("blue", 1, at=at) == 1
-    assert counts.add_reads("red", 1, at=at + timedelta(seconds=1)) == 1
+    thirty, five, one = (TeamCalls(reads=count, calls=2 * count) for count in (30, 5, 1))
+    assert counts.add_calls("red", thirty, at=NOON) == {"red": thirty}
+    both = TeamCalls(reads=35, calls=70)
+    assert counts.add_calls("red", five, at=at) == {"red": both}
+    assert counts.add_calls("blue#1", one, at=at) == {"red": both, "blue#1": one}
+    assert counts.add_calls("red", one, at=at + timedelta(seconds=1)) == {"red": one}
     minute = f"{int(NOON.timestamp()) // 60:010d}"
-    assert table.row("S#-#red", minute) == {"reads": 35, "ttl": int((at + timedelta(hours=1)).timestamp())}
+    expires = int((at + timedelta(hours=1)).timestamp())
+    row = {"reads#red": 35, "calls#red": 70, "reads#blue#1": 1, "calls#blue#1": 2, "ttl": expires}
+    assert table.row("S#-##", minute) == row
 
 
 def completes(table: Table, name: str, *, at: datetime = NOON, **fields: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from trainmaster import __version__
 from trainmaster.adapters.dynamodb import (
+    DynamoFolders,
     DynamoJobStore,
     DynamoPolicyStore,
     DynamoReadCounts,
@@ -129,6 +130,7 @@ class Api:
             "account_id": OWN,
             "admin_principal_arns": (ADMIN,),
             "reads": self.reads,
+            "folders": DynamoFolders(self.client, table=self.table),
         }
         return Outside(**values | other)
 

@@ -268,6 +268,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
     assert answer.json == {
         "valid": True,
         "violations": [],
+        "warnings": [],
         "pool": "p5",
         "position": 2,
         "estimate_note": None,
@@ -313,11 +314,6 @@ def test_a_parameter_that_nobody_knows_submits_nothing(api: Api, before: int) ->
     answer = api.call("POST", "/add-job", body(), query={"dryrun": "true"})
     assert (answer.status, answer.fields) == (400, ["query.dryrun"])
     assert len(api.names(state="pending")) == before
-
-
-def test_a_dry_run_of_a_taken_name_says_so(api: Api) -> None:
-    api.submit(NAME)
-    assert dry_run(api, body(HyperParameters={"a": "b"})).status == 409
 
 
 def test_a_dry_run_of_a_waiting_job_counts_it_once(api: Api) -> None:

@@ -98,7 +98,7 @@ def test_a_backoff_says_until_when(api: Api) -> None:
     assert reason["code"] == "backoff"
     assert f"{until:%Y-%m-%dT%H:%M:%S}" in reason["message"]
     api.now += timedelta(hours=1)
-    assert "is due" in waits(api, "a")["message"]
+    assert "it is tried again within a minute" in waits(api, "a")["message"]
 
 
 def test_a_hold_says_who_and_since_when_even_while_paused(api: Api) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import changed, claimed, seen
 from tests.ends import observed
-from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, Api
+from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, P5, Api
 
 
 def spend(api: Api, name: str, *, hours: float = 1, usd_per_hour: str | None = "10", user: str = ADA) -> None:
@@ -27,6 +27,7 @@ def spend(api: Api, name: str, *, hours: float = 1, usd_per_hour: str | None = "
 def with_budget(usd: int) -> dict[str, Any]:
     document = copy.deepcopy(DOCUMENT)
     document["teams"][0]["budget"] = {"usd_per_month": usd}
+    document["prices"] = {P5: 10}  # an hour of it fits into the month
     return document
 
 
@@ -42,6 +43,7 @@ def test_a_month_tells_what_each_job_used_and_cost(api: Api) -> None:
     ]
     assert answer.json["jobs"][0]["by"] == {
         "productive": 20.0,
+        "unknown": 0.0,
         "preemption": 0.0,
         "failures": 0.0,
         "idle": 0.0,
@@ -50,6 +52,22 @@ def test_a_month_tells_what_each_job_used_and_cost(api: Api) -> None:
     }
     assert answer.json["total"]["usd"] == 25.0
     assert answer.json["budget"] is None
+    assert answer.json["running"] == {"jobs": 0, "usd": 0.0, "known_usd": 0.0}
+
+
+def test_C19_what_runs_is_said_beside_what_was_spent(api: Api) -> None:
+    """Its bill comes when it ends: until then "spent" alone would leave it out."""
+    spend(api, "a", hours=2)
+    api.submit("b")
+    month = f"{api.now:%Y-%m}"
+    price = Decimal(10)
+    api.change(
+        "b", claimed(api.job("b"), "b", now=api.now - timedelta(hours=3), usd_per_hour=price, month=month)
+    )
+    expected = {"jobs": 1, "usd": 30.0, "known_usd": 30.0}
+    assert api.get("/usage").json["running"] == expected
+    assert api.get("/usage", group_by="user").json["running"] == expected
+    assert api.get("/usage", month="2026-10").json["running"]["jobs"] == 0
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from trainmaster.api import usage_groups
+from trainmaster.core.costs.ledger import Cause
 
 from tests.bodies import body, tag_list
 from tests.integration.api.conftest import ADA, ADMIN, BOB, OWN, Answer, Api
@@ -122,7 +123,7 @@ def test_a_cell_that_a_spreadsheet_would_run_is_text(api: Api, name: str) -> Non
 
 def test_what_begins_with_a_tab_is_text_too() -> None:
     view = {"key": "\t=1", "instance_hours": 1, "usd": 1, "saved_usd": 0, "by": {}}
-    view["by"] = dict.fromkeys(("productive", "preemption", "failures", "idle", "warm_pool", "startup"), 0)
+    view["by"] = dict.fromkeys((cause.value for cause in Cause), 0)
     (line,) = csv.DictReader(io.StringIO(usage_groups.csv_text([view])))
     assert line["key"] == "'\t=1"
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import boto3
@@ -56,10 +56,11 @@ def running_gateway(
     *,
     are_changes_allowed: bool = False,
     api_url: str = "",
+    proxies: frozenset[str] = frozenset(),
 ) -> Iterator[GatewayWorld]:
     with running_fake_api() as api, running_sagemaker() as sagemaker:
         env = {"TRAINMASTER_API_URL": api_url or api.url, "AWS_DEFAULT_REGION": REGION}
-        parts = assembled({**env, **_endpoint(sagemaker.url)}, load)
+        parts = replace(assembled({**env, **_endpoint(sagemaker.url)}, load), proxies=proxies)
         with listening_on(0) as listening:
             port = listening.getsockname()[1]
             app, ui_url = application_of(

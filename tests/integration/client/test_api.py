@@ -4,11 +4,14 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 
 import boto3
 import pytest
 from trainmaster_client import errors
 from trainmaster_client.api import ApiClient
+from trainmaster_client.cli.exit_codes import ExitCode, exit_code
+from trainmaster_client.cli.silences import is_passing
 from trainmaster_client.http.transport import ATTEMPTS
 
 from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
@@ -113,6 +116,22 @@ def test_after_the_last_try_the_servers_own_words_are_raised(client: ApiClient, 
 
 
 @pytest.mark.parametrize(
+    ("status", "title"), [(503, "Repair needed"), (500, "Row not understood")], ids=["team", "row"]
+)
+def test_O18_what_only_an_admin_can_repair_is_asked_once(
+    status: int, title: str, client: ApiClient, api: FakeApi
+) -> None:
+    broken = problem(status, title, "trying again does not help")
+    kind = f"urn:trainmaster:problem:{title.lower().replace(' ', '-')}"
+    api.script("POST", "/add-job", replace(broken, document={**(broken.document or {}), "type": kind}))
+    with pytest.raises(errors.RepairNeededError, match="trying again does not help") as caught:
+        client.add_job(REQUEST)
+    assert len(api.received) == 1
+    assert exit_code(caught.value) is ExitCode.REFUSED
+    assert not is_passing(caught.value), "no watch waits for it"
+
+
+@pytest.mark.parametrize(
     ("method", "path", "call"),
     [
         pytest.param("DELETE", "/jobs/job1", lambda client: client.cancel("job1"), id="DELETE"),
@@ -189,9 +208,9 @@ def test_one_field_of_another_reason_is_said_beside_it(client: ApiClient, api: F
 def test_too_many_requests_says_when_to_try_again(client: ApiClient, api: FakeApi) -> None:
     answer = problem(429, "Too many requests", "100 submissions a minute")
     api.script(
-        "POST", "/add-job", Scripted(status=429, document=answer.document, headers={"Retry-After": "17"})
+        "POST", "/add-job", Scripted(status=429, document=answer.document, headers={"Retry-After": "77"})
     )
-    with pytest.raises(errors.TooManyRequestsError, match="; try again in 17 s"):
+    with pytest.raises(errors.TooManyRequestsError, match="; try again in 77 s"):
         client.add_job(REQUEST)
 
 

@@ -16,6 +16,7 @@ FOLDER = ROOT / "docs/examples/step_functions"
 MACHINE: dict[str, Any] = json.loads((FOLDER / "training.asl.json").read_text("utf-8"))
 STATES: dict[str, dict[str, Any]] = MACHINE["States"]
 REQUEST = {"TrainingJobName": "job1"}
+EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:train:\N{LATIN SMALL LETTER E WITH ACUTE}"
 FIELDS = {
     "Task": {"Type", "Resource", "Parameters", "ResultSelector", "Retry", "Next"},
     "Choice": {"Type", "Choices", "Default"},
@@ -66,6 +67,9 @@ def filled(template: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def at(path: str, data: Any) -> Any:
+    """``$$`` is the context object. Source: Amazon States Language, the context object."""
+    if path.startswith("$$."):
+        path, data = path.removeprefix("$"), {"Execution": {"Id": EXECUTION}}
     for part in path.removeprefix("$.").split("."):
         data = data[part]
     return data
@@ -110,8 +114,19 @@ def test_what_no_retry_helps_is_not_retried(api: FakeApi, function: Handler, sta
     """Lambda gives an error the name of its class."""
     api.script("POST", "/add-job", problem(status, "No", "not so"))
     with pytest.raises(getattr(errors, kind)) as caught:
-        function({"submit": REQUEST}, None)
+        function({"submit": REQUEST, "execution": EXECUTION}, None)
     final, _ = STATES["Submit"]["Retry"]
     assert final["MaxAttempts"] == 0
     assert type(caught.value).__name__ in final["ErrorEquals"]
     assert [one for one in final["ErrorEquals"] if not hasattr(errors, one)] == []
+
+
+def test_O7_a_retry_of_an_execution_has_its_key_and_another_execution_another_one(
+    api: FakeApi, function: Handler
+) -> None:
+    api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": []}))
+    for execution in (EXECUTION, EXECUTION, "another"):
+        function({"submit": REQUEST, "execution": execution}, None)
+    first, retry, other = (one.headers["idempotency-key"] for one in api.received)
+    assert first == retry != other
+    assert len(first) <= 128

@@ -93,7 +93,9 @@ class RunningTwin:
 
     def control(self, method: str, path: str, body: Any = None) -> Answer:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.send(method, f"{self.ready.control_url}{path}", data, {})
+        return self.send(
+            method, f"{self.ready.control_url}{path}", data, {"content-type": "application/json"}
+        )
 
     def advance(self, seconds: float) -> str:
         answer = self.control("POST", "/clock", {"advance_seconds": seconds})

@@ -165,14 +165,14 @@ def test_a_token_of_a_transaction_that_failed_is_free(table: Any) -> None:
 
 
 def test_a_conflict_on_demand_is_a_reason_of_the_first_item(twin: BareTwin, table: Any) -> None:
-    twin.faults.add("TransactWriteItems", "TransactionConflict")
+    twin.faults.set("TransactWriteItems", "TransactionConflict")
     _, why = reasons(lambda: table.transact_write_items(TransactItems=[put("a"), put("b")]))
     assert why == [
         {"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"},
         {"Code": "None"},
     ]
     table.transact_write_items(TransactItems=[put("a"), put("b")])
-    twin.faults.add("TransactWriteItems", "ProvisionedThroughputExceededException")
+    twin.faults.set("TransactWriteItems", "ProvisionedThroughputExceededException")
     assert refused(table, put("a"))[0] == "ProvisionedThroughputExceededException"
 
 

@@ -103,6 +103,34 @@ def test_a_command_that_does_not_end_is_killed_after_120_seconds(world: World):
     ]
 
 
+def test_a_slow_stop_says_stopping_for_as_long_as_it_is_told(world: World):
+    world.train("job", SLEEPS)
+    world.twin.slow_stop("job", 600)
+    world.stop("job")
+    world.advance(599)
+    assert world.secondary("job") == "Stopping"
+    world.advance(1 + WAIT_SECONDS)
+    assert end(world) == ("Stopped", "Stopped")
+
+
+def test_a_slow_stop_of_a_job_without_instances_is_slow_too_and_zero_seconds_are_as_usual(world: World):
+    for name, seconds in {"slow": 300, "usual": 0}.items():
+        world.create(name, SLEEPS)
+        world.twin.slow_stop(name, 900)
+        world.twin.slow_stop(name, seconds)
+        world.stop(name)
+    world.advance(WAIT_SECONDS)
+    assert (world.secondary("slow"), end(world, "usual")) == ("Stopping", ("Stopped", "Stopped"))
+    world.advance(300)
+    assert end(world, "slow") == ("Stopped", "Stopped")
+
+
+def test_a_job_that_has_ended_is_not_stopped_slowly(world: World):
+    world.train_to_end("job", ENDS_SOON)
+    with pytest.raises(AwsError, match="has ended"):
+        world.twin.slow_stop("job", 60)
+
+
 @pytest.mark.parametrize("after_seconds", [0, 20, 60])
 def test_a_job_stopped_before_training_never_starts_a_process(world: World, after_seconds):
     world.create("job", SLEEPS)

@@ -9,7 +9,9 @@ import pytest
 
 from local.config import TwinConfig
 from local.deployment.errors import StateInUseError
-from local.foundation import lay
+from local.foundation import lay, own_folder
+from local.journal import ProcessEntry
+from local.sdk_defaults import write_defaults
 from local.up import forget
 
 
@@ -49,3 +51,31 @@ def test_a_twin_removes_its_own_ready_file_alone(tmp_path: Path, written: object
     forget(ready, 7)
     forget(None, 7)
     assert ready.exists() is stays
+
+
+def test_T2_what_a_twin_keeps_is_its_owners_alone(tmp_path: Path) -> None:
+    state, journal = tmp_path / "state", tmp_path / "journal"
+    before = os.umask(0)
+    try:
+        (state / "logs").mkdir(parents=True)  # of an earlier twin, open to all
+        with ExitStack() as resources:
+            lay(TwinConfig(state=state, journal=journal), resources)
+            lay(TwinConfig(state=tmp_path / "new"), resources)
+            folders = own_folder(state, "logs"), own_folder(state, "training"), tmp_path / "new"
+        defaults = write_defaults(state, bucket="bucket", role_arn="role")
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in folders] == [0o700] * 3
+    assert [path.stat().st_mode & 0o777 for path in (journal, defaults)] == [0o600] * 2
+
+
+def test_the_journal_goes_on_and_keeps_the_mode_that_its_owner_gave_it(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.write_text("a line of before\n")
+    journal.chmod(0o640)
+    with ExitStack() as resources:
+        lay(TwinConfig(state=tmp_path / "state", journal=journal), resources).journal.process(
+            ProcessEntry(training_job="job", host="algo-1", event="start", pid=1)
+        )
+    assert journal.read_text().startswith('a line of before\n{"seq": 1')
+    assert journal.stat().st_mode & 0o777 == 0o640

@@ -1,6 +1,6 @@
 """The control API: clock, errors, event faults, training jobs; and what it says against bad bodies."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -85,6 +85,79 @@ def test_an_error_for_one_principal_meets_no_other(twin: RunningTwin) -> None:
     assert twin.client("dynamodb", visitor).list_tables()["TableNames"]
 
 
+def codes_of(*calls: Callable[[], object]) -> list[str | None]:
+    """What each call was answered; None: it succeeded."""
+
+    def code_of(call: Callable[[], object]) -> str | None:
+        try:
+            call()
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+        return None
+
+    return [code_of(call) for call in calls]
+
+
+def test_errors_of_an_operation_are_replaced_and_ended(twin: RunningTwin) -> None:
+    listed = twin.client("dynamodb").list_tables
+    fault = {"operation": "ListTables", "error_code": "ThrottlingException", "times": 9}
+    twin.control("POST", "/errors", fault)
+    twin.control("POST", "/errors", {**fault, "error_code": "ResourceNotFoundException", "times": 1})
+    assert codes_of(listed, listed) == ["ResourceNotFoundException", None]
+    twin.control("POST", "/errors", fault)
+    assert twin.control("POST", "/errors", {"operation": "ListTables", "times": 0}).status == 200
+    assert codes_of(listed) == [None]
+    twin.control("POST", "/errors", fault)
+    assert twin.control("POST", "/errors", {"clear": True}).json == {"clear": True}
+    assert codes_of(listed) == [None]
+
+
+def test_a_denial_lasts_by_the_twins_clock_and_zero_ends_it(twin: RunningTwin) -> None:
+    listed = twin.client("dynamodb").list_tables
+    denial = {"operation": "ListTables", "seconds": 60}
+    assert twin.control("POST", "/deny", denial).json == {**denial, "principal": None, "role_arn": None}
+    assert codes_of(listed) == ["AccessDeniedException"]
+    twin.advance(59)
+    assert codes_of(listed) == ["AccessDeniedException"]
+    twin.advance(1)
+    assert codes_of(listed) == [None]
+    twin.control("POST", "/deny", denial)
+    twin.control("POST", "/deny", {"operation": "ListTables", "seconds": 0})
+    assert codes_of(listed) == [None]
+
+
+def test_a_denial_of_one_caller_meets_no_other(twin: RunningTwin) -> None:
+    visitor = twin.session_of("denied-visitor", "visitor")
+    who = twin.client("sts", visitor).get_caller_identity()["Arn"]
+    twin.control("POST", "/deny", {"operation": "ListTables", "seconds": 60, "principal": who})
+    both = (twin.client("dynamodb").list_tables, twin.client("dynamodb", visitor).list_tables)
+    assert codes_of(*both) == [None, "AccessDeniedException"]
+    twin.control("POST", "/deny", {"operation": "ListTables", "seconds": 0})
+    assert codes_of(*both) == [None, None]
+
+
+def test_a_denial_of_one_role_meets_calls_that_pass_it(twin: RunningTwin) -> None:
+    denied = f"arn:aws:iam::{twin.ready.account_id}:role/denied"
+    other = f"arn:aws:iam::{twin.ready.account_id}:role/other"
+    twin.control("POST", "/deny", {"operation": "CreateTrainingJob", "seconds": 60, "role_arn": denied})
+    sagemaker = twin.client("sagemaker")
+
+    def creates(role: str) -> None:
+        sagemaker.create_training_job(
+            TrainingJobName="job",
+            RoleArn=role,
+            AlgorithmSpecification={"AlgorithmName": "x", "TrainingInputMode": "File"},
+            OutputDataConfig={"S3OutputPath": "s3://bucket/out"},
+            ResourceConfig={"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+            StoppingCondition={"MaxRuntimeInSeconds": 60},
+        )
+
+    codes = codes_of(lambda: creates(denied), lambda: creates(other))
+    assert codes[0] == "AccessDeniedException"
+    assert codes[1] != "AccessDeniedException"
+    twin.control("POST", "/deny", {"operation": "CreateTrainingJob", "seconds": 0})
+
+
 def test_values_of_the_world_are_set_whole_and_shown(twin: RunningTwin) -> None:
     before = twin.control("GET", "/world").json
     assert before["world"]["max_instances_per_job"] is None
@@ -146,7 +219,17 @@ def test_calls_above_the_rate_are_throttled_journalled_and_counted(twin: Running
         pytest.param("/world", {"set": {}, "unset": {}}, "unset", id="another verb"),
         pytest.param("/world", {"set": {"rate": {}}}, "rate", id="a value that no world has"),
         pytest.param("/world", {"set": {"events_doubled": 2}}, "events_doubled", id="more than all events"),
-        pytest.param("/errors", {"operation": "X", "error_code": "Y", "times": 0}, "times", id="no times"),
+        pytest.param(
+            "/errors", {"operation": "X", "error_code": "Y", "times": -1}, "times", id="less than none"
+        ),
+        pytest.param("/errors", {"clear": "yes"}, "clear", id="a text for a boolean"),
+        pytest.param("/errors", {"clear": True, "operation": "X"}, "operation", id="clear what"),
+        pytest.param("/deny", {"operation": "X"}, "seconds", id="for how long"),
+        pytest.param("/deny", {"seconds": 1}, "operation", id="deny what"),
+        pytest.param("/deny", {"operation": "X", "seconds": -1}, "seconds", id="less than no time"),
+        pytest.param("/deny", {"operation": "X", "seconds": 1, "role_arn": 1}, "role_arn", id="no ARN"),
+        pytest.param("/slow-stop", {"training_job": "j"}, "seconds", id="how slow"),
+        pytest.param("/slow-stop", {"seconds": 1}, "training_job", id="the stop of what"),
         pytest.param("/events", {"drop": 1.5}, "drop", id="neither share nor count"),
         pytest.param("/events", {"drop": -0.1}, "drop", id="a negative share"),
         pytest.param("/events", {"seed": "x"}, "seed", id="a text for a seed"),

@@ -50,7 +50,9 @@ def test_what_nobody_wrote_is_not_there(plane: Plane) -> None:
     assert plane.reader.month("vision", "2026-11") == MonthAccount()
     assert plane.reader.usage("vision", "2026-11") == ((), ())
     assert plane.reader.entrance("main", "default", f"{A}=1", learned=(), now=NOON).predicted is None
-    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices, watch=Watch(), policy_version=1)
+    assert plane.snapshot() == Snapshot(
+        prices=plane.snapshot().prices, watch=parse_policy({}).governing.watch, policy_version=1
+    )
 
 
 def test_a_name_is_taken_once_even_by_another_job_s_attempt(plane: Plane) -> None:
@@ -286,7 +288,9 @@ def test_pools_do_not_see_each_other(plane: Plane) -> None:
     one = plane.submitted("a", pool="elsewhere")
     plane.change(one, claimed(one))
     plane.submitted("b", pool="elsewhere")
-    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices, watch=Watch(), policy_version=1)
+    assert plane.snapshot() == Snapshot(
+        prices=plane.snapshot().prices, watch=parse_policy({}).governing.watch, policy_version=1
+    )
     assert plane.reader.waiting("main", after=None, limit=9) == ()
     assert [entry.name for entry in plane.reader.running("elsewhere")] == ["a"]
 

@@ -13,7 +13,8 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
@@ -193,6 +194,20 @@ def test_the_bill_takes_the_place_of_the_reservation_and_is_kept_by_job(plane: P
         UsageLine(job="b", instance_seconds=60, cents=None, by={}),
     )
     assert plane.reader.usage("vision", "2026-12") == ((), ())
+
+
+def test_training_that_nobody_saw_saved_is_kept_by_job_and_adds_up(plane: Plane) -> None:
+    one = plane.running("a", team="vision", month="2026-11")
+    asked = plane.change(one, steps.preempted_for(one, waiting("urgent")))
+    bill: dict[str, Any] = {"cents": 50, "cents_by": {"unknown": 40, "startup": 10}, "instance_seconds": 1800}
+    plane.store.commit([billed(asked, "Stopped", **bill)], at=NOON)
+    again = plane.job("a")
+    live = plane.change(again, claimed(again, "a-r1", month="2026-11", training_job_arn="arn:y"))
+    kept = {"cents": 30, "cents_by": {"productive": 30}, "instance_seconds": 1800}
+    plane.store.commit([billed(live, "Completed", **kept)], at=NOON)
+    lines, _ = plane.reader.usage("vision", "2026-11")
+    by = {Cause.PRODUCTIVE: 30, Cause.UNKNOWN: 40, Cause.STARTUP: 10}
+    assert lines == (UsageLine(job="a", instance_seconds=3600, cents=80, by=by),)
 
 
 def test_what_spot_saved_is_kept_by_job_and_adds_up(plane: Plane) -> None:

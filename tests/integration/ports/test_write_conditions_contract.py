@@ -8,9 +8,11 @@ import pytest
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.futile_preemptions import ServedStart
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import PreemptionReservation
 
@@ -233,6 +235,32 @@ def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(plane: Plane) -> None
     plane.store.drop_hold("main", kept)
     plane.store.drop_hold("main", kept)
     assert plane.snapshot().holds == ()
+
+
+def test_a_hold_is_dropped_with_its_preemptor_only_as_it_was_seen(plane: Plane) -> None:
+    preemptor = plane.submitted("p")
+    hold = PreemptionReservation(preemptor="p", vector=of(1))
+    plane.preempts(hold, plane.running("v"), preemptor)
+    after = after_hold_ran_out(preemptor, of(1), now=NOON)
+    for other in (replace(hold, vector=of(2)), PreemptionReservation(preemptor="q", vector=of(1))):
+        with pytest.raises(LostRaceError):
+            plane.change(preemptor, after, drops_hold=other)
+    late = plane.change(preemptor, after, drops_hold=hold)
+    assert (plane.snapshot().holds, plane.snapshot().waiting[0].futile) == ((), after.futile)
+    with pytest.raises(LostRaceError):
+        plane.change(late, after_hold_ran_out(late, of(1), now=NOON), drops_hold=hold)
+    assert plane.job("p").futile == after.futile, "it counts once"
+
+
+def test_what_an_attempt_was_served_is_known_after_its_end(plane: Plane) -> None:
+    plane.store.commit([ended(plane.running("small"))], at=NOON)
+    plane.store.commit([ended(plane.running("large", vector=of(5)))], at=NOON)
+    plane.store.commit([ended(plane.running("larger", vector=of(7)), trained=minutes(20))], at=NOON)
+    plane.store.commit([ended(plane.running("old", vector=of(9)), trained=minutes(300))], at=NOON)
+    assert plane.snapshot().served == {
+        (Capacity(A), 0): ServedStart(instances=1, at=NOON - minutes(30)),
+        (Capacity(A), 2): ServedStart(instances=7, at=NOON - minutes(20)),
+    }
 
 
 def test_the_owner_of_a_hold_who_left_the_queue_is_named(plane: Plane) -> None:

@@ -52,8 +52,8 @@ def accelerate_training(  # noqa: PLR0915  # one script
             plateau.step(total)
             said.lines.append(("evaluated", step, total))
 
-        given = {"evaluate": evaluate, "evaluate_every": evaluate_every} if evaluate_every else {}
-        loop = PreemptibleLoop(accelerator, folder, steps=steps, save_every=5, **given)  # type: ignore[arg-type]
+        given = (evaluate_every, evaluate) if evaluate_every else None
+        loop = PreemptibleLoop(accelerator, folder, steps=steps, save_every=5, evaluate=given)
         for step, batch in loop.batches(texts):
             with accelerator.accumulate(model):
                 loss = loss_of(model, batch)

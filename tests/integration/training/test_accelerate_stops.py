@@ -10,7 +10,6 @@ from torch.utils.data import Dataset, WeightedRandomSampler
 from tests.integration.training.accelerate_runs import accelerate_training
 from tests.integration.training.stops import Stop, Training, attempt, lines_of_two_attempts
 from tests.integration.training.sums import StreamOfSums, Sums
-from training.adapters.accelerate_loop import PreemptibleLoop
 from training.adapters.carried import read_carried
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore")]
@@ -125,8 +124,3 @@ def test_a_checkpoint_without_what_is_carried_resumes_by_its_step(tmp_path: Path
 def test_a_loader_without_a_batch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="gave no batch in a whole epoch"):
         attempt(accelerate_training(Sums(0)), tmp_path)
-
-
-def test_evaluation_is_given_whole(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="evaluate and evaluate_every go together"):
-        PreemptibleLoop(None, tmp_path, steps=1, evaluate_every=2)

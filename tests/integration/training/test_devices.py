@@ -96,7 +96,7 @@ def test_weights_in_bf16_are_rounded_stochastically_unless_the_job_says_otherwis
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "device neuron needs precision bf16_pure"),
+        (["--precision=bf16"], "device neuron needs precision bf16_pure"),
         (["--precision=bf16_pure", "--compile=inductor"], "device neuron needs compile none"),
         (["--precision=bf16_pure", "--cpu_offload=true"], "device neuron needs cpu_offload false"),
         (["--precision=bf16_pure", "--document_mask=true", "--data=x"], "needs document_mask false"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -76,7 +77,14 @@ def _trainer(
     stop: Callable[[Trainer], bool] = lambda _: False,
     **options: object,
 ) -> Trainer:
-    texts = {"steps": 10, "seed": 1, "batch_size": 2, "sequence_length": 16, "checkpoint_every": 4} | options
+    texts: dict[str, object] = {
+        "steps": 10,
+        "seed": 1,
+        "batch_size": 2,
+        "sequence_length": 16,
+        "checkpoint_every": 4,
+    }
+    texts |= {"precision": "bf16"} | options
     config = TrainConfig.from_arguments([f"--{name}={value}" for name, value in texts.items()], {})
     model = make_model(config, world)
     trainer = Trainer(
@@ -142,6 +150,36 @@ def test_asked_to_stop_it_finishes_and_reports_the_step_and_saves_it(world: Worl
     assert end == LoopEnd(step=6, stopped=True)
     assert (recorder.reported, recorder.saved) == ([4, 6], [4])
     assert (recorder.left, recorder.ends) == ([(6, 100)], [("preempted", 6)])
+
+
+def test_held_after_a_step_it_waits_there_and_leaves_when_it_is_asked_to(
+    world: World, tmp_path: Path
+) -> None:
+    hold = tmp_path / "hold"
+    hold.write_text("6")
+    looks: list[int] = []
+
+    def stop(trainer: Trainer) -> bool:
+        looks.append(trainer.reached)
+        return looks.count(6) > 3
+
+    end, recorder = _run(world, stop=stop, hold_file=hold)
+    assert end == LoopEnd(step=6, stopped=True)
+    assert (recorder.reported[-1], recorder.left) == (6, [(6, 100)])
+
+
+def test_held_before_its_first_step_it_leaves_without_one(world: World, tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    hold.write_text("3")
+    asked = iter([False, False])  # at the start, and at the first look
+    end, recorder = _run(world, done=3, stop=lambda _: next(asked, True), hold_file=hold)
+    assert end == LoopEnd(step=3, stopped=True)
+    assert (recorder.reported, recorder.saved, recorder.left) == ([], [], [])
+
+
+def test_a_hold_that_is_gone_holds_nothing(world: World, tmp_path: Path) -> None:
+    end, _ = _run(world, hold_file=tmp_path / "hold")
+    assert end == LoopEnd(step=10, stopped=False)
 
 
 def test_asked_to_stop_before_the_first_step_it_trains_and_saves_none(world: World) -> None:

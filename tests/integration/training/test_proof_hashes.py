@@ -10,13 +10,14 @@ from training.checkpoint import Checkpointer, LocalStore
 from training.config import TrainConfig
 from training.job import make_model
 from training.optim import make_optimizer
+from training.options.choices import Precision
 from training.proof.spoil import hashes_of
 from training.ranks.world import World
 
 
 def _save(world: World, root: Path, seed: int = 1, moment: float = 0.0) -> None:
     """Weights that follow from the seed, and first moments that are all alike."""
-    config = TrainConfig(seed=seed)
+    config = TrainConfig(seed=seed, precision=Precision.BF16)
     model = make_model(config, world)
     optimizer = make_optimizer(model, config)
     checkpointer = Checkpointer(LocalStore(root), model=model, optimizer=optimizer, asynchronous=False)

@@ -37,7 +37,7 @@ class _Calls(TorchDispatchMode):
 def test_blocks_are_recomputed_as_asked(world: World) -> None:
     attentions = []
     for kind in (ActivationCheckpointing.NONE, ActivationCheckpointing.FULL):
-        model = sharded(TrainConfig(activation_checkpointing=kind), world)
+        model = sharded(TrainConfig(precision=Precision.BF16, activation_checkpointing=kind), world)
         with _Calls() as calls:
             loss_of(model, tokens_of(1)).backward()
         attentions.append(calls.counts["_scaled_dot_product_flash_attention_for_cpu"])
@@ -45,7 +45,7 @@ def test_blocks_are_recomputed_as_asked(world: World) -> None:
 
 
 def test_units_are_gathered_as_far_ahead_as_asked(world: World) -> None:
-    model = sharded(TrainConfig(prefetch_blocks=2), world)
+    model = sharded(TrainConfig(precision=Precision.BF16, prefetch_blocks=2), world)
     embedding, first = model.embedding, model.blocks["0"]
     assert isinstance(embedding, FSDPModule)
     assert isinstance(first, FSDPModule)
@@ -55,7 +55,7 @@ def test_units_are_gathered_as_far_ahead_as_asked(world: World) -> None:
 
 def test_gradients_are_summed_in_the_precision_asked_for(world: World) -> None:
     for reduced, kind in ((ReduceDtype.FP32, torch.float32), (ReduceDtype.BF16, torch.bfloat16)):
-        for group in _groups(TrainConfig(reduce_dtype=reduced), world):
+        for group in _groups(TrainConfig(precision=Precision.BF16, reduce_dtype=reduced), world):
             assert group.mp_policy.reduce_dtype is kind
             assert group.mp_policy.param_dtype is torch.bfloat16
 
@@ -68,7 +68,7 @@ def test_weights_are_kept_in_the_precision_asked_for(world: World) -> None:
 
 
 def test_without_an_accelerator_offloaded_weights_are_not_pinned(world: World) -> None:
-    for group in _groups(TrainConfig(cpu_offload=True), world):
+    for group in _groups(TrainConfig(precision=Precision.BF16, cpu_offload=True), world):
         assert group.offload_policy == CPUOffloadPolicy(pin_memory=False)
 
 

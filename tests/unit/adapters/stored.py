@@ -8,13 +8,16 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason, StatusStart
+from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
+from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit, RefusedStart, RoleStarts, StartPause
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Alias, HistoryLine
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
@@ -23,7 +26,17 @@ from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running
 
 SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
 SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
+REFUSED = RequestRefusals(
+    count=3, code="ValidationException", number=9, alone=2, alone_since=NOON + minutes(1)
+)
 LIKELY = LikelyLengths(lengths=(minutes(20), minutes(40)))
+FUTILE = FutilePreemptions(
+    count=2,
+    vector={Capacity(A): 2, Capacity(B): 2},
+    choice=Choice.SAGEMAKER,
+    since=NOON + minutes(56),
+    until=NOON + minutes(86),
+)
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
     advice="Halve the batch.",
@@ -61,6 +74,7 @@ def full_attempt() -> Attempt:
         checkpoint_uncertain_since=NOON + minutes(41),
         taken_by="urgent",
         taken_by_team="research",
+        reclaims=True,
         stop_sent=True,
         missing_since=NOON + minutes(50),
         warm_start=True,
@@ -77,6 +91,7 @@ def full_attempt() -> Attempt:
         idle_since=NOON + minutes(20),
         stop_due=NOON + minutes(50),
         underused_since=NOON + minutes(21),
+        metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
         stays_on_spot=reason("no-fallback"),
         diagnosis=DIAGNOSIS,
@@ -109,11 +124,15 @@ def full_job() -> Job:
         started_at=NOON + minutes(2),
         ended_at=NOON + minutes(90),
         preemptions=1,
+        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research", reclaims=True), count=2),
+        made_room_for=2,
+        futile=FUTILE,
         retries=2,
         productive=minutes(3),
         halvings=4,
         rewritten={"batch_size": "4"},
         idle_requeues=5,
+        reclaims=2,
         interruptions=6,
         spot_trained=minutes(7),
         spot_elapsed=minutes(8),
@@ -124,11 +143,20 @@ def full_job() -> Job:
         unknown_errors=12,
         faults=3,
         refused_by_account=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
+        refused_by_request=REFUSED,
+        no_capacity=4,
         wasted={"preemption": 13},
+        startups={"preemption": 240},
         cents=14,
         unpriced=True,
     )
-    also: dict[str, Any] = {"learned_in": ("n0ff", "e001"), "likely": LIKELY}
+    also: dict[str, Any] = {
+        "learned_in": ("n0ff", "e001"),
+        "likely": LIKELY,
+        "role": "0a1b",
+        "key_hash": "1" * 64,
+        "own_quota": {A: 2},
+    }
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
 
 
@@ -150,6 +178,11 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
+        preemptible=False,
+        own_quota={A: 2},
+        role="0a1b",
+        turned_down=2,
+        futile=FUTILE,
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
 
@@ -177,12 +210,39 @@ def _running() -> Iterator[tuple[str, Example]]:
         idle_since=NOON + minutes(20),
         stop_due=NOON + minutes(50),
         underused_since=NOON + minutes(21),
+        metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
         reuses="train-0",
         preempted_for="urgent",
+        own_quota={A: 2},
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)
+
+
+def sparse_role_starts() -> RoleStarts:
+    return RoleStarts(role_arn="arn:aws:iam::111122223333:role/train", ver=1, number=1, at=NOON)
+
+
+def full_role_starts() -> RoleStarts:
+    pause = StartPause(
+        since=NOON,
+        number=7,
+        code="AccessDeniedException",
+        message="AccessDeniedException: no iam:PassRole",
+        team="vision",
+        probes=2,
+        next_probe_at=NOON + minutes(4),
+    )
+    return replace(
+        sparse_role_starts(),
+        launcher="arn:aws:iam::111122223333:role/trainmaster-launcher-red",
+        ver=12,
+        number=9,
+        accepted=4,
+        refused=(RefusedStart(entry_id=ENTRY, code="AccessDeniedException", number=9),),
+        pause=pause,
+    )
 
 
 def _of_the_pool() -> Iterator[tuple[str, Example]]:
@@ -207,6 +267,7 @@ def _of_the_pool() -> Iterator[tuple[str, Example]]:
     yield "PreemptionReservation", Example(full=full_reservation, sparse=PreemptionReservation(**reserved))
     limit = AccountLimit(limit=4, until=NOON, refusals=2)
     yield "AccountLimit", Example(full=limit, sparse=limit)
+    yield "RoleStarts", Example(full=full_role_starts(), sparse=sparse_role_starts())
 
 
 def _records() -> Iterator[tuple[str, Example]]:

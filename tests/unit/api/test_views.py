@@ -19,12 +19,15 @@ from trainmaster.api.views import (
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Shape
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
+from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.past_use import HALF_LIFE, UsePeriod, UseSums
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.wait_reasons import QueuePosition
 from trainmaster.core.policy import Aging, FairShare, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
@@ -95,10 +98,10 @@ def test_every_waiting_job_has_a_reason(position: QueuePosition, message: str) -
     ("left", "then"),
     [
         pytest.param(minutes(3), "the next try is at 2026-11-02T12:03:00.000Z", id="until then"),
-        pytest.param(timedelta(), "the next try is due: the next pass takes the job back", id="it is over"),
+        pytest.param(timedelta(), "it is tried again within a minute", id="it is over"),
     ],
 )
-def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
+def test_C20_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
     left: timedelta, then: str
 ) -> None:
     refused = Reason(code=ReasonCode.BACKOFF, message="SageMaker is busy")
@@ -107,6 +110,23 @@ def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
         "code": "backoff",
         "message": f"SageMaker is busy; {then}, after 2 so far",
     }
+
+
+def test_a_job_that_backs_off_and_preempts_nobody_yet_says_both() -> None:
+    futile = FutilePreemptions(count=1, vector=of(4), since=NOON, until=NOON + minutes(15))
+    none = Reason(code=ReasonCode.BACKOFF, message="CapacityError: none")
+    one = changed(job("a"), waiting=none, not_before=NOON + minutes(1), no_capacity=1, futile=futile)
+    message = seen(one)["waiting"]["message"]
+    assert message.startswith("CapacityError: none; the last time that jobs were stopped for it, it did not")
+    assert "it stops no job until 2026-11-02 12:15 UTC" in message
+    assert message.endswith("; the next try is at 2026-11-02T12:01:00.000Z, after 1 so far")
+    over = replace(one, futile=replace(futile, until=NOON))
+    assert "stops no job" not in seen(over)["waiting"]["message"]
+
+
+def test_start_ups_that_stops_made_worthless_are_wasted_seconds() -> None:
+    one = changed(job("a"), wasted={"preemption": 60, "idle": 5}, startups={"preemption": 240})
+    assert seen(one)["wasted_seconds"] == {"preemption": 300, "idle": 5}
 
 
 REFUSED = Reason(code=ReasonCode.ACCOUNT_LIMIT, message="AWS refused to start it once: no")

@@ -32,6 +32,12 @@ OURS = [{"Key": "trainmaster-check", "Value": "smoke"}]
         ),
         pytest.param(
             "customer-key",
+            {"customer_key": {"state": "pending", "code": "refused", "reason": "AccessDenied"}},
+            Word.OK,
+            id="a key without a grant, tried again",
+        ),
+        pytest.param(
+            "customer-key",
             {"customer_key": {"state": "failed", "code": "internal", "reason": "?"}},
             Word.DIFFERS,
             id="a key that fails the job later",

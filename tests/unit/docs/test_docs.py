@@ -17,7 +17,6 @@ import yaml
 from trainmaster.core.policy import parse_policy
 from trainmaster_client.cli.app import app
 
-from local.control import PREFIX
 from local.up import _parser
 from local.worlds import KIND, changed
 from tests.markdown import ROOT, anchors, blocks, codes, documents, links, text_of, without_blocks
@@ -177,9 +176,31 @@ def test_the_example_policy_is_valid_and_all_of_it_is_acted_on() -> None:
 
 def test_every_control_call_in_a_shell_block_goes_to_a_route() -> None:
     routes = set(re.findall(r"`(?:POST|GET) (/[a-z-]+)`", text_of("docs/twin.md")))
-    called = re.findall(rf"{PREFIX}(/[a-z-]+)", text_of("docs/twin.md"))
+    called = re.findall(r'"\$control(/[a-z-]+)"', text_of("docs/twin.md"))
     assert called
     assert set(called) <= routes
+
+
+@every_document
+def test_C42_no_page_installs_us_by_name_from_an_index(name: str) -> None:
+    """On a public index the name belongs to somebody else: only the wheel's path is safe."""
+    wheel = re.compile(r"(dist/)?trainmaster-[\w.]+-py3-none-any\.whl(\[[\w,]+\])?")
+    for line in re.findall(r"pip install ([^\n`]+)", text_of(name)):
+        for argument in shlex.split(line.rstrip("),.;:"), comments=True):
+            if argument.startswith(("trainmaster", "dist/")):
+                assert wheel.fullmatch(argument), (name, line)
+
+
+@every_document
+def test_C41_no_page_advises_private_dns_for_the_endpoint_of_the_api(name: str) -> None:
+    """It would send the default name of every public API to the private endpoint."""
+    text = text_of(name)
+    assert not re.search(
+        r"switch (it |private DNS )?on private DNS|enable private DNS", text, re.IGNORECASE
+    ), name
+    for command in re.findall(r"aws ec2 create-vpc-endpoint(?:[^\n]*\\\n)*[^\n]*", text):
+        if "execute-api" in command:
+            assert "--no-private-dns-enabled" in command, name
 
 
 def test_records_are_numbered_have_four_parts_and_are_listed() -> None:

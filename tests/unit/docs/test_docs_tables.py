@@ -17,8 +17,8 @@ from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.lifecycle import decision
 from trainmaster.core.lifecycle.decision import Row
 from trainmaster.core.request.options import READERS
-from trainmaster_client.cli import why
 from trainmaster_client.cli.exit_codes import ExitCode
+from trainmaster_client.jobs import why_lines
 
 from local.config import ReadyInfo
 from local.control import Control
@@ -207,8 +207,8 @@ def test_the_changes_of_a_tried_policy_are_all_explained() -> None:
 
 def test_every_reason_to_wait_is_explained_and_has_advice() -> None:
     rows = table(CLI, "code", "why the job waits", "what would help")
-    assert {codes(row[0])[0] for row in rows} == set(why.HELP)
-    assert set(why.HELP) <= set(ReasonCode)
+    assert {codes(row[0])[0] for row in rows} == set(why_lines.HELP)
+    assert set(why_lines.HELP) <= set(ReasonCode)
 
 
 def test_the_exit_codes_are_those_of_the_command() -> None:

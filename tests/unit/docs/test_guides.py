@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import botocore.session
+import pytest
+from trainmaster_client.preflight import commands
 
 from tests.markdown import codes, table, text_of
 from tests.template.stack import source
@@ -67,3 +69,27 @@ def test_the_fields_are_those_of_a_description() -> None:
     named = {code for row in rows[:-1] for code in codes(row[0])}
     assert named
     assert named - set(shape.members) == set()
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        pytest.param(commands.make_api_endpoint("vpc-0a1b2c3d", region="us-east-1"), id="the API's endpoint"),
+        pytest.param(
+            commands.make_endpoint("sts", "vpc-0a1b2c3d", region="us-east-1"), id="an interface endpoint"
+        ),
+        pytest.param(
+            commands.make_endpoint("s3", "vpc-0a1b2c3d", region="us-east-1"), id="the gateway endpoint"
+        ),
+        pytest.param(commands.list_api_endpoints("us-east-1"), id="endpoints that there are"),
+        pytest.param(commands.switch_on_dns("vpc-0a1b2c3d"), id="DNS"),
+        pytest.param(commands.move_studio_into_vpc("d-0a1b2c3d"), id="Studio"),
+        pytest.param(commands.raise_concurrency(1000), id="concurrency"),
+        pytest.param(commands.delete_log_group("/aws/lambda/trainmaster-api"), id="log groups"),
+        pytest.param(commands.delete_stack("trainmaster"), id="a failed stack"),
+    ],
+)
+def test_the_commands_of_preflight_are_those_of_the_guide(printed: str) -> None:
+    """Both would be pasted; only one of the two is run by a program that is tested."""
+    shown = " ".join(DEPLOY.replace("\\\n", " ").split())
+    assert " ".join(printed.split()) in shown

@@ -90,15 +90,17 @@ def test_every_other_key_is_shown_with_its_default() -> None:
     plain = parse_policy({}).governing
     whole = dataclasses.replace(plain, idle=Idle(), utilization=Utilization())
     for key, default in defaults.items():
-        if not key.startswith(("recovery.on_oom", "prices")):
+        if not key.startswith(("recovery.on_oom", "prices")) and key != "idle":
             found = parse_policy({"idle": {}, "utilization": {}} | document_with(key, default)).governing
             assert found == whole, key
     assert {codes(row[0])[0]: row[1] for row in rows if not codes(row[1])} == {
-        "idle": "none",
         "utilization": "none",
         "recovery.on_oom": "none",
         "recovery.on_oom.batch": "needed",
     }
+    assert parse_policy({"idle": defaults["idle"]}).governing == plain, (
+        "what stands for a section not written"
+    )
     assert (plain.recovery.on_oom, parse_policy({}).prices, defaults["prices"]) == (None, {}, {})
     example = yaml.safe_load(codes(next(row[2] for row in rows if "prices" in row[0]))[0])
     assert parse_policy({"prices": example}).prices == {"ml.p5.48xlarge": Decimal("60.5")}

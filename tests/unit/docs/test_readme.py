@@ -8,14 +8,14 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 import pytest
-from trainmaster_client.cli import main, queue, why
+from trainmaster_client.cli import jobs, main, queue
 from trainmaster_client.cli.connection import CommandApi
 
 from tests.markdown import ROOT, blocks, table, text_of
 from tests.readme_twin import RECORDED, WAITS
 
 README = text_of("README.md")
-LONGEST = 125
+LONGEST = 135
 """Lines; what is more belongs to a page."""
 Print = Callable[..., str]
 
@@ -39,7 +39,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return now.astimezone(tz)
 
-    for module in (queue, why):
+    for module in (queue, jobs):
         monkeypatch.setattr(module, "connect", lambda **_: RecordedApi())
         monkeypatch.setattr(module, "datetime", AtThatInstant)
     monkeypatch.setenv("TZ", "UTC")
@@ -91,6 +91,14 @@ def test_the_figures_are_those_of_the_measured_table() -> None:
     assert f"**{less('weighted delay, hours')} % shorter**" in README
     assert f"**{less('weighted delay, hours', 1)} % shorter** with `order.shortest_first`" in README
     assert f"**{less('start-up, GPU-hours')} % less**" in README
+
+
+def test_the_running_cost_is_that_of_the_page() -> None:
+    page = text_of("docs/guides/cost.md")
+    assert "about 19 USD a month" in README
+    assert "about 19 USD a month" in page
+    (million,) = (row for row in table(page, "", "USD") if row[0] == "a million jobs")
+    assert f"{round(float(million[1]))} USD for a million jobs" in README
 
 
 def test_install_facts_are_to_be_found() -> None:

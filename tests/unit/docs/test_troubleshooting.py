@@ -5,7 +5,7 @@ import html
 from trainmaster_client import errors
 from trainmaster_client.cli.exit_codes import exit_code
 from trainmaster_client.doctor.checks import STEPS
-from trainmaster_client.errors.troubles import ADVICE
+from trainmaster_client.errors.remedies import ADVICE
 
 from tests.markdown import codes, table, text_of
 

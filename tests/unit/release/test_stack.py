@@ -35,6 +35,7 @@ def built(folder: Path) -> Path:
     for name, text in {
         "template.yaml": yaml.safe_dump(BUILT),
         "Layer/python/trainmaster/__init__.py": "",
+        "Layer/python/trainmaster/__pycache__/__init__.cpython-313.pyc": "made by the build",
         "ApiFunction/app.py": "def handler(): ...",
         "ApiFunction/__pycache__/app.pyc": "made by chance",
     }.items():
@@ -70,7 +71,10 @@ def test_code_is_a_zip_file_beside_the_template_and_nothing_is_left_to_build(tmp
         "samconfig.toml",
     }
     with zipfile.ZipFile(into / "Layer.zip") as layer:
-        assert layer.namelist() == ["python/trainmaster/__init__.py"]
+        assert layer.namelist() == [
+            "python/trainmaster/__init__.py",
+            "python/trainmaster/__pycache__/__init__.cpython-313.pyc",
+        ]
     with zipfile.ZipFile(into / "ApiFunction.zip") as function:
         assert function.namelist() == ["app.py"]
 

@@ -13,7 +13,7 @@ def test_without_arguments_every_option_has_its_default() -> None:
     config = TrainConfig.from_arguments([], {})
     assert config == TrainConfig()
     assert config.checkpoint_dir == "/opt/ml/checkpoints"
-    assert config.precision is Precision.BF16
+    assert config.precision is Precision.AUTO
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_the_sdks_own_hyperparameters_are_ignored() -> None:
         pytest.param(["--lr", "nan"], "lr must be a finite number, 0 or more, not nan", id="not finite"),
         pytest.param(
             ["--precision", "fp8"],
-            "precision must be one of fp32, bf16, bf16_pure, float8, float8_rowwise, float8_emulated, "
+            "precision must be one of auto, fp32, bf16, bf16_pure, float8, float8_rowwise, float8_emulated, "
             "float8_rowwise_emulated, not 'fp8'",
             id="precision",
         ),

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from trainmaster_client.api import Document, etag_of
-from trainmaster_client.cli.instants import api_time
 from trainmaster_client.cli.job_logs import title
 from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.silences import Connection
 from trainmaster_client.errors import InvalidRequestError, TrainmasterClientError
+from trainmaster_client.jobs.instants import api_time
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.newer_routes import newer_route
 from trainmaster_client.jobs.timelines import Timeline, timeline

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-from trainmaster_client.cli.instants import length
+from trainmaster_client.jobs.instants import length
 
 SLOW = timedelta(seconds=5)
 """A read that takes longer is mentioned."""

@@ -8,6 +8,7 @@ import { told } from "./showing.js";
 
 const TRIES = 3;
 const FIRST_PAUSE_MS = 800;
+const LONGEST_WAIT_S = 60; // the API's limits count by the minute
 
 // Buttons of a job, as its state and the session allow; none without --allow-changes.
 export function jobActions(job, context) {
@@ -183,7 +184,8 @@ export function confirm(context, asked) {
 }
 
 function details(trouble) {
-  const more = (trouble.errors ?? []).map((one) => [one.message, one.hint].filter(Boolean).join("; "));
+  const isSaid = (one) => trouble.detail.includes(one.message) && trouble.detail.includes(one.hint ?? "");
+  const more = (trouble.errors ?? []).filter((one) => !isSaid(one)).map((one) => [one.message, one.hint].filter(Boolean).join("; "));
   return more.length ? h("ul", {}, more.map((text) => h("li", {}, text))) : null;
 }
 
@@ -196,7 +198,8 @@ export async function sure(context, asked, say = () => {}) {
       const isUnsure = trouble instanceof Trouble && [TroubleKind.UNREACHABLE, TroubleKind.THROTTLED].includes(trouble.kind);
       if (await happened(context, asked, trouble)) return null;
       if (!isUnsure || attempt === TRIES) throw trouble;
-      const pause_ = (trouble.retryAfter ?? 0) * 1000 || FIRST_PAUSE_MS * 2 ** attempt;
+      const asked_ = Math.min(trouble.retryAfter ?? 0, LONGEST_WAIT_S) * 1000;
+      const pause_ = asked_ || FIRST_PAUSE_MS * 2 ** attempt;
       say(`${trouble.detail} Sending it again in ${Math.round(pause_ / 1000)} s (${attempt + 1} of ${TRIES}).`);
       await new Promise((resolve) => setTimeout(resolve, pause_));
     }

@@ -6,7 +6,7 @@ export const TroubleKind = Object.freeze({
   CREDENTIALS: "credentials", // of the dashboard's process: expired, or none
   MISSING: "missing", // no such job, or a stack that is older than the page
   REFUSED: "refused", // by the API: rights, the policy, a job's state
-  SESSION: "session", // this browser has no cookie of this process
+  SESSION: "session", // this page has no session of this process
   THROTTLED: "throttled",
   UNREACHABLE: "unreachable", // no answer, or a failure of the server's own
 });
@@ -15,6 +15,8 @@ const PATIENCE_MS = 40_000; // longer than the API's 29 s and the gateway's own 
 const LARGEST_PAGE = "1000";
 const OLDER_LARGEST_PAGE = "100";
 const MOST_PAGES = 1000;
+// Each dashboard behind one origin, as of JupyterLab's proxy, has a place of its own.
+const SESSION_KEY = `trainmaster-session ${globalThis.location ? new URL(".", location.href).pathname : ""}`;
 const NO_ROUTE = "Missing Authentication Token"; // API Gateway's words for a path that it does not have
 
 export class Trouble extends Error {
@@ -29,12 +31,36 @@ export class Trouble extends Error {
   }
 }
 
+// The session of this origin, port included, which other ports of the host cannot read; a cookie would go to all
+// of them. Where the browser keeps nothing (private modes), it lasts as long as the page.
+class KeptSession {
+  #session = null;
+
+  get value() {
+    try {
+      return globalThis.localStorage?.getItem(SESSION_KEY) ?? this.#session;
+    } catch {
+      return this.#session;
+    }
+  }
+
+  set value(session) {
+    this.#session = session;
+    try {
+      globalThis.localStorage?.setItem(SESSION_KEY, session);
+    } catch {
+      // kept in the page alone
+    }
+  }
+}
+
 // api.get("pools"), api.get("jobs", {team: "vision"}, {signal}); api.all("jobs", {}, "jobs");
 // api.local("jobs/x/logs", {after: "..."}); api.change("DELETE", "jobs/x"); api.text("usage", {...}, "text/csv").
 export class Api {
   #fetch;
   #kept = new Map(); // by URL: {etag, document}, of the answers that have an ETag
   #me = null;
+  #session = new KeptSession();
   #isOlder = false; // the stack takes no pages of 1000
 
   constructor(fetch = (...given) => globalThis.fetch(...given)) {
@@ -100,23 +126,27 @@ export class Api {
     return response.text();
   }
 
-  // A change: PATCH, PUT, POST or DELETE. Not repeated by itself: `sure` of actions.js does that.
+  // A change: PATCH, PUT, POST or DELETE. Not repeated by itself: `sure` of actions.js does that, with the same
+  // options.key, by which the API knows a repeated submission.
   async change(method, path, body = null, options = {}) {
-    const headers = { "trainmaster-change": "1" };
-    if (body !== null) headers["content-type"] = "application/json";
+    const headers = {
+      ...(body === null ? {} : { "content-type": "application/json" }),
+      ...(options.key ? { "idempotency-key": options.key } : {}),
+    };
     const sent = { method, headers, body: body === null ? null : JSON.stringify(body) };
     return parsed(await this.#sent(`../api/${path}`, sent, options));
   }
 
   // Something that this dashboard's own process works out; it changes nothing.
   async work(path, body) {
-    const headers = { "trainmaster-change": "1", "content-type": "application/json" };
+    const headers = { "content-type": "application/json" };
     return parsed(await this.#sent(`data/${path}`, { method: "POST", headers, body: JSON.stringify(body) }, {}));
   }
 
-  // The token of a link becomes this browser's cookie.
+  // The token of a link becomes this origin's session.
   async open(token) {
-    await this.#sent("session", { method: "POST", headers: { "trainmaster-token": token } }, {});
+    const response = await this.#sent("session", { method: "POST", headers: { "trainmaster-token": token } }, {});
+    this.#session.value = (await parsed(response)).session;
   }
 
   async #read(url, { signal, headers: more = {} } = {}) {
@@ -134,9 +164,11 @@ export class Api {
   async #sent(url, request, { signal } = {}) {
     const patience = AbortSignal.timeout(PATIENCE_MS);
     const until = signal ? AbortSignal.any([signal, patience]) : patience;
+    const session = this.#session.value;
+    const headers = session ? { ...request.headers, "trainmaster-session": session } : request.headers;
     let response;
     try {
-      response = await this.#fetch(url, { ...request, signal: until, credentials: "same-origin", cache: "no-store" });
+      response = await this.#fetch(url, { ...request, headers, signal: until, credentials: "same-origin", cache: "no-store" });
     } catch (error) {
       if (signal?.aborted) throw error;
       const detail = patience.aborted

@@ -140,7 +140,7 @@ async function begin() {
       const token = location.hash.slice(TOKEN.length);
       history.replaceState(null, "", "#/now");
       await api.open(token).catch((trouble) => {
-        if (trouble.kind !== TroubleKind.SESSION) throw trouble; // a cookie of before may do
+        if (trouble.kind !== TroubleKind.SESSION) throw trouble; // a session of before may do
       });
     }
     frame.session = await api.local("session");

@@ -21,6 +21,7 @@ async function ask(job, isMemory, context) {
     return;
   }
   const again = again_(request, job.name, isMemory);
+  const key = `${again.TrainingJobName}-${Math.random().toString(36).slice(2)}`; // of this dialog's one submission
   const expected = h("p", { role: "status" }, "Checking what that would do ...");
   confirm(context, {
     title: `Submit ${job.name} again?`,
@@ -32,7 +33,7 @@ async function ask(job, isMemory, context) {
     consequence: [],
     label: "Submit it",
     kind: "primary",
-    send: () => context.api.change("POST", "add-job", body(again)),
+    send: () => context.api.change("POST", "add-job", body(again), { key }),
     done: `${again.TrainingJobName} is submitted.`,
     then: () => context.navigate(`#/jobs/${encodeURIComponent(again.TrainingJobName)}`),
   });

@@ -1,7 +1,7 @@
-"""AlarmReader and AlarmKeeper over CloudWatch."""
+"""AlarmReader, AlarmKeeper and MetricReader over CloudWatch."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +13,8 @@ from trainmaster.core.monitoring.alarms import METRIC, NAMESPACE, Alarm, AlarmRe
 TYPES = ("MetricAlarm", "CompositeAlarm")
 AT_ONCE = 100
 """Names in one DeleteAlarms, of which only one may be a composite. Source: CloudWatch API reference."""
+COUNTED = timedelta(minutes=5)
+"""Period of a count of data points: half an hour of all hosts of a call fits one page of the answer."""
 _PASSING = frozenset(
     {"Throttling", "ThrottlingException", "RequestLimitExceeded", "InternalFailure", "InternalServiceError"}
 )
@@ -38,6 +40,20 @@ class CloudWatchAlarms:
         wanted = {"AlarmNamePrefix": prefix, "AlarmTypes": list(TYPES)}
         pages = _called(lambda **parameters: list(paginator.paginate(**parameters)), wanted)
         return {one["AlarmName"]: _reading(one) for page in pages for one in _alarms(page)}
+
+    def have_data(self, hosts: Sequence[str], *, since: datetime, until: datetime) -> Mapping[str, bool]:
+        """Ask for the number of data points, in one call; what is cut or went wrong counts as no answer."""
+        by_id = {f"m{number}": host for number, host in enumerate(hosts)}
+        queries = [_count_query(query_id, host) for query_id, host in by_id.items()]
+        wanted = {"MetricDataQueries": queries, "StartTime": since, "EndTime": until}
+        answer = _called(self._client.get_metric_data, wanted)
+        if answer.get("NextToken"):
+            return {}
+        return {
+            by_id[result["Id"]]: bool(result.get("Values"))
+            for result in answer["MetricDataResults"]
+            if result.get("Values") or result.get("StatusCode") == "Complete"
+        }
 
     # ---- making and deleting them
 
@@ -89,15 +105,24 @@ class CloudWatchAlarms:
         }
 
 
+def _metric_of(host: str) -> dict[str, Any]:
+    return {
+        "Namespace": NAMESPACE,
+        "MetricName": METRIC,
+        "Dimensions": [{"Name": "Host", "Value": host}],
+    }
+
+
+def _count_query(query_id: str, host: str) -> dict[str, Any]:
+    period = int(COUNTED.total_seconds())
+    stat = {"Metric": _metric_of(host), "Period": period, "Stat": "SampleCount"}
+    return {"Id": query_id, "MetricStat": stat}
+
+
 def _metrics(alarm: Alarm) -> Iterator[dict[str, Any]]:
     period = int(alarm.period.total_seconds())
     for number, host in enumerate(alarm.hosts):
-        metric = {
-            "Namespace": NAMESPACE,
-            "MetricName": METRIC,
-            "Dimensions": [{"Name": "Host", "Value": host}],
-        }
-        stat = {"Metric": metric, "Period": period, "Stat": "Average"}
+        stat = {"Metric": _metric_of(host), "Period": period, "Stat": "Average"}
         yield {"Id": f"m{number}", "MetricStat": stat, "ReturnData": False}
     yield {
         "Id": "percent",

@@ -17,6 +17,7 @@ from trainmaster.adapters.launcher_sessions import LauncherSessions
 from trainmaster.adapters.sagemaker_answers import in_milliseconds, observation_of, printable, request_of
 from trainmaster.adapters.turn_taking import THROTTLES, TurnTaking
 from trainmaster.core.errors import (
+    AccessRefusedError,
     AccountLimitError,
     InstanceLimitError,
     LauncherRefusedError,
@@ -38,17 +39,14 @@ from trainmaster.core.request.request import Launcher
 _NAME_IN_USE = "ResourceInUse"
 _ACCOUNT_LIMIT = "ResourceLimitExceeded"
 _FOR_NOW = frozenset({"ServiceUnavailable", "CapacityError"})
-_FOR_GOOD = frozenset(
-    {
-        "ValidationException",
-        "ValidationError",
-        "AccessDenied",
-        "AccessDeniedException",
-        "ResourceNotFound",
-        "ResourceNotFoundException",
-        "InvalidParameterValue",
-    },
-)
+_REFUSED = {
+    "ValidationException": "ValidationException",
+    "ValidationError": "ValidationException",
+    "ResourceNotFound": "ResourceNotFound",
+    "ResourceNotFoundException": "ResourceNotFound",
+    "InvalidParameterValue": "InvalidParameterValue",
+}
+"""What the request asks for is refused; with the one spelling of each."""
 _NO_SUCH_JOB = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
 _UNKNOWN_JOB = _NO_SUCH_JOB | {"ValidationException"}
 """What Stop and Update answer about a name that does not exist, and about a job that is over."""
@@ -64,11 +62,26 @@ Read because one code stands for every quota. Where AWS words it otherwise, a st
 """
 LEAN = ("create_training_job", "stop_training_job")
 """Of our client those methods whose requests and answers hold texts and numbers alone."""
+_NOT_SENT = "ParamValidationError"
+"""botocore's own refusal of a request that its model does not take."""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 _NO_KEYS = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
 )
 """A session that is over, or was ended early."""
+_NOT_ADMITTED = frozenset(
+    {
+        "IncompleteSignature",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "NotAuthorized",
+        "OptInRequired",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+    }
+)
+"""Nobody with our keys, clock or account is let in. Source: AWS API references, common errors."""
 SERVER_FAULT = 500
 PAGES = 4
 """Of ListTrainingJobs in one look, of 100 each: the lowest reported quota is 2 calls a second."""
@@ -106,7 +119,7 @@ class SageMakerTraining:
                 has_turn=True,
             )
         except ParamValidationError as error:
-            raise TrainingRefusedError(str(error)) from error
+            raise TrainingRefusedError(printable(str(error)), code=_NOT_SENT) from error
         except ClientError as error:
             if launcher and self._launchers and _code(error) in _DENIED | _NO_KEYS:
                 self._launchers.forget(launcher)
@@ -243,17 +256,28 @@ def _create_error(error: ClientError, request: Mapping[str, Any]) -> Trainmaster
         return ThrottledError(f"{code}: {text}")
     if code in _FOR_NOW:
         return UnavailableError(f"{code}: {text}")
-    if code in _FOR_GOOD:
-        return TrainingRefusedError(f"{code}: {text}{_about_its_key(code, request)}")
+    if (refusal := _refusal(code, text, request)) is not None:
+        return refusal
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= SERVER_FAULT:
         return ServerFaultError(f"{code}: {text}")
     return UnclassifiedTrainingError(f"{code}: {text}")
 
 
-def _about_its_key(code: str, request: Mapping[str, Any]) -> str:
+def _refusal(code: str, text: str, request: Mapping[str, Any]) -> TrainingRefusedError | None:
+    """None: the code says neither that a right is missing nor that something in the request is wrong."""
+    if code in _DENIED:
+        return AccessRefusedError(f"{code}: {text}{_about_its_key(request)}")
+    if code in _NO_KEYS | _NOT_ADMITTED:
+        return AccessRefusedError(f"{code}: {text}", code=code)
+    if code in _REFUSED:
+        return TrainingRefusedError(f"{code}: {text}", code=_REFUSED[code])
+    return None
+
+
+def _about_its_key(request: Mapping[str, Any]) -> str:
     """Who may not use the key of a job's volumes is denied, as for other rights: said as a possibility."""
     key = request.get("ResourceConfig", {}).get("VolumeKmsKeyId")
-    if code not in _DENIED or not key:
+    if not key:
         return ""
     return (
         f". If the key of its volumes is meant (VolumeKmsKeyId {key}): allow its role kms:CreateGrant on it,"

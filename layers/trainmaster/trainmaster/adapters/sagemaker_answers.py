@@ -61,6 +61,7 @@ def observation_of(answer: Mapping[str, Any]) -> Observation:
         status=status,
         secondary_status=answer.get("SecondaryStatus") or status,
         failure_reason=None if reason is None else _shown(reason),
+        created_at=_instant(answer.get("CreationTime")),
         training_since=training_intervals[0].since if training_intervals else None,
         launched_at=_instant(answer.get("TrainingStartTime")),
         max_pending=_seconds(answer.get("StoppingCondition", {}), "MaxPendingTimeInSeconds"),

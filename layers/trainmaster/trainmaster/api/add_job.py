@@ -4,6 +4,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
+from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
 from trainmaster.api.request_context import (
@@ -16,36 +17,41 @@ from trainmaster.api.request_context import (
     flag,
     read_policy,
     wake,
+    weigh,
 )
-from trainmaster.api.views import JobContext, field_error_view, job_view
+from trainmaster.api.views import JobContext, View, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
+    HOW_TO_REPAIR,
     FieldError,
-    JobConflictError,
     LostRaceError,
     MissingIdentityError,
+    RepairNeededError,
+    ShareExceededError,
     TeamLimitError,
     TrainmasterError,
-    UnavailableError,
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
 from trainmaster.core.records import Admission, Entrance, TeamStanding
+from trainmaster.core.request.completion import in_whole_numbers
 from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
 from trainmaster.core.rules import Violation
 from trainmaster.core.submission.admission import (
     Submission,
+    Verdict,
     audit_record,
-    is_same_submission,
     judge,
     new_job,
+    submission_of,
     ulid,
 )
 from trainmaster.core.submission.identity import team_for
+from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
 from trainmaster.core.submission.team_limits import over_limit
 
 RANDOM_BYTES = 10
@@ -56,19 +62,22 @@ def add_job(call: Call, outside: Outside) -> Answer:
     """By the policy that this process knows, which the table confirms with what is read anyway.
 
     Whatever is refused, or was decided by a policy that is in force no more, is decided again by the one that
-    is.
+    is, and counts twice in the team's share.
     """
+    outside.reads.turn_away(call.user_arn)
     known = outside.last_policy.found
     if known is not None and not call.query:
         try:
             context = enter(call, outside, known=known)
+            weigh(context)
             return _submit(context, _read(context), version=known.stored.version)
-        except MissingIdentityError:
+        except (MissingIdentityError, ShareExceededError):
             raise
         except TrainmasterError:
             if read_policy(outside).stored.version == known.stored.version:
                 raise
     context = enter(call, outside)
+    weigh(context)
     if "team" not in call.query and not flag(call, "dry_run", default=False):
         return _submit(context, _read(context))
     count_read(context)
@@ -89,15 +98,17 @@ def _team_asked(context: RequestContext) -> str | None:
 
 
 def _read(context: RequestContext, *, team: str | None = None) -> Submission:
-    """``team``: the one that a dry run asks for; its tag is not asked then."""
+    """``team``: the one that a dry run asks for; its tag is not asked then. Raises InvalidRequestError."""
     call = context.call
+    key_hash = hash_of_key(call.idempotency_key)
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
+    body = in_whole_numbers(body)
     require_valid(body)
-    ask = read_request(body)
     if team is None or not context.is_admin:
-        wanted = team or ask.options.team
+        wanted = team or read_request(body).options.team
         team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
+    made = submission_of(body, team=team, submitted_by=context.caller.arn, policy=context.policy)
+    return replace(made, key_hash=key_hash)
 
 
 class _PolicyChangedError(TrainmasterError):
@@ -118,7 +129,7 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
     """
     verdict = judge(submission, context.policy)
     if verdict.violations and (repeated := _existing(context, submission)):
-        return _answer(context, submission, repeated, verdict.audited)
+        return _answer(context, submission, repeated, verdict)
     pool = verdict.accepted()
     entrance = _entrance(context, submission, pool)
     if version is not None and entrance.policy_version != version:
@@ -133,19 +144,21 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
         existing = _existing(context, submission)
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(context, submission, existing, verdict.audited)
-    answer = _answer(context, submission, job, verdict.audited)
-    return replace(answer, status=HTTPStatus.CREATED)
+        return _answer(context, submission, existing, verdict)
+    _wake(context, submission, job, verdict)
+    shared = folder_warnings(submission, context)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *shared))
+    return replace(_view(context, job, verdict), status=HTTPStatus.CREATED)
 
 
 def _admission(
     context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
 ) -> Admission:
-    """Raises UnavailableError where the pool does not know what the team has in it."""
+    """Raises RepairNeededError where the pool does not know what the team has in it."""
     if entrance.standing is TeamStanding.LOST:
-        raise UnavailableError(
-            f"what team {submission.team} has in pool {pool.name} cannot be read; "
-            "an admin has it counted again: trainmaster policy pause, then trainmaster repair --apply",
+        raise RepairNeededError(
+            f"what team {submission.team} has in pool {pool.name} cannot be read, so nothing of it is taken "
+            f"there; {HOW_TO_REPAIR}",
         )
     return Admission(
         policy_version=context.stored.version,
@@ -173,42 +186,55 @@ def _new(context: RequestContext, submission: Submission, pool: PoolPolicy, entr
 
 
 def _existing(context: RequestContext, submission: Submission) -> Job | None:
-    """The job of this very request, None when the name is free. Raises JobConflictError when it is taken."""
+    """The job that this submission made before; None when the name is free. Raises JobConflictError."""
+    job = _namesake(context, submission)
+    conflict = _conflict(context, submission, job)
+    if conflict is not None:
+        raise conflict_error(conflict)
+    return job
+
+
+def _namesake(context: RequestContext, submission: Submission) -> Job | None:
+    """The job that has the name, or one of whose attempts has it."""
     reader = context.outside.reader
     alias = reader.alias(submission.ask.name)
-    job = reader.job(alias.job) if alias else None
+    return reader.job(alias.job) if alias else None
+
+
+def _conflict(context: RequestContext, submission: Submission, job: Job | None) -> FieldError | None:
+    """Why the submission cannot have its name; None: the name is free, or its own job has it."""
     if job is None:
         return None
-    if is_same_submission(job, submission):
-        return job
-    raise _name_in_use(job, context)
+    is_seen = context.sees(job.spec.team)
+    return conflict_with(job, submission, now=context.outside.clock(), is_seen=is_seen)
 
 
-def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
-    whose = f"by a job that is {job.state}" if context.sees(job.spec.team) else "by another team"
-    error = FieldError(
-        field="TrainingJobName",
-        message=f"is in use {whose}",
-        hint="choose another name; only the very same request may be sent again",
-    )
-    return JobConflictError(f"the name is in use {whose}", errors=[error])
+def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
+    """Show the job of this very request, which is stored already."""
+    _wake(context, submission, job, verdict)
+    return _view(context, job, verdict)
 
 
-def _answer(
-    context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
-) -> Answer:
-    """What is stored, with what was audited of it recorded."""
-    outside = context.outside
-    unmanaged = _written_down(context, submission, job, audited)
+def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> None:
+    """Record what was audited of the job, and send for a pass."""
+    unmanaged = _written_down(context, submission, job, verdict.audited)
     if job.is_waiting:
-        wake(outside.wake_ups, [job.spec.pool, *unmanaged])
+        wake(context.outside.wake_ups, [job.spec.pool, *unmanaged])
+
+
+def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
     around = JobContext(
-        now=outside.clock(),
+        now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         position=position_if_near(job, context),
     )
-    warnings = [field_error_view(one.as_field_error()) for one in audited]
-    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})
+    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
+
+
+def _warnings(verdict: Verdict) -> list[View]:
+    """What was accepted against a rule that is only audited, and what its author perhaps does not mean."""
+    audited = (violation.as_field_error() for violation in verdict.audited)
+    return [field_error_view(warning) for warning in (*audited, *verdict.warnings)]
 
 
 def _written_down(
@@ -224,16 +250,19 @@ def _written_down(
 
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    _existing(context, submission)
     verdict = judge(submission, context.policy)
+    verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
+    conflict = _conflict(context, submission, _namesake(context, submission))
+    violations = (*([] if conflict is None else [conflict]), *verdict.violations)
     foreseen = UNFORESEEN
-    if verdict.pool is not None and not verdict.violations:
+    if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
         foreseen = foresee(_new(context, submission, pool, entrance), pool, context)
     body = {
-        "valid": not verdict.violations,
-        "violations": [field_error_view(violation) for violation in verdict.violations],
+        "valid": not violations,
+        "violations": [field_error_view(violation) for violation in violations],
+        "warnings": _warnings(verdict),
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
         "estimated_start": foreseen.prospect.start,

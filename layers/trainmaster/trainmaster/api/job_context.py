@@ -15,7 +15,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.fair_share import TeamShare, ranked, shares_seen, shifted, shifts_of
-from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.planner import plan, starts_in_empty_pool
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.planning.wait_reasons import MAX_POSITION, NO_POSITION, PAUSED, QueuePosition
@@ -230,7 +230,21 @@ def _estimated(question: "Question", seed: str, context: RequestContext) -> Pros
         return Prospect(start={"p50": instant_text(found.p50), "p90": instant_text(found.p90)})
     if not in_time():
         return _not_estimated("there was no time to work it out behind so many others")
-    return _not_estimated("as things are it never starts")
+    return _not_estimated(_never(question) or _without_an_end(question))
+
+
+def _never(question: "Question") -> str | None:
+    """Say so only of what no wait can change: the policy has to."""
+    job, snapshot, now = question.job, question.snapshot, question.now
+    if starts_in_empty_pool(job, snapshot, question.pool, now=now):
+        return None
+    return "as the policy is it never starts, not even in an empty pool at the beginning of a month"
+
+
+def _without_an_end(question: "Question") -> str:
+    if question.snapshot.account_limits or question.job.refused is not None:
+        return "AWS refuses it for now, and when it will accept it nobody can tell"
+    return "what it waits for ends in none of the courses that were tried"
 
 
 def _not_estimated(why: str) -> Prospect:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
 
-from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.policy_trial import try_policy
+from trainmaster.api.policy_warnings import alarm_warnings, price_warnings, unwatched_warning
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
 from trainmaster.api.views import policy_view
 from trainmaster.core.errors import (
@@ -104,7 +104,8 @@ def show_policy(context: RequestContext) -> Answer:
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
         text = {"text": written.text if written else None}
-        warnings = context.found.warnings + price_warnings(context, context.policy)
+        unwatched = unwatched_warning(context.policy)
+        warnings = context.found.warnings + unwatched + price_warnings(context, context.policy)
         return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, warnings) | text)
     found = context.outside.policies.revision(_revision(wanted))
     if found is None:
@@ -138,7 +139,7 @@ def put_policy(context: RequestContext) -> Answer:
 
 def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:
     changed = defaults_that_change(context.policy, policy)
-    return policy.warnings + changed + price_warnings(context, policy)
+    return policy.warnings + changed + alarm_warnings(context, policy) + price_warnings(context, policy)
 
 
 def _tried(context: RequestContext, policy: Policy) -> Answer:

@@ -2,15 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 
 from trainmaster.api.known_names import pools_asked
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
-from trainmaster.api.views import View, pool_view
+from trainmaster.api.views import View, instant_text, pool_view
 from trainmaster.core.errors import FieldError, invalid
+from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy
 
@@ -60,7 +61,9 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
     looks = max(MAX_POSITION // max(len(pools), 1), FEWEST_LOOKED_AT)
     for pool in pools:
         state, oldest = reader.pool_state(pool.name), _oldest(pool.name, reader, looks)
-        yield pool_view(pool, state, oldest, now=context.outside.clock())
+        view = pool_view(pool, state, oldest, now=context.outside.clock())
+        paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
+        yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:
@@ -68,3 +71,31 @@ def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:
     waiting = reader.waiting(pool, after=None, limit=looks)
     parked = reader.parked(pool, after=None, limit=looks)
     return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
+
+
+def pause_views(roles: Iterable[RoleStarts], *, teams: Collection[str] | None) -> list[View]:
+    """Show each pause of a pool, the longest first.
+
+    AWS's words name jobs, keys and subnets of the team whose start it refused; others read the code alone.
+
+    Args:
+        roles: Records of the pool.
+        teams: The caller's; None: an admin, who reads everything.
+    """
+    views: list[tuple[str, View]] = []
+    for role in roles:
+        pause = role.pause
+        if pause is None:
+            continue
+        may_read = teams is None or pause.team in teams
+        since = instant_text(pause.since)
+        view = {
+            "role_arn": role.role_arn if may_read else None,
+            "launcher_role": role.launcher if may_read else None,
+            "since": since,
+            "code": pause.code,
+            "message": pause.message if may_read else None,
+            "next_probe_at": instant_text(pause.next_probe_at),
+        }
+        views.append((f"{since}#{role.role_arn}", view))
+    return [view for _, view in sorted(views, key=lambda each: each[0])]

@@ -15,6 +15,7 @@ from trainmaster.core.submission.identity import Caller, caller_of, is_admin, st
 from trainmaster.core.submission.team_limits import most_reads, too_many_reads
 from trainmaster.ports import (
     Clock,
+    FolderRegister,
     HistoryReader,
     JobReader,
     JobStore,
@@ -77,6 +78,8 @@ class Outside:
     region: str = ""
     """Where the stack is; "" where nobody knows."""
     last_policy: LastPolicy = field(default_factory=LastPolicy)
+    folders: FolderRegister | None = None
+    """None: nobody is warned of folders that jobs share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,8 @@ class Call:
     content_type: str | None
     accept: str = ""
     if_none_match: str = ""
+    idempotency_key: str | None = None
+    """Which submission of its caller it is, sent with each repetition; None: the caller does not say."""
 
     def parameters(self, *allowed: str) -> dict[str, str]:
         """The query string; an empty value counts as absent.
@@ -187,13 +192,41 @@ def read_policy(outside: Outside) -> PolicyInForce:
     return found
 
 
+def weigh(context: RequestContext, *, may_refuse: bool = True) -> None:
+    """Take the call off its team's share of the API; an admin looks while others storm, and is not weighed.
+
+    Raises ShareExceededError.
+    """
+    if context.is_admin:
+        return
+    outside, user_arn = context.outside, context.call.user_arn or ""
+    outside.reads.weigh(context.teams[0], user_arn=user_arn, now=outside.clock(), may_refuse=may_refuse)
+
+
+def enter_to_change(call: Call, outside: Outside) -> RequestContext:
+    """Raises as ``enter``, and ShareExceededError."""
+    outside.reads.turn_away(call.user_arn)
+    context = enter(call, outside)
+    weigh(context)
+    return context
+
+
+def enter_to_cancel(call: Call, outside: Outside) -> RequestContext:
+    """Raises as ``enter``: a cancel counts like any call, and is never refused for how many there were."""
+    context = enter(call, outside)
+    weigh(context, may_refuse=False)
+    return context
+
+
 def enter_to_read(call: Call, outside: Outside) -> RequestContext:
     """Raises as ``enter``, and TooManyRequestsError where the caller's team has read too often."""
+    outside.reads.turn_away(call.user_arn)
     now = outside.clock()
     known = outside.reads.refused(call.user_arn, now=now)
     if known is not None:
         raise too_many_reads(*known, at=now)
     context = enter(call, outside)
+    weigh(context)
     count_read(context)
     return context
 

@@ -26,8 +26,9 @@ from trainmaster.api.request_context import (
     Call,
     Outside,
     RequestContext,
-    enter,
     enter_as_admin,
+    enter_to_cancel,
+    enter_to_change,
     enter_to_read,
 )
 from trainmaster.api.timeline import show_timeline
@@ -40,6 +41,7 @@ from trainmaster.core.errors import (
     UnavailableError,
     WriteRefusedError,
 )
+from trainmaster.core.submission.repeats import KEY_HEADER
 
 logger = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
@@ -113,8 +115,11 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.exception_handler(Exception)(fault)
     app.not_found(lambda _: no_such_route())
 
-    def context() -> RequestContext:
-        return enter(_call(app.current_event.raw_event), outside)
+    def changing_context() -> RequestContext:
+        return enter_to_change(_call(app.current_event.raw_event), outside)
+
+    def cancelling_context() -> RequestContext:
+        return enter_to_cancel(_call(app.current_event.raw_event), outside)
 
     def reading_context() -> RequestContext:
         return enter_to_read(_call(app.current_event.raw_event), outside)
@@ -125,8 +130,8 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.post("/add-job")(lambda: _response(add_job(_call(app.current_event.raw_event), outside)))
     app.get("/jobs")(lambda: _response(list_jobs(reading_context())))
     app.get("/jobs/<name>")(lambda name: _response(show_job(reading_context(), name)))
-    app.patch("/jobs/<name>")(lambda name: _response(patch_job(context(), name)))
-    app.delete("/jobs/<name>")(lambda name: _response(cancel_job(context(), name)))
+    app.patch("/jobs/<name>")(lambda name: _response(patch_job(changing_context(), name)))
+    app.delete("/jobs/<name>")(lambda name: _response(cancel_job(cancelling_context(), name)))
     app.get("/pools")(lambda: _response(list_pools(reading_context())))
     app.get("/me")(lambda: _response(show_me(reading_context())))
     app.get("/rules")(lambda: _response(show_rules(reading_context())))
@@ -155,6 +160,7 @@ def _call(event: dict[str, Any]) -> Call:
         content_type=headers.get("content-type"),
         accept=headers.get("accept") or "",
         if_none_match=headers.get("if-none-match") or "",
+        idempotency_key=headers.get(KEY_HEADER.lower()),
     )
 
 

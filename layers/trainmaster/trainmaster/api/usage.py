@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from trainmaster.api.known_names import no_team
-from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.paging import Mark, Room, Seal, fitting
+from trainmaster.api.policy_warnings import price_warnings
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.usage_groups import ALL_TEAMS, grouped_usage, month_asked, team_asked, wants_csv
+from trainmaster.api.usage_groups import (
+    ALL_TEAMS,
+    grouped_usage,
+    month_asked,
+    running_view,
+    team_asked,
+    wants_csv,
+)
 from trainmaster.api.views import View, field_error_view
 from trainmaster.core.costs.ledger import MonthAccount, budget_cents, usage_view, warns
 from trainmaster.core.policy import DEFAULT_TEAM
@@ -31,7 +38,12 @@ def show_usage(context: RequestContext) -> Answer:
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps(["usage", team, month]))
     start = seal.mark(given["next_token"]) if "next_token" in given else None
     shown, end = _page(whole, start)
-    more = {"budget": budget, "warnings": fitting(warnings), "next_token": seal.token(end) if end else None}
+    more = {
+        "budget": budget,
+        "running": running_view(context, teams=(team,), months=(month,)) if start is None else None,
+        "warnings": fitting(warnings),
+        "next_token": seal.token(end) if end else None,
+    }
     return Answer(status=HTTPStatus.OK, body=whole | shown | more)
 
 

@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
@@ -17,6 +17,7 @@ from trainmaster.core.costs.grouping import GroupBy, Grouping, TeamLine, is_with
 from trainmaster.core.costs.ledger import Cause, UsageLine, line_view, month_of
 from trainmaster.core.errors import FieldError, ForbiddenError, quoted
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.running_costs import RunningCost, cost_so_far
 from trainmaster.core.policy import DEFAULT_TEAM
 
 LONGEST = timedelta(days=31)
@@ -186,6 +187,27 @@ def _read_some(context: RequestContext, by: GroupBy, names: list[str], read: _Re
             read.models[name] = model
 
 
+def running_view(context: RequestContext, *, teams: Collection[str], months: Collection[str]) -> View:
+    """What the teams' live attempts have cost so far, which no line of the ledger has yet.
+
+    One read of the running jobs of each pool; a pool for which there is no time makes the sum unknown.
+    """
+    total, now = RunningCost(), context.outside.clock()
+    for pool in context.policy.pools:
+        if not context.has_time:
+            total = replace(total, is_known=False)
+            break
+        running = context.outside.reader.running(pool.name)
+        here = cost_so_far(running, teams=teams, months=months, now=now)
+        total = RunningCost(
+            jobs=total.jobs + here.jobs,
+            known_cents=total.known_cents + here.known_cents,
+            is_known=total.is_known and here.is_known,
+        )
+    usd = None if total.cents is None else total.cents / 100
+    return {"jobs": total.jobs, "usd": usd, "known_usd": total.known_cents / 100}
+
+
 def _batches(names: list[str]) -> Iterator[list[str]]:
     yield from (names[start : start + _BATCH] for start in range(0, len(names), _BATCH))
 
@@ -216,6 +238,7 @@ def _answer(
         "group_by": question.by.value,
         "groups": views,
         "total": {**line_view(total), "known_usd": sum(total.by.values()) / 100},
+        "running": None if skipped else running_view(context, teams=question.teams, months=question.months),
         "truncated": is_cut,
         "next_token": token,
     }

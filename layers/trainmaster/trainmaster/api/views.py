@@ -17,7 +17,8 @@ from trainmaster.core.jobs.run_time import ends_by
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.quotas import Quotas
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import PoolPolicy, Quota
 from trainmaster.core.policy.kinds import duration_text
@@ -67,7 +68,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
         "retries": job.comebacks.retries,
-        "wasted_seconds": dict(job.spent.wasted),
+        "wasted_seconds": job.spent.all_wasted(),
         "cost_usd": _cost_usd(job, now=around.now),
         "cost_is_estimate": not job.is_final,
     }
@@ -236,7 +237,8 @@ _BEHIND_A_REFUSAL = frozenset(
         ReasonCode.UNAVAILABLE,
     }
 )
-"""Until the account takes a start of a job that it refused, that is why it waits, not these."""
+"""Until AWS takes a start of a job that it refused, that is why it waits, not these."""
+_REFUSALS = frozenset({ReasonCode.ACCOUNT_LIMIT, ReasonCode.REFUSED})
 
 
 def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
@@ -248,20 +250,25 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
     why = around.why or job.waiting or wait_reasons.in_line(around.position)
-    is_refused = job.starts.by_account is not None and why.code in _BEHIND_A_REFUSAL
-    if not is_refused and why.code is not ReasonCode.ACCOUNT_LIMIT:
+    refused_with = job.starts.refused_with
+    code = refused_with if refused_with and why.code in _BEHIND_A_REFUSAL else why.code
+    if code not in _REFUSALS:
         return why
-    has_words = job.waiting and job.waiting is not why and job.waiting.code is ReasonCode.ACCOUNT_LIMIT
+    has_words = job.waiting and job.waiting is not why and job.waiting.code is code
     message = f"{job.waiting.message}; {why.message}" if job.waiting and has_words else why.message
-    return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
+    return Reason(code=code, message=message)
 
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
-    then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
-    tried = f", after {job.starts.refused} so far" if job.starts.refused else ""
-    code = ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
-    return Reason(code=code, message=f"{why}the next try {then}{tried}")
+    if job.futile is not None and job.futile.until > now:
+        why += f"{wait_reasons.stops_nobody(job.futile)}; "
+    is_due = until <= now  # a pass takes it back: they come each minute at least
+    then = "it is tried again within a minute" if is_due else f"the next try is at {instant_text(until)}"
+    tries = job.starts.refused + (job.starts.no_capacity or 0)
+    tried = f", after {tries} so far" if tries else ""
+    code = job.starts.refused_with or ReasonCode.BACKOFF
+    return Reason(code=code, message=f"{why}{then}{tried}")
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

@@ -4,14 +4,18 @@
   + InvalidRequestError           400  the caller must change the request
   + ForbiddenError                403  no team, not this team, not an admin
   + NotFoundError                 404  unknown, or another team's
-  + JobConflictError              409  the job's state or another job under the name forbids it
+  + JobConflictError              409  the job's state forbids it
+    + JobNameTakenError           409  a job has the name: another request's, or one that has ended
+    + KeyReusedError              409  the idempotency key came before with another request
   + PolicyInUseError              409  the policy change would strand live or waiting jobs
   + PayloadTooLargeError          413  over the limit of the request body
   + PolicyViolationError          422  every rule and limit of the policy that is violated
   + TooManyRequestsError          429  over a per-team limit
+    + ShareExceededError          429  faster than the team's share of the API's throttle
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
   + RowSetAsideError              500  a row of the table cannot be understood: it is left as it is
   + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
+  + RepairNeededError             503  an admin has to repair a row first: trying again does not help
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  a quota of the account forbids it for now
@@ -25,10 +29,11 @@
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
   + TeamLimitError                a team is over a limit of its pool: nothing was stored
-  + TrainingRefusedError          the start was refused for good: the job fails with the reason
+  + TrainingRefusedError          AWS refused the request of a start: the job's fault, or everybody's
+    + AccessRefusedError          the start lacks a right
+      + LauncherRefusedError      the role that a team has its jobs started by cannot be assumed
   + NameTakenError                a training job with the attempt's name exists
   + UnclassifiedTrainingError     SageMaker answered with an error we do not know
-    + LauncherRefusedError        the role that a team has its jobs started by cannot be assumed
 """
 
 import json
@@ -83,6 +88,14 @@ class JobConflictError(TrainmasterError):
     title = "Conflict"
 
 
+class JobNameTakenError(JobConflictError):
+    title = "Name taken"
+
+
+class KeyReusedError(JobConflictError):
+    title = "Key reused"
+
+
 class PolicyInUseError(TrainmasterError):
     status = HTTPStatus.CONFLICT
     title = "Policy in use"
@@ -110,6 +123,10 @@ class TooManyRequestsError(TrainmasterError):
         self.retry_after = retry_after
 
 
+class ShareExceededError(TooManyRequestsError):
+    """A team that asks faster than its share of the API's throttle; nothing was read for it."""
+
+
 class TeamLimit(StrEnum):
     """A pool's ``limits``, as the policy names them; each counts for every team by itself."""
 
@@ -130,6 +147,12 @@ class MissingIdentityError(TrainmasterError):
     title = "No caller identity"
 
 
+HOW_TO_REPAIR = (
+    "trying again does not help: an admin sees why in `trainmaster doctor`, and repairs it with "
+    "`trainmaster policy pause`, `trainmaster repair --apply`, `trainmaster policy resume`"
+)
+
+
 class RowSetAsideError(TrainmasterError):
     """A row that was asked for cannot be understood; nothing is done with it, and nothing to it."""
 
@@ -137,8 +160,7 @@ class RowSetAsideError(TrainmasterError):
 
     def __init__(self, key: str, *, subject: str | None = None) -> None:
         super().__init__(
-            f"the row {key} cannot be understood by this version and is left as it is; "
-            "an admin sees why in `trainmaster doctor`",
+            f"the row {key} cannot be understood by this version and is left as it is; {HOW_TO_REPAIR}",
         )
         self.key = key
         self.subject = subject
@@ -149,6 +171,13 @@ class WriteRefusedError(TrainmasterError):
     """The table will never take the write as it is: a row at its size limit, a malformed value."""
 
     title = "Write refused"
+
+
+class RepairNeededError(TrainmasterError):
+    """A row is broken until an admin repairs it: no Retry-After, or a client would wait for ever."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    title = "Repair needed"
 
 
 class UnavailableError(TrainmasterError):
@@ -202,7 +231,26 @@ class OutcomeUnknownError(UnavailableError):
 
 
 class TrainingRefusedError(TrainmasterError):
-    """SageMaker refused the request itself; asking again cannot help."""
+    """AWS refused the request itself; one answer does not say whether it would refuse any other, too."""
+
+    def __init__(self, detail: str, *, code: str = "ValidationException") -> None:
+        super().__init__(detail)
+        self.code = code
+        """AWS's error code; of two spellings of one error always the same."""
+
+
+class AccessRefusedError(TrainingRefusedError):
+    """Somebody lacks a right: the caller, or the role that is passed."""
+
+    def __init__(self, detail: str, *, code: str = "AccessDeniedException") -> None:
+        super().__init__(detail, code=code)
+
+
+class LauncherRefusedError(AccessRefusedError):
+    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
+
+    def __init__(self, detail: str, *, code: str = "AssumeRole") -> None:
+        super().__init__(detail, code=code)
 
 
 class NameTakenError(TrainmasterError):
@@ -213,27 +261,10 @@ class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an error code we do not know; counted, and given up after a few."""
 
 
-class LauncherRefusedError(UnclassifiedTrainingError):
-    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
-
-
-MAX_ERRORS = 50
-"""Listed in one answer. Looking for more stops there, so a hostile body cannot buy CPU with mistakes."""
-
 _MAX_KEY_CHARACTERS = 64
 
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of the body; empty: the body itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    path: Path
-    message: str
-    hint: str
-
-    def as_field_error(self) -> FieldError:
-        return FieldError(field=path_text(self.path), message=self.message, hint=self.hint)
 
 
 def path_text(path: Path) -> str:

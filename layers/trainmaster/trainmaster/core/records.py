@@ -13,13 +13,8 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.fair_share import TeamShare, team_shares
 from trainmaster.core.planning.past_use import UseSums
-from trainmaster.core.planning.snapshot import (
-    AccountLimit,
-    PreemptionReservation,
-    RunningJob,
-    WaitingJob,
-    WarmPool,
-)
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange, RoleStarts
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.policy import DEFAULTS, Limits, PoolPolicy
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -37,6 +32,8 @@ class WriteCondition:
     replaces_hold: PreemptionReservation | None = None
     """What is stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
     ends_hold_of: str | None = None
+    drops_hold: PreemptionReservation | None = None
+    """What is stored is to go, and must be as it was seen."""
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""
     warm: Vector | None = None
@@ -45,6 +42,8 @@ class WriteCondition:
     """The warm pool that the claim turns into use; it must still be there."""
     most_committed: int | None = None
     """Most cents that may be committed in the month of the claimed attempt, before it."""
+    probes: RoleChange | None = None
+    """The claim takes the one try that a pause of starts with its role allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +103,15 @@ class SetAside:
     """Whose row it is; None: no pool's, or nobody can tell."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamCalls:
+    """Calls of the API by one team in one minute."""
+
+    reads: int = 0
+    calls: int = 0
+    """Reads and changes together."""
+
+
 class TeamStanding(StrEnum):
     """What a pool knows of a team before a submission."""
 
@@ -145,6 +153,8 @@ class PoolState:
     warm: Vector = field(default_factory=dict)
     warm_pools: tuple[WarmPool, ...] = ()
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
+    """By ``starts_key``, of roles that AWS refused starts with."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
     order_key: str | None = None

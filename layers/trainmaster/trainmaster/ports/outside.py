@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from trainmaster.core.jobs.observations import Described, Listed, Newest, Observation
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading
 from trainmaster.core.request.request import Launcher
+from trainmaster.core.submission.shared_folders import JobFolder
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
@@ -91,6 +92,19 @@ class AlarmReader(Protocol):
         """Of all alarms whose names begin so, by name."""
 
 
+class MetricReader(Protocol):
+    def have_data(self, hosts: Sequence[str], *, since: datetime, until: datetime) -> Mapping[str, bool]:
+        """Tell whether each host has published a figure about its GPUs in that time, in one call.
+
+        A host that CloudWatch gave no complete answer about is missing. Raises UnavailableError.
+
+        Args:
+            hosts: Values of dimension Host; at most ``measurements.MOST_HOSTS``.
+            since: UTC.
+            until: UTC, later.
+        """
+
+
 class AlarmKeeper(Protocol):
     """Every call may raise UnavailableError."""
 
@@ -127,3 +141,19 @@ class Turns(Protocol):
 
     def accepted(self, operation: str) -> None:
         """AWS took one."""
+
+
+class FolderRegister(Protocol):
+    """Knows which jobs named a folder in S3 last; each call may raise UnavailableError.
+
+    It serves warnings alone, so what is lost costs a warning.
+    """
+
+    def near(self, folders: Iterable[JobFolder]) -> tuple[JobFolder, ...]:
+        """Folders of jobs that may meet one of these, of one folder the newest first; bounded in its reads.
+
+        Jobs that have ended are among them, and others that do not meet: whoever asks compares.
+        """
+
+    def note(self, folders: Iterable[JobFolder], *, near: Iterable[JobFolder], at: datetime) -> None:
+        """Remember the folders of a job that was submitted, beside those that were found ``near``."""

@@ -14,8 +14,8 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.first_look import Front, Look, Unseen
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.pace import Pace
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange, RoleStarts
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     LaneRow,
     PreemptionReservation,
     RunningJob,
@@ -31,6 +31,7 @@ from trainmaster.core.records import (
     Entrance,
     HistoryLine,
     PoolState,
+    TeamCalls,
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
@@ -119,6 +120,9 @@ class JobStore(ReasonStore, PoolMarkStore, Protocol):
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         """Remember what the account refused; None: it refuses no more."""
+
+    def note_role(self, pool: str, change: RoleChange) -> bool:
+        """Keep how AWS answers starts with a role; False, and nothing written, where it has changed."""
 
     def ranked(self, pool: str, order_key: str) -> None:
         """Every job of the pool has a score of this order."""
@@ -227,8 +231,8 @@ class QueueReader(Protocol):
 
 
 class ReadCountStore(Protocol):
-    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
-        """Count reads of a team's minute; how many everybody has counted in it. Raises UnavailableError."""
+    def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
+        """Add to a team's minute; return the minute of every team. Raises UnavailableError."""
 
 
 class PaceStore(Protocol):
@@ -277,6 +281,9 @@ class PoolReader(Protocol):
         """Those that were written then or later, but for their reason to wait; and where nobody knows."""
 
     def pool_state(self, pool: str) -> PoolState: ...
+
+    def role_starts(self, pool: str) -> Mapping[str, RoleStarts]:
+        """Read how AWS answers starts with the roles of which it refused some, by ``starts_key``."""
 
     def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
         """All that a submission of the team asks before it is written, in one call where nothing is amiss.

@@ -29,6 +29,7 @@ from trainmaster.ports import (
 )
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.deadline import Deadline
+from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.queue_fronts import FrontLooks, Fronts
@@ -89,6 +90,7 @@ class Reconciler:
     reader: JobReader
     observer: Observer
     alarm_sweep: AlarmSweep
+    metric_looks: MetricLooks
     checkpoint_looks: CheckpointLooks
     sweep: UnmanagedJobSweep
     wake_ups: WakeUps
@@ -117,6 +119,7 @@ class Reconciler:
         self._look_at(everybody, repairs, deadline.within(deadline.left() - FOR_THE_SWEEPS))
         if readings is not None:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
+        repairs.failures += self.metric_looks.run(everybody, policy.governing.watch, deadline)
         self._checkpoints(live, policy, repairs, deadline)
         for pool in repairs.fronts.depths:
             with repairs.bulkhead():

@@ -3,6 +3,7 @@
 import importlib.util
 
 import pytest
+from trainmaster_client.errors.missing_packages import install_hint
 
 from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import FakeApi
@@ -20,8 +21,9 @@ def test_without_the_extra_it_says_what_to_install(
     assert (ran.code, ran.out, api.received) == (2, "", [])
     assert ran.err == (
         f"trainmaster: trainmaster {command} needs a package that is not installed: {package}. "
-        f"Run: pip install 'trainmaster[{command}]'\n"
+        f"{install_hint(command)}\n"
     )
+    assert f"pip install '{package}" in ran.err
 
 
 def test_a_pipe_is_no_screen(trainmaster: Trainmaster, api: FakeApi) -> None:

@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 from trainmaster_client.cli import job_logs as logs_command
 from trainmaster_client.cli.job_logs import LogPrinter
-from trainmaster_client.errors import LogsUnansweredError
+from trainmaster_client.errors import GatewayRefusedError, LogsUnansweredError, Problem
+from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.jobs.progress import SILENCE_SECONDS
 from trainmaster_client.logs.joined_attempts import JobLogs, cleaned
 
 from tests.integration.client.command import Ran, Trainmaster
@@ -187,6 +189,53 @@ def test_following_goes_on_until_the_job_is_final_and_its_last_lines_came(
         "2026-11-21 01:00:00 Completed",
     ]
     assert sum(followed.slept[-5:]) == 5
+
+
+def test_O15_following_outlives_the_login_and_says_once_that_it_ended(
+    logs: TrainingLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expired = GatewayRefusedError(
+        Problem(status=403, title="The API refused", detail="it is expired"), Trouble.EXPIRED_CREDENTIALS
+    )
+    expired.may_be_renewed = True
+    code: Any = {"Error": {"Code": "ExpiredTokenException", "Message": "it is expired"}}
+    logins = iter([True, False, False, False, *[True] * 20])
+
+    def fail(**_: object) -> None:
+        if not next(logins):
+            raise ClientError(code, "DescribeLogStreams")
+
+    def no_more() -> dict[str, Any]:
+        raise expired
+
+    logs.write("job1/algo-1-100", (1, "a"))
+    logs.client.meta.events.register("before-call.cloudwatch-logs.DescribeLogStreams", fail)
+    followed = Followed(logs)
+    ended = story("job1", state="completed", history=history(("completed", 0, "")))
+    followed.steps = [lambda: story("job1"), lambda: story("job1"), no_more, no_more, lambda: ended]
+    assert followed.run() == "completed"
+    out, err = capsys.readouterr()
+    assert out == "a\n"
+    assert err.count("To log in again") == 1
+    assert "logs:GetLogEvents" not in err
+
+
+@pytest.mark.parametrize("may_be_renewed", [True, False])
+def test_O15_following_ends_where_no_login_comes(logs: TrainingLogs, *, may_be_renewed: bool) -> None:
+    expired = GatewayRefusedError(
+        Problem(status=403, title="The API refused", detail="it is expired"), Trouble.EXPIRED_CREDENTIALS
+    )
+    expired.may_be_renewed = may_be_renewed
+
+    def no_more() -> dict[str, Any]:
+        raise expired
+
+    followed = Followed(logs)
+    followed.steps = [lambda: story("job1"), *[no_more] * 2000]
+    with pytest.raises(GatewayRefusedError):
+        followed.run()
+    assert followed.now >= (SILENCE_SECONDS if may_be_renewed else 0)
+    assert followed.now <= SILENCE_SECONDS + 20
 
 
 def test_what_a_job_printed_last_comes_before_its_end(

@@ -85,8 +85,8 @@ def test_a_document_that_is_refused_is_exit_code_1_with_every_mistake(
         1,
         "",
         "trainmaster: Not allowed by the policy (422): 2 errors\n"
-        '  pools[0].quotas.vison: there is no team "vison"; did you mean vision?\n'
-        "  pools[0].capacity: must be a mapping, not 2; write keys and values\n",
+        '  pools[0].quotas.vison (p5, line 1): there is no team "vison"; did you mean vision?\n'
+        "  pools[0].capacity (p5, line 1): must be a mapping, not 2; write keys and values\n",
     )
 
 

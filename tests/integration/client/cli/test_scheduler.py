@@ -337,16 +337,19 @@ def test_a_file_that_holds_no_request_is_exit_code_2_and_nothing_is_sent(
     assert len(ran.err.splitlines()) == 1
 
 
-def test_a_limit_of_the_team_says_when_to_come_back(
+def test_a_queue_that_is_full_is_said_at_once(
     trainmaster: Trainmaster, api: FakeApi, request_file: str
 ) -> None:
-    refused = problem(429, "Too many requests", "5000 jobs of team a already wait in pool p5")
+    waiting = "5000 jobs of team a already wait in pool p5"
+    hint = "cancel some, or submit again once some have started"
+    error = {"field": "pools.p5.limits.max_waiting", "message": waiting, "hint": hint, "rule": "max_waiting"}
+    refused = problem(429, "Too many requests", waiting, error)
     api.script("POST", "/add-job", Scripted(status=429, raw=refused.body, headers={"Retry-After": "60"}))
     ran = trainmaster("submit", request_file)
     assert ran.code == 1
     assert ran.err == (
-        "trainmaster: Too many requests (429): 5000 jobs of team a already wait in pool p5;"
-        " try again in 60 s\n"
+        "trainmaster: Too many requests (429): pools.p5.limits.max_waiting: 5000 jobs of team a already "
+        "wait in pool p5 [max_waiting]; cancel some, or submit again once some have started\n"
     )
     assert api.calls() == ["POST /add-job"]
 
@@ -449,13 +452,15 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
             {"name": "job2", **line(None)},
         ],
         "total": {**line(None), "known_usd": 25},
+        "running": {"jobs": 2, "usd": 84.1, "known_usd": 84.1},
         "preemptions": [taken],
         "budget": {"limit": 30, "spent": 25, "reserved": 3.5, "warning": True},
     }
     script(api, "GET", "/usage", document)
     ran = trainmaster("usage", "--team", "vision", "--month", "2026-11")
     assert ran.out.splitlines() == [
-        "Team vision, 2026-11: 2.5 instance-hours, cost unknown: a price is missing",
+        "Team vision, 2026-11: at least 25.00 USD spent, 84.10 USD so far by 2 running jobs",
+        "  ended: 2.5 instance-hours, cost unknown: a price is missing",
         (
             "  budget: 30.00 USD, of it 25.00 USD spent and 3.50 USD reserved for what runs;"
             " 80 % or more is spent"
@@ -473,7 +478,8 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
     trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by = {
-        "productive": 29000,
+        "productive": 19000,
+        "unknown": 10000,
         "preemption": 100,
         "failures": 1250.5,
         "idle": 0,
@@ -487,8 +493,11 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
     monkeypatch.setenv("COLUMNS", "60")
     printed = trainmaster("usage").out.splitlines()
     assert [line.rstrip() for line in printed] == [
-        "Team vision, 2026-11: 1234.5 instance-hours, 31000.00 USD",
-        "  productive      29000.00 USD   93.5 %",
+        "Team vision, 2026-11: 31000.00 USD spent; 61 to 94 % useful",
+        "(of 10000.00 USD no checkpoint was seen)",
+        "  ended: 1234.5 instance-hours, 31000.00 USD",
+        "  productive      19000.00 USD   61.3 %",
+        "  unknown         10000.00 USD   32.3 %",
         "  preemption        100.00 USD    0.3 %",
         "  failures         1250.50 USD    4.0 %",
         "  idle                0.00 USD    0.0 %",
@@ -496,9 +505,9 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
         "  start-up          600.00 USD    1.9 %",
         "  spot saved 4200.00 USD of the on-demand price",
         "  llama-7: 1234.5 instance-hours, 31000.00 USD",
-        "    productive 29000.00, preemption 100.00, failures",
-        "    1250.50, warm pool 49.50, start-up 600.00; spot saved",
-        "    4200.00 USD",
+        "    productive 19000.00, unknown 10000.00, preemption",
+        "    100.00, failures 1250.50, warm pool 49.50, start-up",
+        "    600.00; spot saved 4200.00 USD",
     ]
 
 

@@ -1,12 +1,13 @@
 """``trainmaster training-code``: a source directory out of what is installed."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.integration.client.command import Ran, Trainmaster
-from tests.markdown import ROOT
+from tests.markdown import ROOT, blocks, text_of
 
 TRAINING = ROOT / "training"
 
@@ -25,6 +26,32 @@ def test_the_adapters_import_each_other_from_where_they_are_put(
         [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert told.stdout == f"{tmp_path}/training/adapters/attempts.py\n", told.stderr
+
+
+def test_C40_the_loop_of_the_guide_runs_with_what_its_option_copies(
+    trainmaster: Trainmaster, tmp_path: Path
+) -> None:
+    """As a job runs it: in this folder alone, and a second start resumes from the first's checkpoint."""
+    assert trainmaster("training-code", str(tmp_path), "--loop").code == 0
+    assert not (tmp_path / "training/loop.py").exists()
+    (guide,) = (
+        block
+        for block in blocks(text_of("docs/training/preemption.md"), "python")
+        if "def main" in block.text
+    )
+    (tmp_path / "loop.py").write_text(guide.text, encoding="utf-8")
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    env["SM_CHECKPOINT_DIR"] = str(tmp_path / "checkpoints")
+
+    def steps() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "loop.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return re.findall(r"^step=(\d+)", done.stdout, re.MULTILINE)
+
+    assert steps() == [str(step) for step in range(1, 201)]
+    assert steps() == []  # the last checkpoint is that of the last step that saved, 200
 
 
 def test_the_whole_program_is_copied_without_the_tools_of_the_checkout(

@@ -25,7 +25,7 @@ def test_missing_packages_are_named_in_one_line_with_the_way_to_get_them(
         2,
         "",
         "trainmaster: The twin needs packages that are not installed: no-such-twin, not.there-either. "
-        "Run: pip install 'trainmaster[local]'\n",
+        "Run: pip install 'moto==5.2.5' 'no-such-twin[server]>=2,<3' not.there-either\n",
     )
 
 

@@ -26,7 +26,7 @@ def test_sums_are_a_table_with_shares(trainmaster: Trainmaster, api: FakeApi) ->
     api.script("GET", "/usage", Scripted(document=GROUPS))
     ran = trainmaster("usage", "--group-by", "team", "--team", "*", "--from", "2026-11-01T00:00:00Z")
     assert ran.out.splitlines() == [
-        "2026-11-01T00:00:00Z to 2026-12-01T00:00:00Z: 15.25 instance-hours, 100.00 USD",
+        "2026-11-01T00:00:00Z to 2026-12-01T00:00:00Z: 15.25 instance-hours, 100.00 USD spent; 90 % useful",
         "TEAM       HOURS     USD    SHARE  USEFUL",
         "vision      12.2  100.00  100.0 %  90.0 %",
         "-            2.0       ?        -       -",

@@ -71,7 +71,7 @@ def test_a_file_that_a_page_of_another_port_asks_for_is_refused(world: GatewayWo
 
 
 def test_the_session_says_where_the_pages_are_and_no_key(world: GatewayWorld) -> None:
-    page = asked(world, "/ui/data/session", cookie=opened(world).cookie)
+    page = asked(world, "/ui/data/session", trainmaster_session=opened(world).session)
     said = json.loads(page.body)
     assert said == {
         "changes": False,

@@ -17,9 +17,9 @@ def changing() -> Iterator[GatewayWorld]:
 
 
 def sent(world: GatewayWorld, body: Any) -> Page:
-    cookie = opened(world).cookie
+    session = opened(world).session
     text = json.dumps(body)
-    return asked(world, "/ui/data/policy-document", "POST", text, cookie=cookie, trainmaster_change="1")
+    return asked(world, "/ui/data/policy-document", "POST", text, trainmaster_session=session)
 
 
 def test_yaml_becomes_the_document_that_it_means(changing: GatewayWorld) -> None:
@@ -48,8 +48,11 @@ def test_a_mistake_is_said_with_its_line(body: Any, said: str, changing: Gateway
     assert json.loads(answer.body)["detail"].startswith(said)
 
 
-def test_without_the_pages_header_nothing_is_read(changing: GatewayWorld) -> None:
-    cookie = opened(changing).cookie
-    assert (
-        asked(changing, "/ui/data/policy-document", "POST", '{"text": "a: 1"}', cookie=cookie).status == 403
-    )
+def test_without_the_session_nothing_is_read(changing: GatewayWorld) -> None:
+    assert asked(changing, "/ui/data/policy-document", "POST", '{"text": "a: 1"}').status == 403
+
+
+def test_T5_a_text_whose_aliases_expand_is_refused_here_too(changing: GatewayWorld) -> None:
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
+    answer = sent(changing, {"text": "\n".join(lines)})
+    assert (answer.status, "aliases (*name)" in json.loads(answer.body)["detail"]) == (400, True)

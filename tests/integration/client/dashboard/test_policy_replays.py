@@ -125,57 +125,83 @@ def begun(world: GatewayWorld, replay_id: str, **headers: str) -> Page:
 
 
 def test_a_dashboard_that_only_reads_replays_too(reading: GatewayWorld) -> None:
-    cookie = opened(reading).cookie
+    session = opened(reading).session
     started = begun(
-        reading, FIRST, cookie=cookie, trainmaster_replay="start", trainmaster_policy=packed(POLICY)
+        reading,
+        FIRST,
+        trainmaster_session=session,
+        trainmaster_replay="start",
+        trainmaster_policy=packed(POLICY),
     )
     assert started.status == 200
-    over = until(lambda: json.loads(begun(reading, FIRST, cookie=cookie).body), is_over)
+    over = until(lambda: json.loads(begun(reading, FIRST, trainmaster_session=session).body), is_over)
     assert over["result"]["asked"] == {"text": POLICY, "days": 14}
-    report = asked(reading, f"/ui/data/replays/{FIRST}/report", cookie=cookie)
+    report = asked(reading, f"/ui/data/replays/{FIRST}/report", trainmaster_session=session)
     assert (report.status, report.body) == (200, b"<p>all</p>")
     assert report.headers["content-security-policy"].split("; ")[0] == "default-src 'none'"
     assert report.headers["content-security-policy"].endswith("; sandbox")
 
 
+def test_T3_a_report_opens_by_a_link_with_a_key_for_it_alone(reading: GatewayWorld) -> None:
+    session = opened(reading).session
+    begun(
+        reading,
+        FIRST,
+        trainmaster_session=session,
+        trainmaster_replay="start",
+        trainmaster_policy=packed(POLICY),
+    )
+    over = until(lambda: json.loads(begun(reading, FIRST, trainmaster_session=session).body), is_over)
+    link = f"/ui/data/replays/{FIRST}/report?key={over['report_key']}"
+    assert asked(reading, link).body == b"<p>all</p>"
+    assert asked(reading, link, "POST").status == 403
+    assert asked(reading, f"{link}x").status == 403
+    assert asked(reading, f"/ui/data/replays/{SECOND}/report?key={over['report_key']}").status == 403
+    assert asked(reading, "/ui/data/session", trainmaster_session=over["report_key"]).status == 403
+    assert session not in json.dumps(over)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        pytest.param({"trainmaster_replay": "start"}, 403, id="without the cookie"),
+        pytest.param({"trainmaster_replay": "start"}, 403, id="without the session"),
         pytest.param(
-            {"cookie": "mine", "sec_fetch_mode": "navigate"}, 404, id="a link, which sends no header"
+            {"trainmaster_session": "mine", "sec_fetch_mode": "navigate"},
+            404,
+            id="a link, which sends no header",
         ),
         pytest.param(
-            {"cookie": "mine", "trainmaster_replay": "start", "sec_fetch_site": "cross-site"},
+            {"trainmaster_session": "mine", "trainmaster_replay": "start", "sec_fetch_site": "cross-site"},
             403,
             id="another page",
         ),
         pytest.param(
-            {"cookie": "mine", "trainmaster_replay": "start", "origin": "http://127.0.0.1:1"},
+            {"trainmaster_session": "mine", "trainmaster_replay": "start", "origin": "http://127.0.0.1:1"},
             403,
             id="a page of another port",
         ),
-        pytest.param({"cookie": "mine", "trainmaster_replay": "start"}, 400, id="without a policy"),
+        pytest.param(
+            {"trainmaster_session": "mine", "trainmaster_replay": "start"}, 400, id="without a policy"
+        ),
     ],
 )
 def test_what_may_not_start_a_replay_starts_none(
     headers: dict[str, str], status: int, reading: GatewayWorld
 ) -> None:
     given = dict(headers)
-    if "cookie" in given:
-        given["cookie"] = opened(reading).cookie
+    if "trainmaster_session" in given:
+        given["trainmaster_session"] = opened(reading).session
     assert begun(reading, SECOND, **given).status == status
-    assert begun(reading, SECOND, cookie=opened(reading).cookie).status == 404
+    assert begun(reading, SECOND, trainmaster_session=opened(reading).session).status == 404
 
 
 def test_a_replay_is_no_post(reading: GatewayWorld) -> None:
-    cookie = opened(reading).cookie
+    session = opened(reading).session
     answer = asked(
         reading,
         f"/ui/data/replays/{SECOND}",
         "POST",
-        cookie=cookie,
+        trainmaster_session=session,
         trainmaster_replay="start",
-        trainmaster_change="1",
     )
     assert answer.status == 403

@@ -76,6 +76,9 @@ def test_a_healthy_set_up_is_ok_and_what_cannot_be_known_is_skipped_with_its_rea
         "identity",
         "local-gateway",
         "quotas",
+        "concurrency",
+        "gpu-metrics",
+        "mail",
         "logs",
         "parameter",
         "training-roles",
@@ -93,6 +96,7 @@ def test_a_healthy_set_up_is_ok_and_what_cannot_be_known_is_skipped_with_its_rea
         "GET /policy",
         "GET /usage",
         "POST /add-job?dry_run=true",
+        "GET /jobs?state=running&limit=10",
     ]
 
 
@@ -259,7 +263,24 @@ def test_a_pause_fails_and_a_limit_that_was_met_is_a_warning(doctor: Doctor, api
     ran, report = doctor()
     assert ran.code == 1
     assert troubles(report) == AWAY | {"paused": "paused", "account-limits": "account-limit"}
-    assert "warn  account-limits   1 on-demand ml.p5.48xlarge" in ran.out.splitlines()
+    told = "warn  account-limits   AWS grants at most 1 ml.p5.48xlarge on demand at present"
+    assert told in ran.out.splitlines()
+
+
+def test_starts_that_pause_are_a_warning_with_aws_s_words(doctor: Doctor, api: FakeApi) -> None:
+    pause = {
+        "role_arn": "arn:aws:iam::1:role/train",
+        "since": "2026-11-02T11:51:00.000Z",
+        "code": "AccessDeniedException",
+        "message": "AccessDeniedException: no iam:PassRole",
+    }
+    healthy(api, start_pauses=[pause, {**pause, "role_arn": None, "message": None}])
+    ran, report = doctor()
+    assert troubles(report) == AWAY | {"start-pauses": "starts-paused"}
+    (line,) = [one for one in ran.out.splitlines() if one.startswith("warn  start-pauses")]
+    assert "starts with arn:aws:iam::1:role/train in pool" in line
+    assert "paused since 2026-11-02T11:51:00.000Z, AWS says AccessDeniedException: no iam:PassRole" in line
+    assert "starts with a role of another team" in line
 
 
 def test_rows_set_aside_and_a_policy_that_is_not_understood_are_named_to_admins(
@@ -307,24 +328,60 @@ def test_a_report_that_cannot_be_written_is_wrong_usage(
         2,
         "trainmaster: /proc/none/doctor.json: No such file or directory. Name another with --json.\n",
     )
-    assert ran.out.splitlines()[-1] == "doctor: NOT ok, without a report"
+    assert ran.out.splitlines()[-1].startswith("doctor: NOT ok, ")
+    assert ran.out.splitlines()[-1].endswith(", without a report")
 
 
-@pytest.mark.parametrize(("version", "code", "verdict"), [("0.1.0", 0, "ok"), ("0.2.0", 1, "NOT ok")])
-def test_where_the_usual_report_cannot_be_written_the_verdict_counts(
+@pytest.mark.parametrize(
+    ("version", "code", "verdict"),
+    [("0.1.0", 0, "doctor: ok, 1 warning"), ("0.2.0", 1, "doctor: NOT ok, 1 failure, 1 warning")],
+)
+def test_C20_the_last_line_counts_the_warnings_and_no_file_is_written(
     trainmaster: Trainmaster,
     api: FakeApi,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
     version: str,
     code: int,
     verdict: str,
 ) -> None:
     healthy(api, version=version)
     monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
-    monkeypatch.chdir("/proc")  # nobody may write there, root included
+    folder = tmp_path / "callers"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     ran = trainmaster("doctor")
-    assert (ran.code, ran.out.splitlines()[-1]) == (code, f"doctor: {verdict}, without a report")
-    assert ran.err.startswith("trainmaster: build/doctor.json: ")
+    assert (ran.code, ran.err, ran.out.splitlines()[-1]) == (code, "", verdict)
+    assert list(folder.iterdir()) == []
+
+
+def test_C20_what_aws_grants_is_said_in_words_with_the_next_try(
+    trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = {
+        "instance_type": "ml.g5.xlarge",
+        "capacity_type": "on-demand",
+        "limit": 0,
+        "until": "2026-11-27T03:12:00.000Z",
+    }
+    healthy(api, account_limits=[limit])
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+    ran = trainmaster("doctor")
+    said = "AWS grants no ml.g5.xlarge on demand at present; one job tries again from 03:12 UTC on"
+    assert f"warn  account-limits   {said}" in ran.out.splitlines()
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "doctor: ok, 2 warnings")
+
+
+def test_C20_strict_ends_with_1_for_a_warning_and_the_report_stays_ok(
+    trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    healthy(api)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+    file = tmp_path / "doctor.json"
+    ran = trainmaster("doctor", "--strict", "--json", str(file))
+    assert ran.code == 1
+    assert ran.out.splitlines()[-1] == f"doctor: ok, 1 warning, report in {file}"
+    assert json.loads(file.read_text(encoding="utf-8"))["ok"] is True
 
 
 def test_json_without_a_path_is_printed_and_nothing_else(

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -10,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.bypasses import QueueBypassWarning
 from trainmaster_client.hook import install
+from trainmaster_client.hooks import tuning_job_calls
 from trainmaster_client.hooks.botocore_events import PlainClients, answered, plain_client
 from trainmaster_client.tuning.study_runs import StudyPasses
 
@@ -82,6 +84,52 @@ def test_the_same_request_again_is_the_same_tuning_job_and_another_one_under_its
     with pytest.raises(ClientError) as refused:
         world.sagemaker.create_hyper_parameter_tuning_job(**request(RandomSeed=5))
     assert refused.value.response["Error"]["Code"] == "ResourceInUse"
+
+
+def test_O6_a_study_that_has_ended_is_not_another_nights(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = world.sagemaker.create_hyper_parameter_tuning_job
+    create(**request())
+    world.sagemaker.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName="tune")
+    world.eventually(lambda seen: seen["HyperParameterTuningJobStatus"] == "Stopped")
+    create(**request())  # within a minute: the answer may have been lost
+    monkeypatch.setattr(tuning_job_calls, "REPEATED_WITHIN", timedelta(0))
+    with pytest.raises(ClientError, match=r"ended on .* UTC: Stopped") as refused:
+        create(**request())
+    assert refused.value.response["Error"]["Code"] == "ResourceInUse"
+
+
+def test_O7_a_study_that_has_not_ended_is_continued_whenever(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = world.sagemaker.create_hyper_parameter_tuning_job
+    create(**request())
+    names = set(world.queue.jobs)
+    monkeypatch.setattr(tuning_job_calls, "REPEATED_WITHIN", timedelta(0))
+    create(**request())
+    assert set(world.queue.jobs) == names
+
+
+def test_O6_trials_of_a_study_that_was_deleted_are_not_those_of_a_new_one(world: World) -> None:
+    create = world.sagemaker.create_hyper_parameter_tuning_job
+    create(**request())
+    world.sagemaker.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName="tune")
+    world.eventually(lambda seen: seen["HyperParameterTuningJobStatus"] == "Stopped")
+    s3: Any = world.session.client("s3")
+    place = {"Bucket": "bucket", "Key": "out/tune/trainmaster-study.json"}
+    study = s3.get_object(**place)["Body"].read()
+    s3.delete_object(**place)
+    world.queue.violation, world.queue.rule = "a job of this name was stopped", "name-taken"
+    with pytest.raises(ClientError, match="use another name for the tuning job") as refused:
+        create(**request())
+    assert refused.value.response["Error"]["Code"] == "ResourceInUse"
+    s3.put_object(**place, Body=study)
+
+
+def test_O7_trials_are_submitted_without_a_key_so_that_two_processes_get_one_job(world: World) -> None:
+    world.sagemaker.create_hyper_parameter_tuning_job(**request())
+    assert world.queue.keys == [None] * len(world.queue.added)
 
 
 def test_trials_that_the_policy_would_refuse_are_refused_when_the_tuning_job_is_created(world: World) -> None:

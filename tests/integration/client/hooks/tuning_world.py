@@ -45,10 +45,15 @@ class Queue:
     requests: dict[str, Document] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)
     violation: str = ""
+    rule: str = ""
+    keys: list[str | None] = field(default_factory=list)
+    """Of the submissions."""
 
     def answer(self, received: Received) -> Scripted:
         if received.path == "/add-job":
-            return self._add(json.loads(received.body), is_dry="dry_run" in received.query)
+            is_dry = "dry_run" in received.query
+            self.keys += [] if is_dry else [received.headers.get("idempotency-key")]
+            return self._add(json.loads(received.body), is_dry=is_dry)
         if received.path == "/jobs":
             state = received.query.get("state", [None])[0]
             found = [one for one in self.jobs.values() if one["state"] == (state or "pending")]
@@ -62,7 +67,8 @@ class Queue:
 
     def _add(self, asked: Document, *, is_dry: bool) -> Scripted:
         if is_dry:
-            violations = [{"field": "Tags", "message": self.violation}] if self.violation else []
+            violation = {"field": "Tags", "message": self.violation, "rule": self.rule or None}
+            violations = [violation] if self.violation else []
             return Scripted(document={"valid": not violations, "violations": violations})
         name = asked["TrainingJobName"]
         self.added.append(name)

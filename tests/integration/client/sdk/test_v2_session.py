@@ -214,6 +214,35 @@ def test_only_rules_asks_for_no_lines(session: QueueTrainingJobSession, api: Fak
     assert aws.calls == []
 
 
+EXPIRED = Scripted(
+    status=403,
+    document={"message": "The security token included in the request is expired"},
+    headers={"content-type": "application/json", "x-amzn-ErrorType": "ExpiredTokenException"},
+)
+
+
+def test_O15_a_wait_says_once_that_the_credentials_expired_and_blames_no_right(
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = view(state="running", attempts=ATTEMPTS[:1])
+    script_job(api, *[running] * 4, view(state="completed", attempts=ATTEMPTS[:1]))
+    aws.answers["DescribeLogStreams"] = lambda _: {"__type": "ExpiredTokenException", "message": "expired"}
+    session.logs_for_job("job1", wait=True)
+    out = capsys.readouterr().out
+    assert out.count("To log in again: aws sso login") == 1
+    assert "logs:GetLogEvents" not in out
+
+
+def test_O15_a_wait_with_keys_that_nothing_renews_ends_and_says_that_the_job_does_not(
+    session: QueueTrainingJobSession, api: FakeApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script_job(api, view(state="running"))
+    api.script("GET", "/jobs/job1", Scripted(document=view(state="running")), EXPIRED)
+    with pytest.raises(errors.GatewayRefusedError, match="To log in again: aws sso login"):
+        session.wait_for_job("job1")
+    assert "job1 is not affected" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("state", "status"), [("failed", "Failed"), ("stopped", "Stopped")])
 def test_waiting_raises_the_sdks_error_with_the_reason_when_the_job_did_not_complete(
     state: str, status: str, session: QueueTrainingJobSession, api: FakeApi

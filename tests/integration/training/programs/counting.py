@@ -23,7 +23,7 @@ def main() -> int:
     pids = place / f"pids-{os.getppid()}"
     with pids.open("a") as file:
         file.write(f"{os.getpid()}\n")
-    if options["--fails"] == "true":
+    if options["--fails"].lower() == "true":
         sys.exit("no such data")
     while not asked.is_set() and len(pids.read_text().splitlines()) < int(os.environ["WORLD_SIZE"]):
         asked.wait(_PACE_SECONDS)

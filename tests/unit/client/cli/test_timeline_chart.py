@@ -1,5 +1,6 @@
 """A timeline drawn: what held which instance when, at any width, with whatever names."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -192,3 +193,38 @@ def test_a_name_is_shortened_in_its_middle() -> None:
 def test_a_timeline_of_another_shape_is_an_error_of_ours(broken: dict[str, Any]) -> None:
     with pytest.raises(MalformedViewError, match="in a way this client does not know"):
         timeline(broken)
+
+
+@pytest.mark.parametrize(
+    ("zone", "since", "hours_long", "title"),
+    [
+        (
+            "CET-1CEST,M3.5.0,M10.5.0/3",
+            datetime(2026, 10, 25, tzinfo=UTC),
+            6,
+            "2026-10-25 02:00 CEST to 2026-10-25 07:00 CET",
+        ),
+        (
+            "EST5EDT,M3.2.0,M11.1.0",
+            datetime(2026, 11, 1, 4, tzinfo=UTC),
+            7,
+            "2026-11-01 00:00 EDT to 2026-11-01 06:00 EST",
+        ),
+    ],
+)
+def test_C17_each_end_has_its_own_zone_where_the_clocks_change_between(
+    zone: str, since: datetime, hours_long: int, title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    until = since + timedelta(hours=hours_long)
+    window = Window(since=since, until=until, now=until, width=79)
+    first, *_ = chart_lines(timeline(document(attempt_of(since, until))), window)
+    monkeypatch.undo()
+    time.tzset()
+    assert first.partition(",")[0] == title
+
+
+def attempt_of(since: datetime, until: datetime) -> dict[str, Any]:
+    at = {"claimed_at": since.isoformat(), "training_since": since.isoformat(), "ended_at": until.isoformat()}
+    return {**span("night", 0, 1), **at}

@@ -1,7 +1,8 @@
 """Files and exports of the gateway: its token is kept for who was told it, and shown to nobody else."""
 
 import pytest
-from trainmaster_client.cli.local_gateway import exports, warnings_of
+from trainmaster_client.cli.local_gateway import exports, proxy_names, warnings_of
+from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.gateway.gateway_files import (
     GatewayState,
     known_states,
@@ -85,3 +86,25 @@ def test_a_switch_that_makes_clients_ignore_the_variable_is_warned_of():
 )
 def test_a_gateway_is_told_from_other_endpoints_by_its_token(url, is_one):
     assert is_a_gateway(url) == is_one
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ([], set()),
+        (["hub.example.com"], {"hub.example.com"}),
+        (["Hub.Example.com:8443", "10.0.0.7"], {"hub.example.com", "10.0.0.7"}),
+    ],
+)
+def test_T4_names_of_proxies_are_host_names_without_their_ports(given: list[str], names: set[str]) -> None:
+    assert proxy_names(given) == names
+
+
+@pytest.mark.parametrize(
+    "given", ["", "*", "*.example.com", "https://hub.example.com", "hub.example.com/a", "a b", "-a", ":80"]
+)
+def test_T4_what_is_no_host_name_is_refused_with_an_example(given: str) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"--behind-proxy: .* is not a host name; use .*hub\.example"
+    ):
+        proxy_names(["good.example", given])

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster_client import errors
-from trainmaster_client.errors.troubles import ADVICE, Trouble
+from trainmaster_client.errors.remedies import ADVICE
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.http.answers import Answer, Skew, skew_of, trouble_of
 
 NOW = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from trainmaster_client.errors import ApiUnreachableError, NotFoundError, Problem, TooManyRequestsError
+from trainmaster_client.errors import (
+    ApiUnreachableError,
+    GatewayRefusedError,
+    NotFoundError,
+    Problem,
+    TooManyRequestsError,
+)
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch, poll_seconds
 
@@ -98,6 +105,52 @@ def test_after_a_quarter_of_an_hour_of_silence_the_watch_gives_up() -> None:
     with pytest.raises(ApiUnreachableError):
         world.watch()
     assert SILENCE_SECONDS <= world.now <= SILENCE_SECONDS + 20
+
+
+def expired(*, may_be_renewed: bool = True) -> GatewayRefusedError:
+    error = GatewayRefusedError(
+        Problem(status=403, title="The API refused", detail="The security token is expired"),
+        Trouble.EXPIRED_CREDENTIALS,
+    )
+    error.may_be_renewed = may_be_renewed
+    return error
+
+
+def test_O15_a_login_that_ends_is_said_once_and_the_wait_continues_with_the_next_one() -> None:
+    world = World([waiting(1), *[expired()] * 5, waiting(1), expired(), DONE])
+    assert world.watch() is DONE
+    first, told, told_again = world.said
+    assert first.startswith("Waiting")
+    assert (
+        told
+        == told_again
+        == (
+            "The AWS credentials have expired. To log in again: aws sso login, or as you got these; restart "
+            "what was given keys of its own. The job continues, and so does this wait with new ones."
+        )
+    )
+
+
+def test_O15_a_wait_without_a_new_login_ends_after_a_quarter_of_an_hour() -> None:
+    world = World([waiting(1), expired()])
+    with pytest.raises(GatewayRefusedError):
+        world.watch()
+    assert len(world.said) == 2
+    assert SILENCE_SECONDS <= world.now <= SILENCE_SECONDS + 20
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param([expired()], id="at the first look nobody has logged in"),
+        pytest.param([waiting(1), expired(may_be_renewed=False)], id="no login reaches a program's keys"),
+    ],
+)
+def test_O15_credentials_that_nothing_renews_end_the_wait_at_once(script: list[JobView | Exception]) -> None:
+    world = World(script)
+    with pytest.raises(GatewayRefusedError, match="To log in again"):
+        world.watch()
+    assert sum(world.pauses) <= 1
 
 
 def test_a_refusal_ends_the_watch_at_once() -> None:

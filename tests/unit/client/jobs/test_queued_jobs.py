@@ -9,10 +9,12 @@ from trainmaster_client.errors import (
     ApiFailedError,
     ApiUnreachableError,
     ForbiddenError,
+    GatewayRefusedError,
     NotFoundError,
     Problem,
     TrainmasterClientError,
 )
+from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
 
 AWAY = ApiUnreachableError("https://api/prod", why="connection refused.")
@@ -176,3 +178,19 @@ def test_the_request_is_asked_for_once() -> None:
     for queue.now in (0.0, 1000.0):
         assert jobs.request("job1") == {"RoleArn": "r"}
     assert queue.asked == [{"name": "job1", "estimate": False, "request": True}]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_O15_expired_credentials_say_nothing_of_a_job(*, known: bool) -> None:
+    queue = FakeQueue({"name": "job1", "state": "pending"})
+    jobs = queue.jobs()
+    if known:
+        jobs.find("job1")
+    queue.now = 5.0
+    queue.answer = GatewayRefusedError(
+        Problem(status=403, title="The API refused", detail="expired"), Trouble.EXPIRED_CREDENTIALS
+    )
+    with pytest.raises(GatewayRefusedError):
+        jobs.find("job1")
+    queue.answer = {"name": "job1", "state": "running"}
+    assert jobs.find("job1") == queue.answer, "it was not taken for absent"

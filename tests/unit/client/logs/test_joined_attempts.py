@@ -5,9 +5,10 @@ from datetime import timedelta
 from itertools import cycle
 
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError, UnauthorizedSSOTokenError
 from moto import mock_aws
-from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.jobs.progress import ExpiryNotice
 from trainmaster_client.logs.joined_attempts import JobLogs, LogLine, LogTail, Selection
 
 from tests.unit.client.cloudwatch_logs import NOON, TrainingLogs, job, ms
@@ -231,6 +232,59 @@ def test_a_tail_that_failed_is_taken_again(logs: TrainingLogs) -> None:
     with pytest.raises(LogsUnansweredError):
         reader.new_lines(job("job1"))
     assert told(reader.new_lines(job("job1"))) == [(0, "algo-2", "d")]
+
+
+EXPIRED = (
+    ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "it is expired"}}, "GetLogEvents"),
+    UnauthorizedSSOTokenError(),
+)
+
+
+@pytest.mark.parametrize("error", EXPIRED, ids=lambda error: type(error).__name__)
+def test_O15_credentials_that_expire_are_no_missing_right(logs: TrainingLogs, error: Exception) -> None:
+    logs.write("job1/algo-1-100", (1, "a"))
+
+    def fail(**_: object) -> None:
+        raise error
+
+    logs.client.meta.events.register("before-call.cloudwatch-logs.GetLogEvents", fail)
+    with pytest.raises(LogsExpiredError) as caught:
+        JobLogs(logs.client).new_lines(job("job1"))
+    assert "To log in again: aws sso login" in str(caught.value)
+    assert "logs:GetLogEvents" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", EXPIRED, ids=lambda error: type(error).__name__)
+def test_O15_fit_says_once_that_they_expired_and_shows_the_lines_after_a_login(
+    logs: TrainingLogs, error: Exception
+) -> None:
+    logs.write("job1/algo-1-100", (1, "a"))
+    answered, made = iter([True, False, False, False, True, True]), []
+
+    def fail(**_: object) -> None:
+        if not next(answered):
+            raise error
+
+    def make() -> object:
+        made.append(logs.client)
+        return logs.client
+
+    logs.client.meta.events.register("before-call.cloudwatch-logs.DescribeLogStreams", fail)
+    expiry = ExpiryNotice()
+    tail = LogTail(make, expiry=expiry)
+    shown = [tail.lines(job("job1")) for _ in range(4)]
+    logs.client.put_log_events(
+        logGroupName="/aws/sagemaker/TrainingJobs",
+        logStreamName="job1/algo-1-100",
+        logEvents=[{"timestamp": ms(2), "message": "b"}],
+    )
+    shown.append(tail.lines(job("job1")))
+    (line,) = shown[1]
+    assert "To log in again" in line
+    assert "logs:" not in line
+    assert shown == [["a"], [line], [], [], ["b"]]
+    assert len(made) == 4, "a new session finds a new login"
+    assert expiry.lines() == [], "the look at the job does not say it again"
 
 
 def test_missing_rights_are_one_error_that_names_them(logs: TrainingLogs) -> None:

@@ -46,3 +46,14 @@ def test_starts_take_turns_where_the_account_creates_so_many_a_second(decided: o
     found = attempts(decided(paced, job("a"), job("b"), job("c", at=500), instances=3))  # type: ignore[operator]
     assert [found[name, 0].train_s for name in "abc"] == [240, 250, 740]
     assert [found[name, 0].start_s for name in "abc"] == [0, 0, 500]
+
+
+def test_an_instance_that_was_made_free_for_a_start_that_is_refused_goes_back_to_who_was_stopped() -> None:
+    """It is not kept for the refused one any longer, and that one stops nobody again."""
+    lows = [job(f"low{number}", trains=9000, saves=600) for number in range(3)]
+    urgent = job("urgent", at=2000, n=2, priority=HIGH)
+    found = attempts(product(AccountBounds(instances={G5: 3}), *lows, urgent, instances=4))
+    ((stopped, number),) = [key for key, one in found.items() if one.end == "preempted"]
+    assert number == 0
+    assert found[stopped, 1].start_s - found[stopped, 0].end_s <= 60
+    assert found["urgent", 0].end == "completed"

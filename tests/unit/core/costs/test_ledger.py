@@ -383,6 +383,13 @@ def test_the_reason_to_wait_has_figures_to_act_on(worst_case: int | None, messag
     assert (reason.code, reason.message) == ("budget", message)
 
 
+def test_training_that_nobody_saw_saved_is_a_cause_of_its_own() -> None:
+    """What is lost or idle comes first, and nothing is counted twice."""
+    assert spent(line_of(ended(unknown=minutes(50)))) == {"unknown": 5000, "startup": 1000}
+    both = ended(unknown=minutes(50), lost=minutes(20), idle=minutes(10), lost_to=Cause.PREEMPTION)
+    assert spent(line_of(both)) == {"unknown": 3000, "preemption": 1000, "idle": 1000, "startup": 1000}
+
+
 def test_the_view_has_the_shape_that_the_api_promises() -> None:
     lines = [
         line_of(ended(job="b", usd_per_hour=None)),
@@ -390,7 +397,7 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
         warm_pool_line("a", instances=2, usd_per_hour=HOURLY, retained=minutes(10)),
         UsageLine(job="a", saved_cents=4200),
     ]
-    nothing = dict.fromkeys(["productive", "preemption", "failures", "idle", "warm_pool", "startup"])
+    nothing = dict.fromkeys(cause.value for cause in Cause)
     assert json.loads(json.dumps(usage_view("vision", "2026-11", lines))) == {
         "team": "vision",
         "month": "2026-11",
@@ -403,6 +410,7 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
                 "saved_usd": 42.0,
                 "by": {
                     "productive": 30.0,
+                    "unknown": 0.0,
                     "preemption": 20.0,
                     "failures": 0.0,
                     "idle": 0.0,

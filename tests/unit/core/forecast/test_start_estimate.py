@@ -19,6 +19,7 @@ from trainmaster.core.forecast.start_estimate import (
     too_much,
     waits_drawn,
 )
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Plan
 from trainmaster.core.planning.planner import plan
@@ -105,6 +106,21 @@ def test_jobs_that_only_their_lane_is_known_of_count_like_the_others() -> None:
 def test_a_job_that_preempts_waits_for_its_victim_to_stop() -> None:
     asked = question(running("low", minutes_ago=30), asks=waiting("high", priority=9))
     assert 2 <= middle(asked) <= 3
+
+
+@pytest.mark.parametrize(
+    ("until", "least"),
+    [pytest.param(60, 60, id="its wait is ahead"), pytest.param(0, 2, id="its wait is over")],
+)
+def test_a_job_whose_preemptions_did_not_help_waits_to_preempt_again(until: float, least: float) -> None:
+    """What runs trains for a day: it would not end before."""
+    futile = FutilePreemptions(count=2, vector=of(), since=NOON - minutes(1), until=NOON + minutes(until))
+    asked = question(
+        running("low", minutes_ago=30),
+        asks=waiting("high", priority=9, futile=futile),
+        run_times=history(*[1440.0] * 50),
+    )
+    assert least <= middle(asked) <= least + 4
 
 
 def test_jobs_yet_to_come_that_go_first_put_the_start_off() -> None:

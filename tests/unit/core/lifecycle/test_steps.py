@@ -12,9 +12,10 @@ from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.attempts import Preemptor, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
-from trainmaster.core.jobs.model import AccountRefusals, IllegalTransitionError, Job, JobState
+from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.backoff import BACKOFF_MAX, backoff
 from trainmaster.core.lifecycle.change import Change
@@ -573,7 +574,7 @@ def test_an_idle_job_is_stopped_for_good() -> None:
     change = over(asked)
     assert (change.after.state, change.after.reason, change.after.attempt) == (S.STOPPED, asked.reason, 0)
     assert change.ended is not None
-    assert change.ended.bill.by == {"startup": 100, "productive": 300, "idle": 200}
+    assert change.ended.bill.by == {"startup": 100, "unknown": 300, "idle": 200}  # no checkpoint was seen
 
 
 def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -> None:

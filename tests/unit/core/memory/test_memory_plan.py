@@ -138,3 +138,36 @@ def test_offloaded_state_and_an_unknown_price_are_shown() -> None:
     shown = lines(run, "ml.p5en.48xlarge=1", name="llama2-7b")
     assert shown[0] == "llama2-7b: 6.74B parameters on 1x ml.p5en.48xlarge"
     assert "in the host         12.6  for each of 8 ranks" in shown
+
+
+@pytest.mark.parametrize(
+    ("instances", "precision"),
+    [
+        pytest.param("ml.g5.xlarge=1", Precision.BF16, id="A10G"),
+        pytest.param("ml.p4d.24xlarge=1", Precision.BF16, id="A100"),
+        pytest.param("ml.p5.48xlarge=1", Precision.BF16, id="H100"),
+        pytest.param("ml.g4dn.xlarge=1", Precision.FP32, id="T4"),
+        pytest.param("ml.p3.2xlarge=1", Precision.FP32, id="V100"),
+        pytest.param("ml.p2.xlarge=1", Precision.FP32, id="K80"),
+        pytest.param("ml.g5.xlarge=1,ml.g4dn.xlarge=1", Precision.FP32, id="one of two kinds without"),
+    ],
+)
+def test_precision_auto_is_what_the_program_chooses_on_these_gpus(
+    instances: str, precision: Precision
+) -> None:
+    run = Run(shape=PRESETS["tiny"])
+    assert run.precision is Precision.AUTO
+    found, written = (
+        memory_plan.plan("tiny", one, memory_plan.read_instances(instances))
+        for one in (run, Run(shape=PRESETS["tiny"], precision=precision))
+    )
+    assert found == written
+    assert next(line for line in memory_plan.as_lines(found) if "full_shard" in line).startswith(precision)
+
+
+@pytest.mark.parametrize("precision", [one for one in Precision if one is not Precision.AUTO])
+def test_a_precision_that_is_written_counts_on_every_gpu(precision: Precision) -> None:
+    found = memory_plan.plan(
+        "tiny", Run(shape=PRESETS["tiny"], precision=precision), (("ml.g4dn.xlarge", 1),)
+    )
+    assert found.run.precision is precision

@@ -181,6 +181,7 @@ def test_every_reason_why_nobody_watches_a_job_is_in_the_guide() -> None:
     assert {codes(row[0])[0] for row in rows} == codes_of_vectors | {
         ReasonCode.ALARM_QUOTA,
         ReasonCode.ALARM_REFUSED,
+        ReasonCode.NO_METRICS,
     }
 
 

@@ -58,7 +58,7 @@ def recorded(one: Job) -> Change:
 COUNTED: dict[NoticeKind, Numbers] = {
     NoticeKind.JOB_FAILED: [("Failures", "user-code", 1), ("WastedGpuHours", "failures", LOST)],
     NoticeKind.JOB_RETRIED: [("Retries", "gpu-oom", 1), ("WastedGpuHours", "failures", LOST)],
-    NoticeKind.JOB_PREEMPTED: [("Preemptions", "main", 1), ("WastedGpuHours", "preemption", LOST)],
+    NoticeKind.JOB_PREEMPTED: [("Preemptions", "main", 1)],  # before it trained
     NoticeKind.JOB_REQUEUED: [("IdleStops", "", 1), ("WastedGpuHours", "idle", LOST)],
     NoticeKind.MOVED_TO_ON_DEMAND: [("SpotFallbacks", "", 1), ("WastedGpuHours", "failures", LOST)],
 }

@@ -5,11 +5,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.attempts import Reason, StopsInARow
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
-from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
+from trainmaster.core.jobs.futile_preemptions import after_another
+from trainmaster.core.jobs.instances import Choice, Shape
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
+from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import (
@@ -21,6 +23,7 @@ from trainmaster.core.outbox import (
     unmanaged_notice,
 )
 from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
+from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
@@ -71,7 +74,7 @@ def _end(
     assert before.live is not None
     reason = Reason(code=parse_code(code), message=message)
     lost = minutes(0) if state in (JobState.COMPLETED, JobState.STOPPED) else minutes(10)
-    over = changed(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
+    over = changed(before.live, **{"ended_at": _HALF_PAST, "reason": reason, "lost": lost, **(ended or {})})
     values: dict[str, Any] = {"state": state, "live": None, "checkpointed": minutes(20)}
     if state in (JobState.FAILED, JobState.STOPPED, JobState.COMPLETED):
         values |= {"reason": reason, "ended_at": _HALF_PAST}
@@ -81,11 +84,26 @@ def _end(
 
 
 def _preempted() -> Change:
+    """Stopped again, before it trained, for the job that it made room for the last time."""
     taken = steps.preempted_for(running(), waiting("urgent-3", team="vision"))
     assert taken.live is not None
+    assert taken.live.preempted_for is not None
     assert taken.reason is not None
-    ended = {"preempted_for": taken.live.preempted_for}
-    return _end(JobState.PREEMPTED, "preemption", taken.reason.message, ended=ended, preemptions=1)
+    ended = {"preempted_for": taken.live.preempted_for, "training_since": None, "lost": minutes(0)}
+    after = {
+        "preemptions": 3,
+        "stopped_for": StopsInARow(preemptor=taken.live.preempted_for, count=2),
+        "startups": {"preemption": 1800},
+    }
+    return _end(JobState.PREEMPTED, "preemption", taken.reason.message, ended=ended, **after)
+
+
+def _unserved() -> Change:
+    change = _end(JobState.PENDING, "capacity", "CapacityError: no capacity for the requested type")
+    futile = after_another(
+        None, vector=of(8, "ml.p4d.24xlarge"), choice=Choice.FIRST_FIT, ended_at=_HALF_PAST, now=_HALF_PAST
+    )
+    return replace(change, after=changed(change.after, futile=futile))
 
 
 CHANGES: Mapping[NoticeKind, Change] = {
@@ -193,6 +211,12 @@ _BESIDE: Mapping[NoticeKind, OutboxMessage] = {
 }
 
 
+def _futile() -> OutboxMessage:
+    notice = futile_preemption_notice(_unserved())
+    assert notice is not None
+    return to_tell(notice, cause="01JBN8Q0000000000000000000#000005", at=_HALF_PAST)
+
+
 def _only(change: Change) -> OutboxMessage:
     (message,) = [one for one in messages_of(change, at=_HALF_PAST) if one.notice is not None]
     return message
@@ -201,4 +225,5 @@ def _only(change: Change) -> OutboxMessage:
 EXAMPLES: Mapping[NoticeKind, OutboxMessage] = {
     **{kind: _only(change) for kind, change in CHANGES.items()},
     **_BESIDE,
+    NoticeKind.PREEMPTION_FUTILE: _futile(),
 }

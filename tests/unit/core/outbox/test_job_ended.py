@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
-from trainmaster.core.jobs.instances import Shape
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, after_another
+from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 from trainmaster.core.lifecycle import steps
@@ -270,9 +271,72 @@ def test_of_a_job_of_another_team_only_the_team_is_named() -> None:
 def test_without_a_checkpoint_a_preempted_job_hears_that_it_starts_anew() -> None:
     notice = told(preempted(waiting("urgent"), has_checkpoint=False))
     assert notice.todo == (
-        "Nothing: it is in the queue and starts again automatically."
+        "It is in the queue and starts again automatically."
         " Without a CheckpointConfig it starts from the beginning."
     )
+
+
+def test_a_job_that_is_stopped_again_hears_how_often_for_whom_and_what_helps() -> None:
+    change = preempted(waiting("urgent", team="speech"))
+    assert change.ended is not None
+    assert change.ended.preempted_for is not None
+    row = StopsInARow(preemptor=change.ended.preempted_for, count=2)
+    change = replace(change, after=changed(change.after, preemptions=3, stopped_for=row))
+    notice = told(change)
+    assert "It has made room 3 times, the last 2 times for a job of team speech." in notice.what
+    assert (notice.detail["preemptions"], notice.detail["in_a_row"]) == (3, 2)
+    assert "preemption.min_runtime" in notice.todo
+    assert "urgent" not in repr(notice)
+
+
+def test_a_start_up_that_a_stop_made_worthless_is_told() -> None:
+    change = preempted(waiting("urgent"))
+    ended = changed(
+        change.ended or attempt(), training_since=None, lost=minutes(0), ended_at=NOON + minutes(9)
+    )
+    after = changed(change.after, startups={"preemption": 540})
+    notice = told(replace(change, ended=ended, after=after))
+    assert notice.what.endswith("It had not begun to train: 9 min of start-up was lost.")
+    assert (notice.detail["lost_seconds"], notice.detail["startup_seconds"]) == (0, 540)
+
+
+def unserved(count: int = 1) -> Change:
+    """Jobs were stopped for an attempt that found no capacity, the count-th time in a row."""
+    change = back(trains(), JobState.PENDING, "capacity", "CapacityError: none")
+    chain: list[FutilePreemptions | None] = [None]
+    for _ in range(count):
+        chain.append(
+            after_another(
+                chain[-1], vector=of(4), choice=Choice.FIRST_FIT, ended_at=NOON, now=NOON + minutes(1)
+            )
+        )
+    before, after = change.before, change.after
+    return replace(change, before=replace(before, futile=chain[-2]), after=replace(after, futile=chain[-1]))
+
+
+def test_a_preemption_that_did_not_help_is_told_to_owner_and_operators_once_a_chain() -> None:
+    first = [message.notice for message in messages_of(unserved(), at=NOON) if message.notice]
+    assert [notice.kind for notice in first] == [
+        NoticeKind.JOB_RETRIED,
+        NoticeKind.PREEMPTION_FUTILE,
+        NoticeKind.PLATFORM_WARNING,
+    ]
+    retried, owner, operators = first
+    assert (owner.team, operators.team) == ("vision", "operators")
+    assert "No job is stopped for it before 2026-11-02 12:16 UTC" in owner.what
+    assert owner.why == "CapacityError: none"
+    assert (
+        "Jobs were stopped for it in vain, once: it stops none before 2026-11-02 12:16 UTC." in retried.what
+    )
+    assert retried.todo.startswith("Ask for fewer instances")
+    again = [message.notice for message in messages_of(unserved(2), at=NOON) if message.notice]
+    assert [notice.kind for notice in again] == [NoticeKind.JOB_RETRIED]
+    assert "in vain, 2 times in a row: it stops none before 2026-11-02 12:31 UTC." in again[0].what
+
+
+def test_capacity_that_is_missing_again_and_again_has_advice() -> None:
+    notice = told(back(trains(), JobState.PENDING, "capacity", "no instances", no_capacity=2))
+    assert notice.todo.startswith("Ask for fewer instances")
 
 
 def test_asking_24_victims_to_stop_leaves_nothing_to_be_written() -> None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import AccountRefusals
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.account_limits import is_due, limit_after, refused_again
-from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.planning.refusal_records import AccountLimit
 
 from tests.builders import NOON, A, minutes, of, waiting
 

@@ -69,7 +69,8 @@ def test_the_reason_names_team_month_and_sums() -> None:
         "budget",
         (
             "it may cost up to $6.00; of $20.00 for 2026-11 team default has spent $9.00 and reserved $7.00"
-            " for what runs"
+            " for what runs; it starts when $2.00 of that is free again, at the latest when the month ends,"
+            " 2026-12-01 00:00 UTC"
         ),
     )
 

@@ -13,7 +13,8 @@ from trainmaster.core.planning.capacity import (
     pool_vector,
     take,
 )
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import PreemptionReservation
 
 from tests.builders import NOON, A, B, of, pool, running, snapshot
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.model import AccountRefusals
-from trainmaster.core.planning.snapshot import AccountLimit, Snapshot
+from trainmaster.core.jobs.start_troubles import AccountRefusals
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import WarmPool as WarmRules
 
 from tests.builders import NOON, minutes, of, pool, running, snapshot, waiting

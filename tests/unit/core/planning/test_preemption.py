@@ -130,8 +130,7 @@ def test_a_preemption_says_whether_it_takes_back_a_quota() -> None:
     [
         pytest.param({}, {}, ("v",), id="a borrower"),
         pytest.param({"preemptible": False}, {}, (), id="it asked not to be"),
-        pytest.param({"preemptions": 3}, {"max_per_job": 3}, (), id="it was stopped often enough"),
-        pytest.param({"preemptions": 2}, {"max_per_job": 3}, ("v",), id="it may be stopped once more"),
+        pytest.param({"preemptions": 3}, {"max_per_job": 3}, ("v",), id="stopped often enough by priority"),
         pytest.param(
             {"training_since": at(-9)}, {"min_runtime": minutes(10)}, (), id="it has just begun to train"
         ),

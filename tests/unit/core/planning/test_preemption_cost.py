@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, PreemptionCost
 
@@ -231,6 +233,32 @@ def test_small_losses_are_free(lost: tuple[float, ...], expected: tuple[str, ...
         known(f"r{n}", minutes_ago=600, last_checkpoint=at(-one), ends_by=at(1)) for n, one in enumerate(lost)
     ]
     assert stopped(*live, by=waiting("w", priority=1, n=len(live))) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"preemptions": 0}, ("r",), id="a first attempt that trained for four minutes"),
+        pytest.param({}, (), id="a restart that did"),
+        pytest.param({"training_since": at(-5)}, ("r",), id="one that trained for five"),
+        pytest.param({"training_since": None}, (), id="one that has not trained yet"),
+        pytest.param({"training_since": None, "preemptions": 0}, ("r",), id="a first attempt that has not"),
+    ],
+)
+def test_what_a_restart_loses_is_never_small_until_it_has_trained_five_minutes(
+    fields: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    """I16: the preemptor would wait a minute, and is hardly more urgent."""
+    values: dict[str, Any] = {"minutes_ago": 10, "training_since": at(-4), "preemptions": 1}
+    assert stopped(known("r", **values | fields, ends_by=at(1)), by=waiting("w", priority=1)) == expected
+
+
+def test_a_restart_that_has_not_trained_costs_its_start_up_so_far_again() -> None:
+    """Twenty minutes and two to stop; a first attempt the five of ``restart``."""
+    prices = PreemptionPrices(rules=COST, ends=ExpectedEnds(running=(), now=NOON), now=NOON)
+    fields: dict[str, Any] = {"minutes_ago": 20, "training_since": None, "priority": 0}
+    assert prices.of_stop(running("r", preemptions=1, **fields)) == pytest.approx(22 / 60)
+    assert prices.of_stop(running("r", **fields)) == pytest.approx(7 / 60)
 
 
 @pytest.mark.parametrize(

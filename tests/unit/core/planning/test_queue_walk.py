@@ -7,13 +7,8 @@ import pytest
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import (
-    AccountLimit,
-    PreemptionReservation,
-    RunningJob,
-    Snapshot,
-    WaitingJob,
-)
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import Order, PoolPolicy, WarmPool
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting

@@ -8,7 +8,8 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, RunningJob, WaitingJob
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob
 from trainmaster.core.policy import Quota
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting

@@ -6,7 +6,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.backfill import BackfillReservation
-from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.planning.refusal_records import AccountLimit
 
 from tests.builders import NOON, A, B, of, running, waiting
 from tests.unit.core.planning.plans import warm

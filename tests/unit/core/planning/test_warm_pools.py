@@ -9,7 +9,8 @@ from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted, matching, to_release
 from trainmaster.core.policy import WarmPool as WarmRules
 

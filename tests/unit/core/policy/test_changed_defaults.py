@@ -19,12 +19,13 @@ MINUTE = timedelta(minutes=1)
 OLD_COST = PreemptionCost(enabled=False)
 OLD_WARM = WarmPool(keep_alive=timedelta(), retain=timedelta(), max_idle=30 * MINUTE)
 EARLIER = [EARLIER_DEFAULTS, 2]
+"""Defaults from before preemptions had a price."""
 
 
 def document(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:
     named = [{"name": f"p{n}", "capacity": {"ml.p5.48xlarge": 1}} | one for n, one in enumerate(pools, 1)]
     for index, one in enumerate(named):
-        one["capacity"] = {f"ml.p5.{index}xlarge": 1}
+        one["capacity"] = {f"ml.g5.{2 ** (index + 1)}xlarge": 1}
     return {"pools": named} | keys
 
 

@@ -37,10 +37,19 @@ def errors_of(document: object) -> tuple[FieldError, ...]:
     return caught.value.errors
 
 
-def test_an_empty_document_watches_no_gpus_and_retries_what_is_nobodys_fault() -> None:
+WATCHED = Idle(
+    gpu_below_percent=1,
+    for_=timedelta(minutes=15),
+    period=timedelta(minutes=5),
+    then=IdleThen.NOTIFY,
+    warn_first=timedelta(minutes=10),
+)
+
+
+def test_an_empty_document_watches_gpus_and_retries_what_is_nobodys_fault() -> None:
     assert governing() == Governing(
         unmanaged_jobs=UnmanagedJobs(then=UnmanagedThen.AUDIT, except_principals=(), except_tuning_jobs=True),
-        idle=None,
+        idle=WATCHED,
         utilization=None,
         checkpoints=Checkpoints(max_age=timedelta(hours=2)),
         recovery=Recovery(
@@ -111,6 +120,40 @@ def test_every_key_is_read() -> None:
         ),
         notifications=Notifications(email=("ml-platform@example.com",), events=False),
     )
+
+
+@pytest.mark.parametrize("off", ["off", False])
+def test_idle_off_watches_nothing(off: object) -> None:
+    assert governing(idle=off).idle is None
+    assert governing(idle=off).watch.idle is None
+
+
+def test_a_key_without_a_value_is_not_written() -> None:
+    assert governing(idle=None).idle == WATCHED
+
+
+@pytest.mark.parametrize("on", ["on", True])
+def test_idle_on_is_refused_and_says_that_it_is_on_already(on: object) -> None:
+    (error,) = errors_of({"idle": on})
+    assert error.field == "idle"
+    assert "it is on where it is not written" in error.message
+    assert error.hint
+
+
+@pytest.mark.parametrize("defaults", [1, 2, 3])
+@pytest.mark.parametrize("document", [{}, {"idle": None}], ids=["not written", "a key without a value"])
+def test_a_revision_from_before_these_defaults_watches_nothing(
+    document: dict[str, Any], defaults: int
+) -> None:
+    stored = parse_policy(document, is_stored=True, defaults=defaults)
+    assert stored.governing.idle is None
+    assert parse_policy(document).governing.idle == WATCHED, "the next put has them"
+
+
+@pytest.mark.parametrize("defaults", [1, 2, 3, 4])
+def test_a_written_section_means_the_same_under_all_defaults(defaults: int) -> None:
+    stored = parse_policy({"idle": {"for": "30m"}}, is_stored=True, defaults=defaults)
+    assert stored.governing.idle == Idle(for_=timedelta(minutes=30), then=IdleThen.STOP)
 
 
 def test_a_section_that_is_written_empty_is_watched_with_its_defaults() -> None:

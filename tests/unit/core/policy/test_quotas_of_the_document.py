@@ -69,7 +69,7 @@ def test_a_type_with_spot_capacity_alone_does_not_count_for_a_bare_number() -> N
         pytest.param(
             {"vision": {}}, ".vision", "has neither nominal nor borrowing_limit", id="an empty quota"
         ),
-        pytest.param({"vision": "3"}, ".vision", 'must be a mapping, not "3"', id="text"),
+        pytest.param({"vision": "3"}, ".vision", 'is not a number of instances: "3"', id="text"),
         pytest.param({"vision": {"nominal": 1, "limit": 1}}, ".vision.limit", "unknown key", id="unknown"),
         pytest.param(
             {"vision": -1}, ".vision", "must be a whole number, 0 to 1000000, not -1", id="a negative number"
@@ -194,3 +194,21 @@ def test_all_mistakes_in_quotas_are_found_at_once() -> None:
         PATH,
         f"{PATH}.speech",
     ]
+
+
+@pytest.mark.parametrize(
+    ("preemption", "field"),
+    [
+        ({"enabled": False}, "pools[0].preemption.enabled"),
+        ({"min_runtime": "5h"}, "pools[0].preemption.min_runtime"),
+        ({"min_runtime": "4h"}, None),
+        ({}, None),
+    ],
+)
+def test_O8_what_keeps_loans_from_being_called_back_is_a_warning(
+    preemption: dict[str, Any], field: str | None
+) -> None:
+    pool = {"name": "a", "capacity": {"ml.g5.xlarge": 2}, "preemption": preemption}
+    with_quotas = parse_policy({"pools": [pool | {"quotas": {"default": 1}}]})
+    assert [one.field for one in with_quotas.warnings] == ([field] if field else [])
+    assert parse_policy({"pools": [pool]}).warnings == ()

@@ -11,7 +11,7 @@ from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.policy import Order, Policy, parse_policy
 from trainmaster.core.request.request import read_request
-from trainmaster.core.submission.admission import Submission, is_same_submission, judge, new_job, ulid
+from trainmaster.core.submission.admission import Submission, is_same_request, judge, new_job, ulid
 
 from tests.bodies import body, resources, spot, tag_list, tags
 
@@ -250,9 +250,9 @@ def test_a_job_enters_at_a_whole_millisecond_less_the_boost_of_its_priority() ->
 def test_the_same_request_of_the_same_team_is_the_same_submission() -> None:
     one = new_job(submission(body()), POLICY.pools[0], entry_id="01E", now=NOW)
     reordered = dict(reversed(body().items()))
-    assert is_same_submission(one, submission(reordered))
-    assert not is_same_submission(one, submission(body(), team="speech"))
-    assert not is_same_submission(one, submission(body(HyperParameters={"epochs": "4"})))
+    assert is_same_request(one, submission(reordered))
+    assert not is_same_request(one, submission(body(), team="speech"))
+    assert not is_same_request(one, submission(body(HyperParameters={"epochs": "4"})))
 
 
 def test_a_ulid_is_time_then_chance() -> None:

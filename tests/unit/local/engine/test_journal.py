@@ -90,8 +90,8 @@ ANNA, BERT = (f"arn:aws:iam::123456789012:user/{name}" for name in ("anna", "ber
 
 def test_an_error_on_demand_for_one_caller_leaves_the_others_alone() -> None:
     faults = Faults()
-    faults.add("CreateTrainingJob", "AccessDenied", times=2, principal=BERT)
-    faults.add("CreateTrainingJob", "ThrottlingException")
+    faults.set("CreateTrainingJob", "AccessDenied", times=2, principal=BERT)
+    faults.set("CreateTrainingJob", "ThrottlingException")
     assert faults.take("CreateTrainingJob", BERT) == "AccessDenied"
     assert faults.take("CreateTrainingJob", ANNA) == "ThrottlingException"
     assert faults.take("CreateTrainingJob", ANNA) is None
@@ -100,17 +100,43 @@ def test_an_error_on_demand_for_one_caller_leaves_the_others_alone() -> None:
 
 def test_an_error_on_demand_is_used_up() -> None:
     faults = Faults()
-    faults.add("CreateTrainingJob", "ThrottlingException", times=2)
-    faults.add("CreateTrainingJob", "ResourceLimitExceeded")
+    faults.set("CreateTrainingJob", "ThrottlingException", times=2)
     assert faults.take("StopTrainingJob", ANNA) is None
-    assert [faults.take("CreateTrainingJob", ANNA) for _ in range(4)] == [
-        "ThrottlingException",
-        "ThrottlingException",
-        "ResourceLimitExceeded",
-        None,
-    ]
+    taken = [faults.take("CreateTrainingJob", ANNA) for _ in range(3)]
+    assert taken == ["ThrottlingException", "ThrottlingException", None]
+
+
+def test_a_second_error_on_demand_replaces_the_first_of_its_operation_and_caller() -> None:
+    faults = Faults()
+    faults.set("CreateTrainingJob", "ThrottlingException", times=9)
+    faults.set("CreateTrainingJob", "ResourceLimitExceeded")
+    faults.set("StopTrainingJob", "ThrottlingException")
+    assert faults.take("CreateTrainingJob", ANNA) == "ResourceLimitExceeded"
+    assert faults.take("CreateTrainingJob", ANNA) is None
+    assert faults.take("StopTrainingJob", ANNA) == "ThrottlingException"
+
+
+def test_errors_on_demand_of_one_operation_or_of_all_are_ended() -> None:
+    faults = Faults()
+
+    def all_set() -> None:
+        faults.set("CreateTrainingJob", "ThrottlingException", times=9)
+        faults.set("CreateTrainingJob", "AccessDenied", times=9, principal=BERT)
+        faults.set("StopTrainingJob", "ThrottlingException", times=9)
+
+    all_set()
+    faults.end("CreateTrainingJob", principal=BERT)
+    assert faults.take("CreateTrainingJob", BERT) == "ThrottlingException"
+    all_set()
+    faults.end("CreateTrainingJob")
+    assert faults.take("CreateTrainingJob", BERT) is None
+    assert faults.take("StopTrainingJob", ANNA) == "ThrottlingException"
+    all_set()
+    faults.clear()
+    assert faults.take("CreateTrainingJob", ANNA) is None
+    assert faults.take("StopTrainingJob", ANNA) is None
 
 
 def test_an_error_on_demand_happens_at_least_once() -> None:
     with pytest.raises(ValueError, match="times must be 1 or more: 0"):
-        Faults().add("CreateTrainingJob", "ThrottlingException", times=0)
+        Faults().set("CreateTrainingJob", "ThrottlingException", times=0)

@@ -53,6 +53,39 @@ def test_what_is_in_s3_comes_down_before_the_start_and_does_not_go_up_again(mirr
     assert store.history == []
 
 
+def restored(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("key", ["ckpt/job", "ckpt/job/"])
+def test_O13_what_another_job_saved_below_the_location_comes_down_too(folder, store, key):
+    store.write(BUCKET, "ckpt/job/weights", b"mine")
+    store.write(BUCKET, "ckpt/job/other/weights", b"theirs")
+    CheckpointMirror(folder, S3Location(bucket=BUCKET, key=key), store).restore()
+    assert restored(folder) == {"weights": b"mine", "other/weights": b"theirs"}
+
+
+@pytest.mark.parametrize(
+    ("key", "files"),
+    [
+        ("ckpt/job", {"weights": b"mine", "job-2/weights": b"theirs", "jobs": b"a file"}),
+        ("ckpt/job/", {"weights": b"mine"}),
+    ],
+)
+def test_O13_by_prefix_as_s3_has_it_a_is_the_beginning_of_ab(folder, store, key, files):
+    store.write(BUCKET, "ckpt/job/weights", b"mine")
+    store.write(BUCKET, "ckpt/job-2/weights", b"theirs")
+    store.write(BUCKET, "ckpt/jobs", b"a file")
+    store.history.clear()
+    mirror = CheckpointMirror(folder, S3Location(bucket=BUCKET, key=key), store, by_prefix=True)
+    mirror.restore()
+    mirror.finish()
+    assert restored(folder) == files
+    assert store.history == []  # nothing of it goes up again
+
+
 def test_a_file_goes_up_when_two_looks_found_it_the_same(mirror, folder, store):
     put(folder / "a", "1", changed_at=1)
     mirror.sync()

@@ -6,6 +6,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from local.sagemaker.environment import container_environment
 from local.sagemaker.hosts import Place, Ports, hosts_of
 from local.sagemaker.inputs import fill
@@ -137,3 +139,14 @@ def _listening_after(port: int) -> socket.socket:
         port = 20_000 + (port - 20_000 + 1) % 10_000
         with contextlib.suppress(OSError):
             return socket.create_server(("127.0.0.1", port))
+
+
+def test_what_is_hidden_of_the_processor_is_hidden_in_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a training on the twin and the same one beside it would compute in different precisions."""
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    monkeypatch.delenv("DNNL_MAX_CPU_ISA", raising=False)
+    env = container_environment(a_job(), Layout(root=tmp_path), *places(READERS)[:1], region="r", given={})
+    assert env["ONEDNN_MAX_CPU_ISA"] == "AVX2"
+    assert "DNNL_MAX_CPU_ISA" not in env

@@ -35,7 +35,7 @@ def test_a_team_s_jobs_are_started_by_its_launcher_and_no_other_s() -> None:
         assert world.sagemaker.launchers == {world.sagemaker.creates[0]: launcher}
 
 
-def test_a_role_that_cannot_be_assumed_is_tried_three_times_and_named_and_mending_it_helps() -> None:
+def test_a_job_whose_launcher_cannot_be_assumed_waits_an_hour_for_somebody_to_mend_it() -> None:
     for mended in (True, False):
         world = plane(policy(LAUNCHER))
         world.sagemaker.untrusting.add(LAUNCHER)
@@ -44,15 +44,56 @@ def test_a_role_that_cannot_be_assumed_is_tried_three_times_and_named_and_mendin
         job = world.job("one")
         assert (job.state, world.sagemaker.creates) == ("pending", [])
         assert job.waiting is not None
+        assert job.waiting.code == "refused"
         assert LAUNCHER in job.waiting.message
         if mended:
             world.sagemaker.untrusting.clear()
-        for _ in range(30):
+        for _ in range(75):
             world.now += minutes(1)
             run(world, world.reconcile)
             run(world, world.run_pass)
         assert states(world, "one") == ["running" if mended else "failed"]
-        assert len(world.sagemaker.tried) == (2 if mended else 3)
+        assert len(world.sagemaker.tried) == (2 if mended else 8)
+
+
+def test_a_launcher_that_a_whole_team_lost_fails_none_of_its_jobs() -> None:
+    """The right that is missing is the stack's or the launcher's, whichever job is tried."""
+    world = plane(policy(LAUNCHER))
+    world.sagemaker.untrusting.add(LAUNCHER)
+    names = [f"job{number}" for number in range(5)]
+    for name in names:
+        submitted(world, name)
+    for _ in range(90):
+        run(world, world.run_pass)
+        world.now += minutes(1)
+        run(world, world.reconcile)
+    assert states(world, *names) == ["pending"] * 5
+    world.sagemaker.untrusting.clear()
+    for _ in range(16):
+        world.now += minutes(1)
+        run(world, world.reconcile)
+        run(world, world.run_pass)
+    assert states(world, *names).count("running") == 3
+
+
+def test_a_launcher_s_pause_is_not_ended_by_a_start_of_another_team_with_the_same_role() -> None:
+    """Another sends those starts: what AWS takes from it says nothing about the launcher."""
+    document = policy(LAUNCHER)
+    document["pools"][0]["capacity"] = {A: 9}
+    blue = {"name": "blue", "principals": [], "roles": "any"}
+    document["teams"].append(blue)
+    world = plane(document)
+    world.sagemaker.untrusting.add(LAUNCHER)
+    for number in range(4):
+        submitted(world, f"red{number}")
+    document["teams"] = [{**document["teams"][0], "principals": []}, {**blue, "principals": [USER]}]
+    world.policies.put(document, pools=[POOL], replaces=world.policies.current())
+    submitted(world, "blue")
+    for _ in range(10):
+        run(world, world.run_pass)
+        world.now += minutes(1)
+        run(world, world.reconcile)
+    assert states(world, "red0", "red1", "red2", "red3", "blue") == [*["pending"] * 4, "running"]
 
 
 def test_other_teams_start_while_a_launcher_role_is_refused() -> None:

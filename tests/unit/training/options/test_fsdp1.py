@@ -81,7 +81,7 @@ def test_a_word_that_is_none_of_fsdp1s_is_refused_with_those_there_are() -> None
     with pytest.raises(ConfigError, match=r"strategy must be one of full_shard, .* not 'sharded'"):
         TrainConfig.from_arguments(["--sharding_strategy", "sharded"], {})
     with pytest.raises(
-        ConfigError, match=r"precision must be one of fp32, bf16, bf16_pure, float8, .*, not 'fp16'"
+        ConfigError, match=r"precision must be one of auto, fp32, bf16, bf16_pure, float8, .*, not 'fp16'"
     ):
         TrainConfig.from_arguments(["--mixed_precision", "fp16"], {})
 

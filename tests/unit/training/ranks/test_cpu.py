@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from training.bench.figures import cpu_table
-from training.options.choices import Precision
-from training.ranks.devices import Processor, advice, bf16_instructions, processor
+from training.models.precision import choose
+from training.options.choices import DeviceName, Precision
+from training.ranks.processors import Processor, bf16_instructions, processor
 
 _MILAN = "processor\t: {}\nmodel name\t: AMD EPYC 7R13\nflags\t\t: fpu avx2 bmi2\n\n"
 _GRAVITON = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm\nCPU implementer\t: 0x41\n"
@@ -34,31 +35,52 @@ def test_a_processor_is_read_as_linux_tells_it() -> None:
     assert processor("", otherwise="arm64") == Processor(name="arm64", flags=frozenset())
 
 
-def test_where_bf16_is_slower_the_log_says_what_to_choose() -> None:
-    milan = processor(_MILAN.format(0) + _MILAN.format(1), otherwise="")
-    assert advice(milan, Precision.BF16).startswith(
-        "AMD EPYC 7R13 has neither AMX nor AVX512-BF16, so bf16 is slower than fp32 on it: choose precision "
-    )
-    assert "so bf16_pure is slower" in advice(milan, Precision.BF16_PURE)
-
-
-def test_the_page_shows_the_line_of_the_log() -> None:
-    page = (Path(__file__).parents[4] / "docs/training/cpu.md").read_text()
-    here = Processor(name="AMD EPYC", flags=frozenset({"avx2"}))
-    assert f"```text\ncpu: {advice(here, Precision.BF16)}\n```\n" in page
-
-
 @pytest.mark.parametrize(
-    ("flags", "precision"),
+    ("flags", "env", "has_kernels", "lacks"),
     [
-        pytest.param({"avx2"}, Precision.FP32, id="fp32 was chosen"),
-        pytest.param({"avx2"}, Precision.FLOAT8_EMULATED, id="nobody emulates for speed"),
-        pytest.param({"avx2", "amx_bf16"}, Precision.BF16, id="it has them"),
-        pytest.param(set(), Precision.BF16, id="the kernel does not tell"),
+        pytest.param({"avx512_bf16"}, {}, True, "", id="AVX512-BF16"),
+        pytest.param({"amx_bf16", "avx512_bf16"}, {}, True, "", id="AMX"),
+        pytest.param({"asimd", "bf16"}, {}, True, "", id="Graviton3"),
+        pytest.param({"avx2"}, {}, True, "one has neither AMX nor AVX512-BF16", id="Zen 3"),
+        pytest.param({"asimd", "sve"}, {}, True, "one has neither AMX nor AVX512-BF16", id="Graviton2"),
+        pytest.param(set(), {}, True, "nothing tells what one does with bf16", id="no /proc/cpuinfo"),
+        pytest.param(
+            {"bf16"}, {}, False, "this build of torch does not use bf16 of Armv8.6 of one", id="torch without"
+        ),
+        pytest.param(
+            {"avx512_bf16"},
+            {"ONEDNN_MAX_CPU_ISA": "AVX2"},
+            True,
+            "ONEDNN_MAX_CPU_ISA=AVX2 hides AVX512-BF16 of one",
+            id="hidden from oneDNN",
+        ),
+        pytest.param(
+            {"amx_bf16", "avx512_bf16"},
+            {"DNNL_MAX_CPU_ISA": "avx512_core_vnni"},
+            True,
+            "DNNL_MAX_CPU_ISA=avx512_core_vnni hides AMX of one",
+            id="by its older name, in small letters",
+        ),
+        pytest.param(
+            {"avx512_bf16"}, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}, True, "", id="a limit that leaves it"
+        ),
+        pytest.param({"avx512_bf16"}, {"ONEDNN_MAX_CPU_ISA": ""}, True, "", id="an empty limit"),
+        pytest.param({"bf16"}, {"ONEDNN_MAX_CPU_ISA": "AVX2"}, True, "", id="the limit is of x86-64 alone"),
     ],
 )
-def test_else_the_log_says_nothing(flags: set[str], precision: Precision) -> None:
-    assert not advice(Processor(name="one", flags=frozenset(flags)), precision)
+def test_what_a_processor_lacks_for_fast_bf16(
+    flags: set[str], env: dict[str, str], *, has_kernels: bool, lacks: str
+) -> None:
+    here = Processor(name="one", flags=frozenset(flags))
+    assert here.slow_bf16(env, has_kernels=has_kernels) == lacks
+
+
+def test_the_page_shows_the_lines_of_the_log() -> None:
+    page = (Path(__file__).parents[4] / "docs/training/cpu.md").read_text()
+    lacks = Processor(name="AMD EPYC 7R13", flags=frozenset({"avx2"})).slow_bf16({}, has_kernels=True)
+    for wanted in (Precision.AUTO, Precision.BF16):
+        lines = choose(wanted, device=DeviceName.CPU, slow=[lacks], kept=None).lines()
+        assert f"```text\n{chr(10).join(lines)}\n```\n" in page
 
 
 def _steps(*, threads: int, tok_s: float, seconds: float, cpu_seconds: float) -> dict[str, Any]:

@@ -36,7 +36,10 @@ export function searched(events, search) {
   });
 }
 
-const TROUBLES = new Set(["Job Failed", "Budget Warning", "Platform Warning", "Rule Violated", "Unmanaged Job", "Job Start Refused"]);
+const TROUBLES = new Set([
+  "Job Failed", "Budget Warning", "Platform Warning", "Rule Violated", "Unmanaged Job", "Job Start Refused",
+  "Preemption Did Not Help",
+]);
 const NOTICES = new Set([
   "Job Preempted", "Job Idle", "Job Requeued", "Job Underused", "Job Unguarded", "Checkpoint Overdue", "Job Retried",
   "Job Stays On Spot", "Job Stopped",
@@ -48,5 +51,6 @@ export const weightOf = (kind) => (TROUBLES.has(kind) ? "trouble" : NOTICES.has(
 export const KINDS = [
   "Job Completed", "Job Stopped", "Job Failed", "Job Retried", "Job Preempted", "Job Idle", "Job Busy Again",
   "Job Requeued", "Job Underused", "Job Unguarded", "Checkpoint Overdue", "Job Moved To On-Demand", "Job Stays On Spot",
-  "Unmanaged Job", "Rule Violated", "Budget Warning", "Job Start Refused", "Platform Warning",
+  "Unmanaged Job", "Rule Violated", "Budget Warning", "Job Start Refused", "Preemption Did Not Help",
+  "Platform Warning",
 ];

@@ -2,6 +2,10 @@
 
 export const CAUSES = {
   productive: { label: "productive", remedy: "" },
+  unknown: {
+    label: "no checkpoint seen",
+    remedy: "list the checkpoint's bucket in the stack's parameter CheckpointBuckets, then saves are seen",
+  },
   preemption: {
     label: "preempted",
     remedy: "save checkpoints more often, or raise preemption.min_runtime of the pool",
@@ -45,10 +49,13 @@ export function totalOf(answer) {
 
 const sumOf = (by) => Object.values(by ?? {}).reduce((sum, usd) => sum + (usd ?? 0), 0);
 
-// Productive money of all money; null where nothing was spent or what it was spent on is unknown.
+// Productive money of all money, at least and at most: of some work nobody saw whether a checkpoint kept it.
+// null where nothing was spent or what it was spent on is unknown.
 export function usefulShare(spent) {
   const all = sumOf(spent?.by);
-  return all > 0 ? (spent.by.productive ?? 0) / all : null;
+  if (!(all > 0)) return null;
+  const least = spent.by.productive ?? 0;
+  return { least: least / all, most: (least + (spent.by.unknown ?? 0)) / all };
 }
 
 // Each cause with its money and share, those that the API names, known ones first and in this order.
@@ -69,7 +76,7 @@ export function topWastes(groups, most = 10) {
   const found = [];
   for (const group of groups ?? []) {
     for (const [cause, usd] of Object.entries(group.by ?? {})) {
-      if (cause === "productive" || !(usd > 0)) continue;
+      if (cause === "productive" || cause === "unknown" || !(usd > 0)) continue;
       const known = CAUSES[cause];
       found.push({ key: group.key ?? null, cause: known?.label ?? cause, usd, remedy: known?.remedy ?? "" });
     }

@@ -32,14 +32,14 @@ async function readUsage(api, { month, groupBy, team }, signal) {
   const grouped = (by) => api.all("usage", { team, month, group_by: by }, "groups", { signal, limit: false });
   try {
     const [chosen, days] = await Promise.all([grouped(groupBy), slowly(`days ${month} ${team}`, () => grouped("day"))]);
-    const { groups, total, truncated } = chosen;
-    return { groups, total, isCut: Boolean(truncated), days: days.groups, isOlder: false };
+    const { groups, total, truncated, running } = chosen;
+    return { groups, total, running: running ?? null, isCut: Boolean(truncated), days: days.groups, isOlder: false };
   } catch (trouble) {
     if (!isUnknownParameter(trouble)) throw trouble;
   }
   const old = await api.all("usage", { month, team: team === "*" ? null : team }, "jobs", { signal, limit: false });
   const groups = old.jobs.map((one) => ({ ...one, key: one.name }));
-  return { groups, total: old.total, days: [], groupBy: "job", isOlder: true };
+  return { groups, total: old.total, running: old.running ?? null, days: [], groupBy: "job", isOlder: true };
 }
 
 const isUnknownParameter = (trouble) =>

@@ -57,9 +57,16 @@ function groupRow(group, causes) {
     named(keySaid(group.key)),
     figure(usd(group.usd)),
     figure(count(Math.round(group.instance_hours * 10) / 10)),
-    figure(percent(usefulShare(group))),
+    figure(usefulText(usefulShare(group))),
     causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")),
     h("td", { class: "wide" }, causeBar(own)));
+}
+
+// "18 to 91 %", or one figure where both ends are the same.
+export function usefulText(share, digits = 0) {
+  if (share === null) return "–";
+  const [least, most] = [percent(share.least, digits), percent(share.most, digits)];
+  return least === most ? least : `${least} to ${most}`;
 }
 
 function causeBar(causes) {

@@ -1,11 +1,11 @@
 // Money: what a month was spent on, by whom, what it will come to, what is wasted, and whether the pools fit.
 
 import { h, replace } from "../dom.js";
-import { count, percent, usd } from "../format.js";
+import { count, usd } from "../format.js";
 import { csvOf, forecastOf, recentMonths, totalOf, usefulShare } from "../money/figures.js";
 import { daysPicture, weeksPicture } from "../money/pictures.js";
 import { GROUPINGS, readMoney } from "../money/reading.js";
-import { budgetsTable, causeLegend, groupsTable, sharesTable, wastesTable } from "../money/tables.js";
+import { budgetsTable, causeLegend, groupsTable, sharesTable, usefulText, wastesTable } from "../money/tables.js";
 
 export const page = {
   title: "Money",
@@ -74,9 +74,10 @@ function headline(data, { total, forecast }) {
   const limit = data.budgets.budgets.reduce((sum, one) => sum + one.limit, 0);
   const useful = usefulShare(total);
   const figures = [
-    ["spent", usd(total.usd), limit ? `of ${usd(limit)} in budgets` : `${count(Math.round(total.instance_hours ?? 0))} instance-hours`],
+    ["spent on ended attempts", usd(total.usd), limit ? `of ${usd(limit)} in budgets` : `${count(Math.round(total.instance_hours ?? 0))} instance-hours`],
+    data.running?.jobs ? ["so far by what runs", usd(data.running.usd), `${count(data.running.jobs)} jobs; booked when they end`] : null,
     forecast ? ["forecast of the month", usd(forecast.usd), forecastSaid(forecast)] : null,
-    ["useful", useful === null ? "–" : percent(useful, 1), "training that a checkpoint or a result kept"],
+    ["useful", usefulText(useful, 1), usefulSaid(total)],
     total.saved_usd ? ["saved by spot", usd(total.saved_usd), "of the on-demand price"] : null,
   ];
   return [
@@ -84,6 +85,12 @@ function headline(data, { total, forecast }) {
       h("div", { class: "panel figure" }, h("span", { class: "dim" }, name), h("b", {}, value), h("span", { class: "note" }, more)))),
     total.usd === null ? h("p", { class: "warning" }, `The cost is unknown, at least ${usd(total.known_usd ?? 0)}: a price is missing. The policy's key prices sets it.`) : null,
   ];
+}
+
+function usefulSaid(total) {
+  const unknown = total.by?.unknown ?? 0;
+  const kept = "training that a checkpoint or a result kept";
+  return unknown > 0 ? `${kept}; of ${usd(unknown)} no checkpoint was seen` : kept;
 }
 
 function forecastSaid({ perDay, days, atMost }) {

@@ -142,6 +142,8 @@ function poolPanel(pool, data, now) {
     bars(pool, "spot", pool.spot_capacity),
     (pool.account_limits ?? []).map((one) =>
       h("p", { class: "note warn" }, `AWS allowed ${one.limit} ${one.capacity_type} ${one.instance_type}; the next try above that is at ${clock(one.until, now)}.`)),
+    (pool.start_pauses ?? []).map((one) =>
+      h("p", { class: "note warn" }, `Starts with ${one.role_arn ?? "a role of another team"} are paused since ${clock(one.since, now)}: AWS says ${one.message ?? one.code}. The next try is at ${clock(one.next_probe_at, now)} or later.`)),
   );
 }
 

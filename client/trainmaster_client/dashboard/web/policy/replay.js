@@ -82,7 +82,7 @@ function progressShown({ doing, share }) {
     h("span", { class: "state" }, doing, percent));
 }
 
-function outcomeShown({ id, state, error, result, has_report: hasReport }) {
+function outcomeShown({ id, state, error, result, has_report: hasReport, report_key: key }) {
   if (state === "cancelled") return h("p", { class: "state" }, "The replay was cancelled.");
   if (state === "failed") return h("p", { class: "state-error", role: "alert" }, error);
   return [
@@ -90,7 +90,7 @@ function outcomeShown({ id, state, error, result, has_report: hasReport }) {
     result.notes.map((note) => h("p", { class: "note" }, h("bdi", {}, note))),
     h("ul", { class: "replay-summary" }, result.summary.map((line) => h("li", {}, h("bdi", {}, line)))),
     result.tables.map(tableShown),
-    hasReport ? h("p", {}, h("a", { href: `data/replays/${id}/report`, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline")) : null,
+    hasReport ? h("p", {}, h("a", { href: `data/replays/${id}/report${key ? `?key=${key}` : ""}`, target: "_blank", rel: "noopener" }, "The whole report: plots, winners and losers, the timeline")) : null,
     result.not_in_model.length
       ? h("details", {}, h("summary", {}, "What is not in the model"), h("ul", {}, result.not_in_model.map((line) => h("li", {}, h("bdi", {}, line)))))
       : null,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trainmaster.adapters.dynamodb.account import DynamoAccount, DynamoReadCounts
+from trainmaster.adapters.dynamodb.folder_rows import DynamoFolders
 from trainmaster.adapters.dynamodb.fronts import DynamoFronts
 from trainmaster.adapters.dynamodb.policy_store import DynamoPolicyStore
 from trainmaster.adapters.dynamodb.queue_reads import Beside, one_by_one
@@ -15,6 +16,7 @@ from trainmaster.core.monitoring.metrics import Sample
 
 __all__ = [
     "DynamoAccount",
+    "DynamoFolders",
     "DynamoFronts",
     "DynamoJobStore",
     "DynamoPolicyStore",
@@ -48,6 +50,7 @@ class DynamoTable:
         self.repairs = DynamoRepairStore(client, table=name)
         self.account = DynamoAccount(client, table=name)
         self.fronts = DynamoFronts(client, table=name)
+        self.folders = DynamoFolders(client, table=name)
         self._name = name
 
     def read_counts(self, client: Callable[[], Any]) -> DynamoReadCounts:

@@ -13,8 +13,13 @@ from trainmaster.adapters.dynamodb.submissions import MINUTE_MS, ttl_of_count
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.pace import Pace
 from trainmaster.core.policy import UNMANAGED
+from trainmaster.core.records import TeamCalls
 
 _LOOKED_UPTO = "looked_upto"
+_ALL_TEAMS = "#"
+"""In place of a team; no team is called so."""
+_READS, _CALLS = "reads#", "calls#"
+"""Before the name of a team."""
 
 
 class DynamoAccount:
@@ -67,15 +72,30 @@ class DynamoReadCounts:
     def _rows(self) -> Rows:
         return Rows(self._client(), table=self._table)
 
-    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
-        key = layout.minute_key(UNMANAGED, team, epoch_ms(at) // MINUTE_MS)
+    def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
+        """Add in one row for all teams, so that the write also answers who else calls.
+
+        Its size is bounded by the teams of the policy. An earlier release has a row for each team.
+        """
         row = self._rows.changed(
-            Key=key_attributes(key),
-            UpdateExpression="SET #ttl = :ttl ADD #reads :count",
-            ExpressionAttributeNames={"#ttl": "ttl", "#reads": "reads"},
-            ExpressionAttributeValues={":ttl": value(ttl_of_count(at)), ":count": value(count)},
+            Key=key_attributes(layout.minute_key(UNMANAGED, _ALL_TEAMS, epoch_ms(at) // MINUTE_MS)),
+            UpdateExpression="SET #ttl = :ttl ADD #reads :reads, #calls :calls",
+            ExpressionAttributeNames={
+                "#ttl": "ttl",
+                "#reads": f"{_READS}{team}",
+                "#calls": f"{_CALLS}{team}",
+            },
+            ExpressionAttributeValues={
+                ":ttl": value(ttl_of_count(at)),
+                ":reads": value(counted.reads),
+                ":calls": value(counted.calls),
+            },
         )
-        return int(row["reads"])
+        teams = [name.removeprefix(_CALLS) for name in row if name.startswith(_CALLS)]
+        return {
+            name: TeamCalls(reads=int(row[f"{_READS}{name}"]), calls=int(row[f"{_CALLS}{name}"]))
+            for name in teams
+        }
 
 
 def _pace_of(operation: str) -> str:

@@ -258,8 +258,8 @@ class Rows:
         return True
 
     def changed(self, **update: Any) -> dict[str, Any]:
-        """Write one row; what was changed of it, as it is now."""
-        return from_attributes(self._call("update_item", ReturnValues="UPDATED_NEW", **update)["Attributes"])
+        """Write one row, and return all of it as it is now."""
+        return from_attributes(self._call("update_item", ReturnValues="ALL_NEW", **update)["Attributes"])
 
     def _call(self, operation: str, *, table: bool = True, **arguments: Any) -> dict[str, Any]:
         if table:

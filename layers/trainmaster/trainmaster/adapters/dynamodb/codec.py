@@ -31,6 +31,8 @@ RUNS_OF, RUNS_IN = "b#", "n#"
 LEARNED, NEWEST = "w#", "newest"
 """Attributes of learned lengths: how weights by bucket begin; when the last one was added."""
 SPENT_ON = "by#"
+UNSEEN = "unseen"
+"""Cents of a usage row: of what is stored as productive, the training of which nobody saw a checkpoint."""
 """How attributes of a job's usage begin: cents by cause."""
 
 _STORED: dict[type, "_StoredClass"] = {}
@@ -248,6 +250,8 @@ def account_of(item: Mapping[str, Any]) -> MonthAccount:
 
 def usage_line(item: Mapping[str, Any]) -> UsageLine:
     by = {Cause(name): cents for name, cents in named(item, SPENT_ON)}
+    if unseen := item.get(UNSEEN, 0):  # a part of what is stored as productive
+        by |= {Cause.PRODUCTIVE: by.get(Cause.PRODUCTIVE, 0) - unseen, Cause.UNKNOWN: unseen}
     return UsageLine(
         job=item["sk"].removeprefix("j#"),
         instance_seconds=item.get("instance_seconds", 0),

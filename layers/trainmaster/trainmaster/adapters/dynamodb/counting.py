@@ -7,7 +7,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import LEARNED, NEWEST, RUNS_IN, RUNS_OF, SPENT_ON, encode, iso
+from trainmaster.adapters.dynamodb.codec import (
+    LEARNED,
+    NEWEST,
+    RUNS_IN,
+    RUNS_OF,
+    SPENT_ON,
+    UNSEEN,
+    encode,
+    iso,
+)
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
@@ -16,11 +25,13 @@ from trainmaster.core.durations.decay import FORGOTTEN, era_of, weight_at
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.run_times import Run, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import served_by
 from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import Job, JobState, epoch_ms
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.past_use import noted
+from trainmaster.core.planning.refusal_records import RoleChange
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
@@ -69,6 +80,8 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         places(updates, change.after, +1)
         _ends(updates, change, at=at)
         _charge(updates, change)
+        if change.role is not None:
+            note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
     if condition is not None:
         pool = changes[0].after.spec.pool
         _guarded(updates[layout.counters_key(pool)], condition)
@@ -130,8 +143,11 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         warm_changed(updates, spec.pool, change.leaves_warm, +1)
     if attempt is None:
         return
+    counters = updates[layout.counters_key(spec.pool)]
     for capacity in attempt.vector:
-        updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
+        counters.put[layout.last_end(capacity)] = iso(at)
+    for kind, served in served_by(attempt, at=at).items():
+        counters.put[layout.served(kind)] = [served.instances, epoch_ms(served.at)]
     _past_use(updates[layout.team_key(spec.pool, spec.team)], attempt, at=at)
     _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
@@ -216,7 +232,12 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
     job.add["saved"] += line.saved_cents
-    job.add.update({f"{SPENT_ON}{cause.value}": cents for cause, cents in line.by.items()})
+    by = {cause: cents for cause, cents in line.by.items() if cause is not Cause.UNKNOWN}
+    if unseen := line.by.get(Cause.UNKNOWN, 0):
+        # Stored as a part of what is productive: releases that a stack may go back to know no such cause.
+        by[Cause.PRODUCTIVE] = by.get(Cause.PRODUCTIVE, 0) + unseen
+        job.add[UNSEEN] += unseen
+    job.add.update({f"{SPENT_ON}{cause.value}": cents for cause, cents in by.items()})
 
 
 def _within_budget(updates: Updates, live: Attempt | None, team: str, condition: WriteCondition) -> None:
@@ -228,6 +249,18 @@ def _within_budget(updates: Updates, live: Attempt | None, team: str, condition:
     )
 
 
+def note_role(counters: Update, change: RoleChange) -> None:
+    """Put a role's record, provided that it is the one that was read."""
+    name = f"{layout.ROLE_STARTS}{change.key}"
+    counters.put[name] = encode(change.after)
+    if change.before is None:
+        counters.conditions.append(("attribute_not_exists(#n)", name, None))
+    else:
+        counters.conditions.append(("#n.ver = :v", name, change.before.ver))
+    if change.drops is not None:
+        counters.remove.append(f"{layout.ROLE_STARTS}{change.drops}")
+
+
 def _guarded(counters: Update, condition: WriteCondition) -> None:
     counters.conditions.append(("#n = :v", "policy_version", condition.policy_version))
     for capacity, room in (condition.most_used or {}).items():
@@ -237,6 +270,12 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
         for capacity, count in (counted or {}).items():
             template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
             counters.conditions.append((template, name_of(capacity), count))
+    if condition.probes is not None:
+        note_role(counters, condition.probes)
+    _change_holds(counters, condition)
+
+
+def _change_holds(counters: Update, condition: WriteCondition) -> None:
     if condition.places_hold is not None:
         name = layout.hold_of(condition.places_hold.preemptor)
         counters.put[name] = encode(condition.places_hold)
@@ -245,5 +284,9 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
             counters.conditions.append(("attribute_not_exists(#n)", name, None))
         else:
             counters.conditions.append(("#n = :v", name, encode(seen)))
+    if condition.drops_hold is not None:
+        name = layout.hold_of(condition.drops_hold.preemptor)
+        counters.conditions.append(("#n = :v", name, encode(condition.drops_hold)))
+        counters.remove.append(name)
     if condition.ends_hold_of is not None:
         counters.remove.append(layout.hold_of(condition.ends_hold_of))

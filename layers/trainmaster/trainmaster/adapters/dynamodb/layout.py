@@ -20,7 +20,7 @@
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
 | its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
-| its reads in a minute | ``S#-#team`` | ``minute`` |
+| reads and calls of all teams in a minute | ``S#-##`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
@@ -29,16 +29,18 @@
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
 | outbox message | ``E#pool`` | ``id`` |
+| the last jobs that named a folder in S3 | ``F#bucket`` | ``/key`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | the account: paces of calls, where looks go on | ``ACCOUNT`` | ``tokens`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
-Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
+Only final jobs have ``ended_at`` beside ``team``, and so are in the index ``by_team``.
 """
 
 from datetime import date
 
 from trainmaster.core.durations import traits
+from trainmaster.core.jobs.futile_preemptions import SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.candidates import lane, lane_id
 from trainmaster.core.planning.past_use import UsePeriod
@@ -48,24 +50,18 @@ SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17
 """Keeps scores sortable as text: they lie within ±3.2e15 (1,000 points of priority at 100 years each)."""
 COUNTERS = "counters"
-ORDER_KEY = "order_key"
-"""Attribute of counters: the order that every job of the pool has a score of."""
-GOES_ON_UNTIL = "goes_on_until"
-"""Attribute of counters: until when others leave the pool to passes in a row (epoch milliseconds)."""
-CHANGED_AT = "changed_at"
-"""Attribute of a job: when it was written last, but for its reason to wait. Earlier releases wrote none."""
+ORDER_KEY = "order_key"  # attribute of counters: the order that every job of the pool has a score of
+GOES_ON_UNTIL = "goes_on_until"  # of counters: until then (epoch ms) others leave the pool to passes in a row
+CHANGED_AT = "changed_at"  # of a job: when it was written last, but for its reason to wait
 WARNED = "warned"  # attribute of a team's month
 BY_TEAM = "by_team"
-WAITING = "waiting"
-"""Attribute of a team: how many of its jobs are neither live nor final."""
+WAITING = "waiting"  # attribute of a team: how many of its jobs are neither live nor final
 CLOSED_BELOW = "closed_below"
 """Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until then (epoch milliseconds), should the change never come."""
-MESSAGE_SCHEMA = 1
-"""Attribute ``schema`` of messages; rows of a higher one are left to the version that knows them."""
-MAX_SORT_KEY = 1000
-"""Characters; DynamoDB takes 1,024 bytes."""
+MESSAGE_SCHEMA = 1  # attribute of messages; rows of a higher one are left to the version that knows them
+MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 
 Key = tuple[str, str]
 
@@ -181,6 +177,11 @@ def set_aside_key(key: str) -> Key:
     return ("SET-ASIDE", key)
 
 
+def folder_key(bucket: str, key: str) -> Key:
+    """The same whether a slash ends the folder; the bucket itself is ``/``."""
+    return (f"F#{bucket}", f"/{key.rstrip('/')}")
+
+
 def violation_key(month: str, at: str, training_job_name: str) -> Key:
     return (f"V#{month}", f"{at}#{training_job_name}")
 
@@ -224,8 +225,8 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE = (
-    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#"),
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED, ROLE_STARTS = (
+    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#", "role#"),
 )
 """How attributes of counters and teams begin that there are several of.
 
@@ -258,6 +259,12 @@ def warm(capacity: Capacity) -> str:
 def last_end(capacity: Capacity) -> str:
     """Attribute of counters: when instances of the type last came free."""
     return f"{LAST_END}{capacity}"
+
+
+def served(kind: SizeClass) -> str:
+    """Attribute of counters: the last attempt to end that had trained with so many instances of the type."""
+    capacity, power = kind
+    return f"{SERVED}{capacity}#{power}"
 
 
 def account_limit(capacity: Capacity) -> str:

@@ -11,7 +11,7 @@ from trainmaster.adapters.dynamodb.codec import encode
 from trainmaster.adapters.dynamodb.guard import GuardedReads
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import epoch_ms
-from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.planning.refusal_records import AccountLimit
 
 
 class PoolMarks(GuardedReads):

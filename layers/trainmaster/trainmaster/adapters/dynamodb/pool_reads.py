@@ -1,6 +1,6 @@
 """One pool, as a pass reads it: strongly consistent, and past every row that cannot be understood."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -31,6 +31,7 @@ from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
 from trainmaster.core.planning.candidates import short_lane
 from trainmaster.core.planning.past_use import UseSums
+from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
@@ -92,7 +93,10 @@ class PoolReads(QueueReads):
                 hold.preemptor for hold in counters.holds if not self._waits(hold.preemptor)
             ),
             account_limits=counters.limits,
+            role_starts=counters.roles,
+            launchers=policy.launchers if counters.roles else {},
             last_end=counters.last_ends,
+            served=counters.served,
             budgets=self._budgets(policy, {entry.team for entry in found.waiting}, now=now),
             order_key=counters.order_key,
             prices=PriceTable(overrides=policy.prices),
@@ -187,11 +191,15 @@ class PoolReads(QueueReads):
             warm=counters.warm,
             warm_pools=warm_pools,
             account_limits=counters.limits,
+            role_starts=counters.roles,
             last_end=counters.last_ends,
             order_key=counters.order_key,
             recount=self._recount(pool, counters, running, warm_pools),
             running=running,
         )
+
+    def role_starts(self, pool: str) -> Mapping[str, RoleStarts]:
+        return self._counters(pool).roles
 
     def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
         keys = (

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import decode, named
 from trainmaster.adapters.dynamodb.guard import Item, Report, described, require, unreported
+from trainmaster.core.jobs.futile_preemptions import ServedStart, ServedStarts, SizeClass, size_class
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.past_use import UsePeriod, UseSums
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import (
-    AccountLimit,
     LaneRow,
     PreemptionReservation,
     RunningJob,
@@ -32,7 +33,10 @@ class Counters:
     warm: Vector
     holds: tuple[PreemptionReservation, ...]
     limits: Mapping[Capacity, AccountLimit]
+    roles: Mapping[str, RoleStarts]
+    """By ``starts_key``."""
     last_ends: Mapping[Capacity, datetime]
+    served: ServedStarts
     order_key: str | None
     policy_version: int | None
     goes_on_until: datetime | None
@@ -59,13 +63,16 @@ def read_counters(item: Item | None, report: Report) -> Counters:
     order_key, version = counters.get(layout.ORDER_KEY), counters.get("policy_version")
     limits = _named(counters, layout.ACCOUNT_LIMIT, lambda _, one: decode(AccountLimit, one), report)
     ends = _named(counters, layout.LAST_END, lambda _, one: _aware(one), report)
+    served = _named(counters, layout.SERVED, _served, report)
     return Counters(
         is_there=item is not None,
         used=used,
         warm=warm,
         holds=tuple(hold for _, hold in _named(counters, layout.HOLD, _hold, report)),
         limits={Capacity.parse(name): limit for name, limit in limits},
+        roles=dict(_named(counters, layout.ROLE_STARTS, lambda _, one: decode(RoleStarts, one), report)),
         last_ends={Capacity.parse(name): at for name, at in ends},
+        served=dict(start for _, start in served),
         order_key=order_key if isinstance(order_key, str) else None,
         policy_version=version if isinstance(version, int) else None,
         goes_on_until=_from_ms(counters.get(layout.GOES_ON_UNTIL)),
@@ -106,6 +113,15 @@ def _hold(name: str, content: Any) -> PreemptionReservation:
     hold = decode(PreemptionReservation, content)
     require(hold.preemptor == name, f"it is the hold of {hold.preemptor}")
     return hold
+
+
+def _served(name: str, content: Any) -> tuple[SizeClass, ServedStart]:
+    capacity = Capacity.parse(name.rpartition("#")[0])
+    instances, at = content
+    start = _from_ms(at)
+    require(type(instances) is int and instances > 0 and start is not None, f"{content!r} is no start")
+    assert start is not None
+    return size_class(capacity, instances), ServedStart(instances=instances, at=start)
 
 
 def _aware(text: str) -> datetime:

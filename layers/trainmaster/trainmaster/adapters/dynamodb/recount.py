@@ -132,10 +132,10 @@ def judged(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def undecodable(item: Item) -> list[str]:
-    """Attributes of the counters that count for nothing: holds, limits and instants."""
+    """Attributes of the counters that count for nothing: holds, limits, instants, records of AWS."""
     found: list[SetAside] = []
     read_counters(item, found.append)
     prefix = "/".join((item.get("pk", ""), item.get("sk", ""), ""))
     names = (one.key.removeprefix(prefix) for one in found)
-    parts = (layout.HOLD, layout.ACCOUNT_LIMIT, layout.LAST_END)
+    parts = (layout.HOLD, layout.ACCOUNT_LIMIT, layout.LAST_END, layout.SERVED, layout.ROLE_STARTS)
     return sorted(one for one in names if one.startswith(parts))

@@ -13,7 +13,7 @@ from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
-from trainmaster.adapters.dynamodb.counting import Update
+from trainmaster.adapters.dynamodb.counting import Update, note_role
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.history_rows import Retention, event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
@@ -27,6 +27,7 @@ from trainmaster.core.monitoring.metric_samples import samples, samples_of_recor
 from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.planning.plan_reasons import ToldReasons
+from trainmaster.core.planning.refusal_records import RoleChange
 from trainmaster.core.planning.snapshot import PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -208,6 +209,12 @@ class DynamoJobStore(LaneRows, PoolMarks):
         retained: timedelta | None = None,
     ) -> None:
         self._transactions.write(self._writes.of_warm(pool, before, after, at=at, retained=retained))
+
+    def note_role(self, pool: str, change: RoleChange) -> bool:
+        role = Update()
+        note_role(role, change)
+        noted = self._writes.update(layout.counters_key(pool), role)
+        return self._rows.change("update_item", **noted["Update"])
 
     def warned(self, team: str, month: str) -> None:
         self._note(layout.month_key(team, month), layout.WARNED, True)

@@ -16,7 +16,8 @@ from trainmaster.core.jobs.attempts import (
     Progress,
     SpotState,
 )
-from trainmaster.core.jobs.model import Comebacks, Job, Spent, SpotRecord, StartTrouble
+from trainmaster.core.jobs.model import Comebacks, Job, Spent, SpotRecord
+from trainmaster.core.jobs.start_troubles import StartTrouble
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob
 
@@ -56,7 +57,11 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     Preemptor: {"name": "taken_by", "team": "taken_by_team"},
     SpotRecord: {"trained": "spot_trained", "elapsed": "spot_elapsed", "left": "on_demand"},
     SpotState: {"stays": "stays_on_spot"},
-    StartTrouble: {"refused": "refused_starts", "by_account": "refused_by_account"},
+    StartTrouble: {
+        "refused": "refused_starts",
+        "by_account": "refused_by_account",
+        "by_request": "refused_by_request",
+    },
 }
 """By class and field: attributes that are not called as the field is."""
 

@@ -25,7 +25,9 @@ class Cause(StrEnum):
     """What instances were paid for."""
 
     PRODUCTIVE = "productive"
-    """Training that was not lost."""
+    """Training that a result, or a checkpoint that was seen, has kept."""
+    UNKNOWN = "unknown"
+    """Training of which nobody saw whether a checkpoint kept it."""
     PREEMPTION = "preemption"
     """Training lost because another job needed the room."""
     FAILURES = "failures"
@@ -77,6 +79,8 @@ class EndedAttempt:
     lost: timedelta = timedelta()
     """Of its training, what neither a checkpoint nor a result kept; it may overlap with ``idle``."""
     lost_to: Cause = Cause.FAILURES
+    unknown: timedelta = timedelta()
+    """Of its training, what may have been kept: the job saves, and nobody saw a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +127,7 @@ def line_of(attempt: EndedAttempt) -> UsageLine:
 def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
     """Only a spot attempt is billed for less time than its instances were there.
 
-    Source: SageMaker developer guide, managed spot training: savings are what BillableTimeInSeconds is less
-    than TrainingTimeInSeconds.
+    Source: SageMaker developer guide, managed spot training: BillableTimeInSeconds and TrainingTimeInSeconds.
     """
     whole = cost_cents(attempt.usd_per_hour, up) if attempt.up is not None else None
     return 0 if whole is None or cents is None else max(whole - cents, 0)
@@ -141,8 +144,7 @@ def warm_pool_line(
         usd_per_hour: Of all of them together; None: unknown.
         retained: ``ResourceRetainedBillableTimeInSeconds`` of its WarmPoolStatus.
     """
-    cents = cost_cents(usd_per_hour, retained)
-    seconds = instances * (retained // _SECOND)
+    cents, seconds = cost_cents(usd_per_hour, retained), instances * (retained // _SECOND)
     by = {} if cents is None else {Cause.WARM_POOL: cents}
     return UsageLine(job=job, instance_seconds=seconds, cents=cents, by=by)
 
@@ -152,10 +154,9 @@ def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
     training = max(attempt.trained, timedelta())
     idle = min(max(attempt.idle, timedelta()), training)
     lost = max(min(attempt.lost, training) - idle, timedelta())  # both are the last of its training
-    spent = {
-        Cause.PRODUCTIVE: training - idle - lost,
-        Cause.STARTUP: max(_up(attempt) - training, timedelta()),
-    }
+    unknown = max(min(attempt.unknown, training - idle - lost), timedelta())
+    start_up, productive = max(_up(attempt) - training, timedelta()), training - idle - lost - unknown
+    spent = {Cause.PRODUCTIVE: productive, Cause.UNKNOWN: unknown, Cause.STARTUP: start_up}
     for cause, time in ((Cause.IDLE, idle), (attempt.lost_to, lost)):
         spent[cause] = spent.get(cause, timedelta()) + time
     return spent
@@ -163,9 +164,8 @@ def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
 
 def _up(attempt: EndedAttempt) -> timedelta:
     """How long its instances ran. The wait for them, which follows the claim, is not billed."""
-    if attempt.up is not None:
-        return attempt.up
-    return attempt.ended_at - attempt.claimed_at if attempt.billable is None else attempt.billable
+    held = attempt.ended_at - attempt.claimed_at
+    return next(span for span in (attempt.up, attempt.billable, held) if span is not None)
 
 
 def _shares(cents: int, spent: Mapping[Cause, timedelta]) -> dict[Cause, int]:
@@ -198,7 +198,7 @@ class MonthAccount:
 
 
 def budget_cents(usd_per_month: Decimal) -> int:
-    """What the policy writes in USD; a part of a cent is nobody's."""
+    """Convert what the policy writes in USD; a part of a cent is nobody's."""
     return int(usd_per_month.scaleb(2).to_integral_value(rounding=ROUND_DOWN))
 
 

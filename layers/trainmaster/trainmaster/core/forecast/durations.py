@@ -11,6 +11,7 @@ from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
+from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 _HARDLY_ANY = 1e-6
@@ -188,10 +189,21 @@ def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
     return max(seen, stopped - since - LOST_BY_STOP, timedelta())
 
 
+def stopping(victim: RunningJob, action: Preempt) -> RunningJob:
+    """The victim once it was asked; its end adds a preemption, which a reclaim does not count."""
+    return replace(
+        victim,
+        state=JobState.PREEMPTING,
+        stop_sent=True,
+        preempted_for=action.job.name,
+        preemptions=victim.preemptions - (victim.name in action.reclaimed),
+    )
+
+
 def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
     """A job that was stopped, in its old turn; ``asked_as``: as it waited before, where that is known."""
     if asked_as is not None:
-        return replace(asked_as, state=JobState.PREEMPTED)
+        return replace(asked_as, state=JobState.PREEMPTED, futile=None)  # it has trained since
     return WaitingJob(
         name=job.name,
         ver=job.ver,

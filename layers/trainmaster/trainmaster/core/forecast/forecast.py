@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import chain
+from operator import attrgetter
 
-from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, waits_again
+from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
+from trainmaster.core.forecast.future_budgets import FutureBudgets
 from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, lane_text, total
 from trainmaster.core.jobs.model import JobState
@@ -15,6 +17,7 @@ from trainmaster.core.planning.actions import EndReservation, LimitReservation, 
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
@@ -48,48 +51,44 @@ class Outlook:
 
 
 class Future:
-    """One draw.
+    """Draws one future.
 
-    Time goes in intervals that get longer the further off they are. What comes free within one is given away
-    together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
-    through the pool in a few dozen passes, at no loss of throughput.
+    Time goes in intervals that get longer the further off they are, so that hundreds of jobs pass in a few
+    dozen passes: what comes free within one is given away together, and starts jobs when it came free.
 
     Warm pools count as free, as they are given up as soon as their capacity is needed; those that end by
     themselves any moment count as taken until somebody has seen that they are gone.
     """
 
-    grows = False
-    """It was broken off because more jobs come that go first than can start."""
+    grows = False  # once more jobs come that go first than can start: then it is broken off
+    looks = 0  # jobs looked at in all passes: what a future costs
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
-        self.looks = 0
-        """Jobs looked at in all passes: what a future costs."""
         self._outlook = outlook
         self._chance = chance
         self._arrivals = arrivals
         self._next_arrival = next(arrivals, None)
         self._now = outlook.now
-        self._since = outlook.now
-        """Where the interval began."""
+        self._since = outlook.now  # where the interval began
         self._running = {job.name: job for job in outlook.snapshot.running}
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
         self._lanes: dict[Lane, list[WaitingJob]] = {}
-        self._names: set[str] = set()
-        """Of those that wait."""
-        self._asked_as: dict[str, WaitingJob] = {}
-        """Jobs that started in this future, as they waited."""
+        self._names: set[str] = set()  # of those that wait
+        self._asked_as: dict[str, WaitingJob] = {}  # jobs that started in this future, as they waited
         self._trains: dict[str, timedelta] = {}
         """What each job that has started has to train in its attempt, or in the next one."""
-        self._stops: dict[str, int] = {}
-        """How often each of them was preempted."""
+        self._stops: dict[str, int] = {}  # of each of them, as ``RunningJob.preemptions`` counts
         self._slots = Slots()
+        self._budgets = FutureBudgets.of(outlook.snapshot)
         self._ends: dict[str, datetime] = {}
         for waiting in outlook.waiting:
             self._queue(waiting)
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
+        for name, over_at in waits_over(outlook.waiting, now=outlook.now):
+            self._going[f"~wait~{name}"], self._ends[f"~wait~{name}"] = {}, over_at
         self._in_time: Callable[[], bool] = lambda: True
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
@@ -104,9 +103,7 @@ class Future:
         ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
             interval_end = self._next_interval()
-            if interval_end is None:
-                return None
-            if not in_time():
+            if interval_end is None or not in_time():
                 return None
             at = self._let_pass(interval_end, name)
             if at is None and self._now - self._outlook.now > PATIENCE and self._ahead(name) >= ahead:
@@ -133,6 +130,7 @@ class Future:
         firsts = [at for at, _ in self._events[:1]]
         if self._next_arrival is not None:
             firsts.append(self._next_arrival.submitted_at)
+        firsts += self._budgets.changes_by_time(self._holds.values(), now=self._now)
         if not firsts:
             return None
         first = min(firsts)
@@ -140,10 +138,12 @@ class Future:
 
     def _let_pass(self, upto: datetime, name: str) -> datetime | None:
         """When the job started, if it did."""
-        self._since, self._now = self._now, upto
+        changes = self._budgets.changes_by_time(self._holds.values(), now=self._now)
+        self._since = max([self._now, *(at for at in changes if at <= upto)])
+        self._now = upto
         self._slots.forget()
-        for _ in range(ROUNDS):
-            if not self._happened(upto):
+        for number in range(ROUNDS):
+            if not self._happened(upto) and number:
                 return None
             at = self._decide(name)
             if at is not None:
@@ -169,6 +169,7 @@ class Future:
             self._slots.came_free(self._going.pop(name), at)
             return
         job = self._running.pop(name)
+        self._budgets.ended(job, at)
         take(self._used, job.vector)
         self._slots.came_free(job.vector, at)
         if job.state is JobState.PREEMPTING:
@@ -228,7 +229,9 @@ class Future:
             due=(),
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._names),
+            role_starts={},  # as if AWS took every start again
             watch=None,
+            budgets=self._budgets.pass_to(self._now),
         )
 
     # ---- what is done
@@ -269,6 +272,7 @@ class Future:
             del self._holds[job.name]
         at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
         self._asked_as[job.name] = job
+        self._budgets.started(action, at)
         take(self._used, vector, times=-1)
         stops = self._stops.get(job.name, int(job.state is JobState.PREEMPTED))
         self._running[job.name] = runs(job, action.shape, at=at, stops=stops)
@@ -278,20 +282,18 @@ class Future:
         return at
 
     def _preempt(self, action: Preempt) -> None:
-        at = max(action.job.submitted_at, self._since)
+        job, futile = action.job, action.job.futile
+        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
-            self._running[victim.name] = replace(
-                victim, state=JobState.PREEMPTING, stop_sent=True, preempted_for=action.job.name
-            )
+            self._running[victim.name] = stopping(victim, action)
             self._ends_at(victim.name, at + self._stopping())
         self._holds[action.job.name] = PreemptionReservation(
             preemptor=action.job.name, vector=action.shape.vector
         )
 
 
-def _rank(job: WaitingJob) -> tuple[int, str]:
-    return job.rank
+_rank = attrgetter("rank")
 
 
 def _lane(job: WaitingJob) -> Lane:

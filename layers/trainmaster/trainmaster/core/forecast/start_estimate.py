@@ -182,5 +182,6 @@ def _unseen(question: Question) -> Iterator[WaitingJob]:
                 state=JobState.PENDING,
                 predicted=None,
                 trained=None,
+                futile=None,
                 has_checkpoint=chance.draw() < saving,
             )

@@ -15,7 +15,6 @@ from trainmaster.core.history.past_records import (
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
-from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.outbox.render import event_detail
@@ -44,8 +43,7 @@ def ending_of(change: Change, *, at: datetime) -> Ending | None:
 
 
 def _past(attempt: Attempt, change: Change) -> PastAttempt:
-    code = attempt.reason.code if attempt.reason else None
-    by = attempt.preempted_for if code is ReasonCode.PREEMPTION else None
+    code, by = attempt.reason.code if attempt.reason else None, attempt.preemptor
     return PastAttempt(
         number=attempt.number,
         vector=attempt.vector,

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.instances import CapacityType, Shape, Vector
-from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,16 @@ class Preemptor:
 
     name: str
     team: str | None = None
+    reclaims: bool | None = None
+    """True: it takes back what its team had lent; None: it outranks, or an earlier release asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopsInARow:
+    """How often in a row a job was stopped for one and the same other job."""
+
+    preemptor: Preemptor
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +101,8 @@ class GpuWatch:
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
     """Its utilization alarm is in ALARM since then."""
+    metrics_sought_at: datetime | None = None
+    """When somebody looked whether CloudWatch has data of its GPUs, which happens once; None: not yet."""
 
     @property
     def is_idle(self) -> bool:
@@ -173,7 +185,7 @@ class Attempt:
     spot: SpotState = SpotState()
     watch: GpuWatch = GpuWatch()
     unmonitored: Reason | None = None
-    """Why its GPUs have no alarms although the policy wants them."""
+    """Why nobody sees whether its GPUs work although the policy wants it: no alarms, or no data for them."""
     checkpoint: CheckpointState = CheckpointState()
     end: AttemptEnd | None = None
     """None: it runs, as far as anybody knows."""
@@ -205,6 +217,12 @@ class Attempt:
     def reason(self) -> Reason | None:
         """Why it ended."""
         return self.end.reason if self.end else None
+
+    @property
+    def preemptor(self) -> Preemptor | None:
+        """The job that it made room for, where that is why it ended; another reason may have come first."""
+        ended_so = self.reason is not None and self.reason.code is ReasonCode.PREEMPTION
+        return self.preempted_for if ended_so else None
 
     @property
     def lost(self) -> timedelta:

@@ -10,8 +10,10 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
-from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
+from trainmaster.core.jobs.start_troubles import StartTrouble
 
 
 class JobState(StrEnum):
@@ -89,7 +91,10 @@ class JobSpec:
     max_wait: timedelta | None
     """Managed spot only: from creation to the end, waiting included."""
     body_hash: str
-    """SHA-256 (hex) of the canonical request: the identity of a repeated submission."""
+    """SHA-256 (hex) of the canonical request: the identity of a repeated request."""
+    key_hash: str | None = None
+    """SHA-256 (hex) of the idempotency key of the submission; None: it had none, or an earlier release
+    stored it."""
     choice: Choice = Choice.FIRST_FIT
     checkpoint_uri: str | None = None
     """CheckpointConfig.S3Uri; None: a stop loses everything."""
@@ -106,8 +111,13 @@ class JobSpec:
     """Most retries of failures that its owner wants; None: as many as the policy allows."""
     halves_batch: bool = False
     """Its owner lets a retry after running out of GPU memory halve the batch."""
+    role: str | None = None
+    """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False
     """It bypassed the queue: SageMaker ran it before we knew of it."""
+    own_quota: Mapping[str, int] | None = None
+    """Nominal quota of its team by instance type, as promised when it was submitted, of a job that cannot be
+    stopped and therefore starts within it alone; None: it may borrow (``planning.loans``)."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -117,30 +127,6 @@ class JobSpec:
     def vector(self) -> Vector:
         """What it asked for as submitted; with InstancePreferences every type there is a choice of."""
         return asked_for(self.shapes, self.choice)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountRefusals:
-    """Starts that a limit of the account forbade, in a row. Until one is taken the job delays nobody."""
-
-    count: int
-    held: Vector | None = None
-    """Fewest instances of its types that the pool held at one of them; None: that says nothing."""
-    again_at: datetime | None = None
-    """From then on it is tried again whatever is known of its types."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartTrouble:
-    """Starts that came to nothing."""
-
-    refused: int = 0
-    """In a row that AWS put off; the exponent of the back-off."""
-    unknown_errors: int = 0
-    faults: int | None = None
-    """Passes in a row that failed, by a fault of ours, while they were about to start it; None: none."""
-    by_account: AccountRefusals | None = None
-    """None: none since AWS took one last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +143,9 @@ class Comebacks:
     """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
     idle_requeues: int = 0
     """How often it was stopped while its GPUs did nothing, and came back."""
+    reclaims: int | None = None
+    """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
+    They do not count towards ``preemption.max_per_job``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +167,19 @@ class Spent:
 
     wasted: Mapping[str, int] = field(default_factory=dict)
     """Seconds of training lost, by cause."""
+    startups: Mapping[str, int] | None = None
+    """Seconds from claim to stop of attempts that were stopped before they trained, by cause; None: none."""
     cents: int = 0
     """What they cost, as far as prices are known."""
     unpriced: bool = False
     """One of them had no known price."""
+
+    def all_wasted(self) -> dict[str, int]:
+        """Seconds of training and of start-ups that were lost, by cause."""
+        lost = dict(self.wasted)
+        for cause, seconds in (self.startups or {}).items():
+            lost[cause] = lost.get(cause, 0) + seconds
+        return lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,11 +206,17 @@ class Job:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
+    stopped_for: StopsInARow | None = None
+    """The job that it last made room for, and how often in a row; None: it never did since that is noted."""
+    made_room_for: int | None = None
+    """Number of the attempt that other jobs were last stopped for; None: none, or it came to nothing."""
+    futile: FutilePreemptions | None = None
+    """Preemptions for it that did not help, since an attempt of it last trained; None: none."""
     checkpointed: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0
     """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""
-    starts: StartTrouble = StartTrouble()
+    starts: StartTrouble = field(default_factory=StartTrouble)
     comebacks: Comebacks = Comebacks()
     spot: SpotRecord = SpotRecord()
     spent: Spent = Spent()

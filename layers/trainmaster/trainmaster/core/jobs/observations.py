@@ -34,6 +34,8 @@ class Observation:
     status: str
     secondary_status: str
     failure_reason: str | None = None
+    created_at: datetime | None = None
+    """CreationTime, by SageMaker's clock as all instants here; None where nobody noted it."""
     training_since: datetime | None = None
     launched_at: datetime | None = None
     """TrainingStartTime: when it had its instances; None before."""

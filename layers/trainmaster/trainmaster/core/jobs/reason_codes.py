@@ -18,6 +18,8 @@ class ReasonCode(StrEnum):
     QUOTA = "quota"
     BUDGET = "budget"
     ACCOUNT_LIMIT = "account-limit"
+    REFUSED = "refused"
+    """AWS refused the request of its start, or of others with the same role, or somebody lacks a right."""
     BACKOFF = "backoff"
     PAUSED = "paused"
     HELD = "held"
@@ -74,6 +76,8 @@ class ReasonCode(StrEnum):
     TOO_MANY_HOSTS = "too-many-hosts"
     ALARM_QUOTA = "alarm-quota"
     ALARM_REFUSED = "alarm-refused"
+    NO_METRICS = "no-metrics"
+    """It has its alarms, and CloudWatch has no data for them."""
 
     # what else the history notes
     RELEASED = "released"

@@ -9,6 +9,7 @@ from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import KNOWN_STATUSES
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning.refusal_records import RoleChange
 from trainmaster.core.planning.snapshot import WarmPool
 
 
@@ -24,6 +25,8 @@ class Change:
     """What SageMaker kept of it: from now on counted as warm, no longer as used."""
     keeps_nothing: bool = False
     """Its instances were to be kept, it ended so that SageMaker keeps them, and it has kept none."""
+    role: RoleChange | None = None
+    """AWS refused a start of it: what is known of its role from now on."""
     note: Reason | None = None
     """Who wanted it, for the history; with it there is a line even where the state stays."""
 

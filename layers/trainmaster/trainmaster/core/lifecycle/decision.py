@@ -123,8 +123,10 @@ class End:
 
 
 _NO_STOP_OF_OURS = frozenset({_S.STARTING, _S.RUNNING})
-PENDING_SLACK = timedelta(minutes=1)
-"""What the end may come before the pending time is over, by clocks that are not one: they count seconds."""
+PENDING_SLACK = timedelta(seconds=5)
+"""How early the end may come, by SageMaker's own two stamps: what it rounds."""
+CLOCKS_APART = timedelta(minutes=1)
+"""The same where our clock has to stand in for the stamp of the creation."""
 
 
 def end_of(job: Job, seen: Observation | None) -> TrainingJobEnd:
@@ -144,7 +146,11 @@ def _pending_time_is_over(job: Job, seen: Observation | None) -> bool:
     if seen is None or seen.ended_at is None or not seen.never_trained or live.training_since is not None:
         return False
     sent = live.max_pending or seen.max_pending
-    return sent is not None and seen.ended_at - live.claim.at >= sent - PENDING_SLACK
+    if sent is None:
+        return False
+    if seen.created_at is not None:  # two stamps of one clock: ours may be minutes off
+        return seen.ended_at - seen.created_at >= sent - PENDING_SLACK
+    return seen.ended_at - live.claim.at >= sent - CLOCKS_APART
 
 
 def questions(job: Job, seen: Observation | None) -> frozenset[Question]:

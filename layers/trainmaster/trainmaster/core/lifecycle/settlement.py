@@ -22,7 +22,9 @@ from trainmaster.core.jobs.run_time import runtime_left, trained_by
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
+from trainmaster.core.lifecycle.repeated_stops import startups_lost, stopped_for, training_lost
 from trainmaster.core.lifecycle.retries import Retry
+from trainmaster.core.lifecycle.unserved_attempts import after_end
 from trainmaster.core.planning.order import score_after
 from trainmaster.core.planning.snapshot import WarmPool
 
@@ -42,14 +44,16 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
         checkpointed=job.checkpointed + times.checkpointed,
         comebacks=replace(job.comebacks, productive=job.comebacks.productive + times.trained - times.idle),
         spent=Spent(
-            wasted=_wasted(job, end, times),
+            wasted=training_lost(job, end, times.lost),
+            startups=startups_lost(job, attempt, stopped=end.becomes is JobState.PREEMPTED),
             cents=job.spent.cents + (attempt.bill.cents or 0),
             unpriced=job.spent.unpriced or attempt.bill.cents is None,
         ),
     )
     if end.comes_back:
-        after = _waits_again(after, end, now=now)
+        after = _waits_again(after, end, attempt, now=now)
         after = replace(after, score=score_after(job, after))
+        after = after_end(job, after, attempt, end.reason.code, now=now)
     else:
         after = replace(after, reason=end.reason, ended_at=now)
     return Change(
@@ -112,6 +116,8 @@ class Times:
     """Of that, from the idle alarm on, where that is why it ended."""
     lost: timedelta
     """Of that, what has to be done again, or was for nothing."""
+    unknown: timedelta
+    """Of that, what may be in a checkpoint that nobody saw."""
 
 
 def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Times:
@@ -127,6 +133,7 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
         checkpointed=checkpointed,
         idle=min(_idle(live, end, ended_at), trained),
         lost=_lost(job, end, trained - checkpointed),
+        unknown=_unknown(job, end, trained - checkpointed),
     )
 
 
@@ -140,8 +147,21 @@ def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
     """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
     if end.becomes is JobState.FAILED:
         return unsaved
-    unknown = job.spec.has_checkpoint and job.live_attempt.checkpoint.last is None
-    return unsaved if end.comes_back and not unknown else timedelta()
+    return unsaved if end.comes_back and not _saves_unseen(job) else timedelta()
+
+
+def _unknown(job: Job, end: End, unsaved: timedelta) -> timedelta:
+    """Training of a job that was stopped and saves somewhere, while nobody saw a checkpoint of it.
+
+    A job that is stopped for good leaves what it has in its output, too; but whether that is of use is as
+    unknown. Completed work is never unknown, and failed work is lost.
+    """
+    is_kept_or_lost = end.becomes in (JobState.COMPLETED, JobState.FAILED)
+    return timedelta() if is_kept_or_lost or not _saves_unseen(job) else unsaved
+
+
+def _saves_unseen(job: Job) -> bool:
+    return job.spec.has_checkpoint and job.live_attempt.checkpoint.last is None
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
@@ -201,6 +221,7 @@ def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, re
             idle=times.idle,
             lost=times.lost,
             lost_to=lost_to(reason.code),
+            unknown=times.unknown,
         ),
     )
     by = {cause.value: cents for cause, cents in line.by.items() if cents}
@@ -225,26 +246,30 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
     return replace(job, spot=record)
 
 
-def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
+def _waits_again(job: Job, end: End, attempt: Attempt, *, now: datetime) -> Job:
+    is_reclaimed = attempt.preempted_for is not None and attempt.preempted_for.reclaims is True
+    is_preempted = end.reason.code is ReasonCode.PREEMPTION
     idle_requeues = job.comebacks.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE)
+    reclaims = (job.comebacks.reclaims or 0) + (is_preempted and is_reclaimed) or None
     again = replace(
         job,
         attempt=job.attempt + 1,
         reason=None,
         waiting=None,
         spot=replace(job.spot, left=job.spot.left or end.moves),
-        preemptions=job.preemptions + (end.reason.code is ReasonCode.PREEMPTION),
-        comebacks=replace(job.comebacks, idle_requeues=idle_requeues),
+        preemptions=job.preemptions + is_preempted,
+        stopped_for=stopped_for(job, attempt),
+        comebacks=replace(job.comebacks, idle_requeues=idle_requeues, reclaims=reclaims),
     )
     if end.retry is not None:
         return _retried(again, end.retry, now=now)
     if end.becomes is JobState.PREEMPTED or end.reason.code is ReasonCode.SPOT_FALLBACK:
         return again
-    wait = backoff(job.spec.entry_id, job.starts.refused)
+    untrained = job.starts.no_capacity or 0
     return replace(
         again,
-        not_before=now + wait,
-        starts=replace(job.starts, refused=job.starts.refused + 1),
+        not_before=now + backoff(job.spec.entry_id, untrained),
+        starts=replace(job.starts, no_capacity=untrained + 1),
         waiting=Reason(code=ReasonCode.BACKOFF, message=end.reason.message),
     )
 
@@ -259,15 +284,6 @@ def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
         rewritten={**job.comebacks.rewritten, **retry.rewritten},
     )
     return replace(job, not_before=now + retry.wait, waiting=retry.waiting, comebacks=comebacks)
-
-
-def _wasted(job: Job, end: End, times: Times) -> dict[str, int]:
-    """With what a job that comes back has to train again."""
-    wasted = dict(job.spent.wasted)
-    seconds = int(times.lost.total_seconds())
-    if seconds > 0 and end.becomes is not JobState.FAILED:
-        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
-    return wasted
 
 
 def shape_taken(shape: Shape, seen: Observation) -> Shape:

@@ -4,13 +4,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Attempt, Reason
-from trainmaster.core.jobs.instances import CapacityType, fits, on_demand
+from trainmaster.core.jobs.instances import CapacityType, Shape, fits, on_demand
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import trained_by
 from trainmaster.core.planning.capacity import pool_vector
-from trainmaster.core.policy import UNMANAGED, Policy, PoolPolicy
+from trainmaster.core.planning.loans import Loans, beyond_quota
+from trainmaster.core.planning.queue_entries import running_entry
+from trainmaster.core.policy import UNMANAGED, Policy, PoolPolicy, Quota
 from trainmaster.core.policy.governance import Fallback, Spot
 
 PATIENCE = timedelta(hours=1)
@@ -119,12 +121,26 @@ def _stays(job: Job, policy: Policy) -> Reason | None:
         return Reason(
             code=ReasonCode.NO_FALLBACK, message="the policy moves no job to on-demand (spot.fallback: none)"
         )
-    if job.spec.pool == UNMANAGED or _has_room(policy.pool(job.spec.pool), job):
+    if job.spec.pool == UNMANAGED:
         return None
-    message = f"pool {job.spec.pool} has no on-demand capacity that it would fit into"
+    pool = policy.pool(job.spec.pool)
+    capacity = pool_vector(pool) if pool else {}
+    roomy = [shape for shape in on_demand(job.spec.shapes) if fits(shape.vector, capacity)]
+    if pool is None or not roomy:
+        message = f"pool {job.spec.pool} has no on-demand capacity that it would fit into"
+    elif all(_may_not_have(shape, job, pool) for shape in roomy):
+        message = (
+            "a job that cannot be stopped may not borrow, and the quota of team"
+            f" {job.spec.team} in pool {pool.name} is less than it needs on demand"
+        )
+    else:
+        return None
     return Reason(code=ReasonCode.NO_ON_DEMAND_CAPACITY, message=message)
 
 
-def _has_room(pool: PoolPolicy | None, job: Job) -> bool:
-    capacity = pool_vector(pool) if pool else {}
-    return any(fits(shape.vector, capacity) for shape in on_demand(job.spec.shapes))
+def _may_not_have(shape: Shape, job: Job, pool: PoolPolicy) -> bool:
+    """Tell whether the job would wait for ever on demand: it may not borrow, and its team has too few."""
+    quota = pool.quotas.get(job.spec.team, Quota())
+    loans = Loans.of(pool)
+    is_bound = bool(pool.quotas) and loans.bind(running_entry(job))
+    return is_bound and beyond_quota(quota.nominal, shape.vector) is not None

@@ -6,13 +6,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor, Progress, Reason
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
+from trainmaster.core.lifecycle.unserved_attempts import with_room_made, with_training_seen
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
@@ -24,10 +26,14 @@ MAX_UNKNOWN_ERRORS = 3
 """Errors we cannot classify before the job is given up."""
 
 
-def claim(job: Job, attempt: Attempt) -> Job:
-    """The job holds its instances; the training job may be created until the lease runs out."""
+def claim(job: Job, attempt: Attempt, *, after_stops: bool = False) -> Job:
+    """Let the job hold its instances; the training job may be created until the lease runs out.
+
+    ``after_stops``: other jobs were stopped so that it could.
+    """
     assert attempt.max_runtime == runtime_left(job)[0], attempt
-    return replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
+    claimed = replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
+    return with_room_made(claimed) if after_stops else claimed
 
 
 def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
@@ -44,7 +50,10 @@ def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
 
 def _taken(job: Job, live: Attempt, *, now: datetime) -> Job:
     running = job if job.state is not JobState.STARTING else job.moved_to(JobState.RUNNING)
-    return replace(running, live=live, started_at=job.started_at or now, starts=StartTrouble())
+    # That SageMaker took the request says nothing about instances: those are forgotten once it trains.
+    starts = StartTrouble(no_capacity=job.starts.no_capacity)
+    taken = replace(running, live=live, started_at=job.started_at or now, starts=starts)
+    return taken if live.training_since is None else with_training_seen(taken)
 
 
 def without_additions(job: Job) -> Job:
@@ -78,7 +87,7 @@ def refused_by_account(job: Job, refusals: AccountRefusals, text: str) -> Job:
         live=None,
         not_before=refusals.again_at,
         waiting=Reason(code=ReasonCode.ACCOUNT_LIMIT, message=f"AWS refused to start it {times}: {text}"),
-        starts=replace(job.starts, by_account=refusals),
+        starts=replace(job.starts, by_account=refusals, by_request=None),  # of limits AWS asks last
     )
 
 
@@ -88,14 +97,9 @@ def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
         job.moved_to(JobState.PENDING),
         live=None,
         not_before=now + backoff(job.spec.entry_id, job.starts.refused),
-        waiting=Reason(code=_code_of_wait(job), message=reason.message),
+        waiting=Reason(code=job.starts.refused_with or ReasonCode.BACKOFF, message=reason.message),
         starts=replace(job.starts, refused=job.starts.refused + 1),
     )
-
-
-def _code_of_wait(job: Job) -> ReasonCode:
-    """While the account refuses it, that is why it waits."""
-    return ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
 
 
 def unclaimed(job: Job) -> Job:
@@ -128,17 +132,18 @@ def failed(job: Job, *, reason: Reason, now: datetime) -> Job:
 
 def unparked(job: Job) -> Job:
     """The back-off is over; that AWS refused it, and with which words, still holds."""
-    return replace(job, not_before=None, waiting=job.waiting if job.starts.by_account else None)
+    return replace(job, not_before=None, waiting=job.waiting if job.starts.refused_with else None)
 
 
 def explained(job: Job, reason: Reason) -> Job:
     return replace(job, waiting=reason)
 
 
-def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
-    """Asked to stop so that another can start; it comes back."""
+def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) -> Job:
+    """Ask the job to stop so that another can start; it comes back. ``reclaims``: a loan is called back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
-    live = replace(job.live_attempt, preempted_for=Preemptor(name=preemptor.name, team=preemptor.team))
+    for_whom = Preemptor(name=preemptor.name, team=preemptor.team, reclaims=reclaims or None)
+    live = replace(job.live_attempt, preempted_for=for_whom)
     reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 

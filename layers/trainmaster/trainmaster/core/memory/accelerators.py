@@ -15,6 +15,8 @@ INSTANCE_PAGE = "Amazon EC2 user guide, accelerated computing instances"
 
 # Neither GPUs nor Neuron devices: general purpose, compute, memory optimised, burstable.
 _WITHOUT = re.compile(r"ml\.[mcrt][0-9][a-z0-9-]*\.[a-z0-9]+")
+_WITHOUT_BF16 = frozenset({"K80", "V100", "T4"})
+"""Compute capability below 8.0. Source: NVIDIA, CUDA C++ programming guide, arithmetic instructions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,11 @@ class Accelerators:
     are_gpus: bool
     host_gib: int | None
     """Memory of the instance itself; None: not in the table."""
+
+    @property
+    def multiply_bf16(self) -> bool:
+        """Tell whether they have bf16 units; without them fp32 is as fast or faster."""
+        return self.kind not in _WITHOUT_BF16
 
     @property
     def host_memory_bytes(self) -> int | None:

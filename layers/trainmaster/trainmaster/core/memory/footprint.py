@@ -31,6 +31,8 @@ class Cluster:
     """Of the smallest GPU."""
     host_memory_bytes: int | None = None
     """Of the smallest host; None: unknown, and then not judged."""
+    multiplies_bf16: bool = True
+    """Every GPU does."""
 
     @property
     def world_size(self) -> int:
@@ -84,6 +86,8 @@ _ADDS_EACH_PART = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
 
 
 def estimate(run: Run, cluster: Cluster) -> Estimate:
+    """Estimate what each rank of a run needs; precision ``auto`` is what these GPUs make of it."""
+    run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     weight, gradient = _STATE[run.precision]
     tensor = tensor_ranks(run, cluster)
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), shards(run, cluster) // tensor
@@ -192,4 +196,5 @@ def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:
         ranks_per_host=min(one.count for one, _ in instances),
         memory_bytes=min(one.memory_bytes for one, _ in instances),
         host_memory_bytes=min(known) if len(known) == len(hosts) else None,
+        multiplies_bf16=all(one.multiply_bf16 for one, _ in instances),
     )

@@ -61,6 +61,7 @@ def read_instances(text: str) -> Instances:
 
 def plan(name: str, run: Run, instances: Instances) -> Plan:
     cluster = cluster_of([(BY_TYPE[instance_type], count) for instance_type, count in instances])
+    run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     return Plan(name=name, run=run, instances=instances, cluster=cluster, estimate=estimate(run, cluster))
 
 

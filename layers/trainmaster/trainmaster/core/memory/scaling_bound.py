@@ -85,6 +85,7 @@ class Bound:
 
 def bound(run: Run, cluster: Cluster, speeds: Speeds | None) -> Bound | None:
     """None: nothing is stated of these instances, of this precision, or of the way to the host's memory."""
+    run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     if speeds is None or run.precision not in _AT_THE_PEAK_OF_BF16 or run.cpu_offload:
         return None
     traffic = step_traffic(run, cluster)

@@ -34,6 +34,7 @@ def choices(run: Run, cluster: Cluster, speeds: Speeds | None) -> Sequence[Choic
 
     Where no bound is known, what leaves most memory comes first.
     """
+    run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     others = [one for one in _others(run, cluster) if one != run]
     found = [_choice(one, cluster, speeds, is_asked=one is run) for one in (run, *others)]
     kept = [one for one in found if one.is_asked or one.estimate.fits]

@@ -18,6 +18,8 @@ _LONGEST_NUMBER = 9
 
 
 class Precision(StrEnum):
+    AUTO = "auto"
+    """bf16 where the GPUs multiply it, else fp32; ``Run.on`` tells which."""
     FP32 = "fp32"
     BF16 = "bf16"
     """Computes in bf16; weights, gradients and optimizer are fp32."""
@@ -90,7 +92,7 @@ class Run:
     """Sequences or images of one optimizer step, over all ranks."""
     accumulation: int = 1
     """Parts that a step is cut into."""
-    precision: Precision = Precision.BF16
+    precision: Precision = Precision.AUTO
     reduce_dtype: ReduceDtype = ReduceDtype.FP32
     strategy: Strategy = Strategy.FULL_SHARD
     shard_group_size: int = 0
@@ -106,6 +108,12 @@ class Run:
     lora_rank: int = 0
     """Of the adapters that are trained instead of the model; 0: the model is."""
     lora_targets: tuple[str, ...] = LORA_TARGETS
+
+    def on(self, *, gpus_with_bf16: bool) -> "Run":
+        """Put in the place of precision ``auto`` what the program chooses on such GPUs."""
+        if self.precision is not Precision.AUTO:
+            return self
+        return replace(self, precision=Precision.BF16 if gpus_with_bf16 else Precision.FP32)
 
     @property
     def computed_width(self) -> int:
@@ -156,7 +164,7 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
             shape=_shaped(shape, given),
             batch_size=_number(given, "batch_size", DEFAULT_BATCH_SIZE),
             accumulation=_number(given, "gradient_accumulation_steps", 1),
-            precision=Precision(given.get("precision", Precision.BF16)),
+            precision=Precision(given.get("precision", Precision.AUTO)),
             reduce_dtype=ReduceDtype(given.get("reduce_dtype", ReduceDtype.FP32)),
             strategy=_strategy(given),
             shard_group_size=_number(given, "shard_group_size", 0, at_least=0),

@@ -94,6 +94,10 @@ class Wanted:
     unmonitored: Reason | None = None
     """Why there are none although the policy wants some."""
 
+    def host_names(self, training_job_name: str) -> tuple[str, ...]:
+        """List the values of dimension Host that SageMaker gives the hosts of an attempt."""
+        return tuple(f"{training_job_name}/algo-{number}" for number in range(1, self.hosts + 1))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
@@ -127,13 +131,11 @@ def watched_by(name: str, *, stack: str) -> Watched | None:
     if not name.startswith(prefix):
         return None
     kind, _, rest = name.removeprefix(prefix).partition("-")
-    found = _NAME.fullmatch(rest)
-    if found is None or kind not in tuple(AlarmKind):
+    match = _NAME.fullmatch(rest)
+    if match is None or kind not in tuple(AlarmKind):
         return None
-    part = found["part"]
-    return Watched(
-        kind=AlarmKind(kind), training_job_name=found["job"], part=None if part is None else int(part)
-    )
+    part = int(match["part"]) if match["part"] else None
+    return Watched(kind=AlarmKind(kind), training_job_name=match["job"], part=part)
 
 
 def may_be_of_another_stack(watched: Watched) -> bool:
@@ -179,11 +181,8 @@ def wanted_of(vector: Vector, watch: Watch) -> Wanted:
 
 def _digest(hosts: int, each: int, watch: Watch) -> str:
     """Legible, because it is short enough; the number in front rises when the alarms are made otherwise."""
-    parts = [f"1 {hosts}x{each}"]
-    parts += [
-        f"{test.kind} <{test.below}% {test.periods}/{test.out_of}x{test.period}" for test in _tests(watch)
-    ]
-    return ", ".join(parts)
+    tests = (f"{one.kind} <{one.below}% {one.periods}/{one.out_of}x{one.period}" for one in _tests(watch))
+    return ", ".join([f"1 {hosts}x{each}", *tests])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,12 +236,9 @@ def alarms_of(training_job_name: str, wanted: Wanted, watch: Watch, *, stack: st
     """In the order they are to be made: a composite after its parts."""
     if wanted.digest is None:
         return ()
-    hosts = tuple(f"{training_job_name}/algo-{number}" for number in range(1, wanted.hosts + 1))
-    return tuple(
-        alarm
-        for test in _tests(watch)
-        for alarm in _of_test(test, alarm_name(stack, test.kind, training_job_name), hosts, wanted.gpus)
-    )
+    hosts, each = wanted.host_names(training_job_name), wanted.gpus
+    named = ((test, alarm_name(stack, test.kind, training_job_name)) for test in _tests(watch))
+    return tuple(alarm for test, name in named for alarm in _of_test(test, name, hosts, each))
 
 
 def _of_test(test: _Test, name: str, hosts: tuple[str, ...], each: int) -> Iterator[Alarm]:
@@ -297,4 +293,5 @@ def _lacks(job: RunningJob, watch: Watch, *, now: datetime) -> bool:
         return False
     wanted = wanted_of(job.vector, watch)
     code = wanted.unmonitored.code if wanted.unmonitored else None
-    return (wanted.digest, code) != (job.watch.monitored, job.unmonitored)
+    reported = None if job.unmonitored is ReasonCode.NO_METRICS else job.unmonitored  # it has its alarms
+    return (wanted.digest, code) != (job.watch.monitored, reported)

@@ -27,6 +27,8 @@ from trainmaster.core.monitoring.metrics import (
     SPENT,
     SPOT_FALLBACKS,
     STARTS,
+    STARTS_PAUSED,
+    STARTS_REFUSED,
     UNKNOWN_STATUSES,
     USED,
     VIOLATIONS,
@@ -57,6 +59,10 @@ def samples(change: Change) -> Iterator[Sample]:
         yield from _samples_of_end(change, kind)
         yield from _samples_of_waste(change)
         yield from _samples_of_bill(change)
+    if change.role is not None:
+        yield Sample(metric=STARTS_REFUSED, value=1, of=change.after.spec.pool)
+        if change.role.after.pause is not None:
+            yield Sample(metric=STARTS_PAUSED, value=1, of=change.after.spec.pool)
     if stop_denied(change) is not None:
         yield Sample(metric=VIOLATIONS, value=1, of=Outcome.NOT_STOPPED.value)
     if status_is_news(change):

@@ -94,7 +94,26 @@ RETRIES = Metric(
     meaning="attempts that failed or found no instances, and whose job comes back",
 )
 FAILURES = Metric(
-    name="Failures", unit=Unit.COUNT, dimensions=("failure_class",), meaning="jobs that failed for good"
+    name="Failures",
+    unit=Unit.COUNT,
+    dimensions=("failure_class",),
+    also_whole=True,
+    meaning="jobs that failed for good",
+)
+STARTS_REFUSED = Metric(
+    name="StartsRefused",
+    unit=Unit.COUNT,
+    dimensions=("pool",),
+    also_whole=True,
+    meaning="starts that AWS refused for a missing right or for what the request asks for; limits of the "
+    "account are not counted",
+)
+STARTS_PAUSED = Metric(
+    name="StartsPaused",
+    unit=Unit.COUNT,
+    dimensions=("pool",),
+    also_whole=True,
+    meaning="refused starts that begin a pause of all starts with a role, or that prolong one",
 )
 VIOLATIONS = Metric(
     name="Violations",
@@ -201,6 +220,8 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             IDLE_STOPS,
             RETRIES,
             FAILURES,
+            STARTS_REFUSED,
+            STARTS_PAUSED,
             VIOLATIONS,
             UNGUARDED,
             UNKNOWN_STATUSES,

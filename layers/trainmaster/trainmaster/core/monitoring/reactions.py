@@ -6,6 +6,7 @@ from typing import assert_never
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.retries import may_requeue
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
@@ -18,10 +19,15 @@ AGAIN = timedelta(minutes=15)
 
 
 def monitored(job: Job, wanted: Wanted) -> Job:
-    """Its alarms are as they are wanted, or there are to be none."""
+    """Note that its alarms are as they are wanted, or that there are to be none.
+
+    Alarms that are made again bring no data: where those are missing, that stays reported.
+    """
     live = job.live_attempt
     watch = replace(live.watch, monitored=wanted.digest, monitor_again_at=None)
-    return replace(job, live=replace(live, watch=watch, unmonitored=wanted.unmonitored))
+    is_silent = live.unmonitored is not None and live.unmonitored.code is ReasonCode.NO_METRICS
+    unmonitored = live.unmonitored if is_silent and wanted.digest is not None else wanted.unmonitored
+    return replace(job, live=replace(live, watch=watch, unmonitored=unmonitored))
 
 
 def refused(job: Job, reason: Reason, *, now: datetime) -> Job:

@@ -16,7 +16,12 @@ from trainmaster.core.outbox.texts.job_running import (
     unguarded_notice,
 )
 from trainmaster.core.outbox.texts.platform import job_fault_notice
-from trainmaster.core.outbox.texts.refusals import start_refused_notice, unknown_status_notice
+from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice, futile_preemption_warning
+from trainmaster.core.outbox.texts.refusals import (
+    start_refused_notice,
+    starts_paused_notice,
+    unknown_status_notice,
+)
 from trainmaster.core.outbox.texts.rules_and_budgets import job_not_stopped_notice
 from trainmaster.core.outbox.texts.wording import to_tell
 
@@ -51,8 +56,11 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
     spot_notice,
     job_not_stopped_notice,
     start_refused_notice,
+    starts_paused_notice,
     unknown_status_notice,
     job_fault_notice,
+    futile_preemption_notice,
+    futile_preemption_warning,
 )
 """Each about another decision, of another kind."""
 

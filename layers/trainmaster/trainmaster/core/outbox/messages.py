@@ -40,6 +40,8 @@ class NoticeKind(StrEnum):
     BUDGET_WARNING = "Budget Warning"
     START_REFUSED = "Job Start Refused"
     """AWS has refused to start it a few times in a row, for a limit of the account."""
+    PREEMPTION_FUTILE = "Preemption Did Not Help"
+    """Others were stopped for a job, and AWS did not let it train; once until it trains."""
     PLATFORM_WARNING = "Platform Warning"
     """For operators: AWS does not do what the policy or the stack counts on."""
 

@@ -25,6 +25,7 @@ MAILED = frozenset(
         NoticeKind.RULE_VIOLATED,
         NoticeKind.BUDGET_WARNING,
         NoticeKind.START_REFUSED,
+        NoticeKind.PREEMPTION_FUTILE,
         NoticeKind.PLATFORM_WARNING,
     },
 )

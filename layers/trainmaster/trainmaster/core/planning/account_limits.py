@@ -10,9 +10,13 @@ import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.jobs.model import AccountRefusals
-from trainmaster.core.planning.snapshot import AccountLimit, WaitingJob
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.start_troubles import AccountRefusals
+from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.free_capacity import FreeCapacity
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import WaitingJob
 
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(minutes=15)
@@ -83,6 +87,22 @@ def is_due(job: WaitingJob, *, held: Vector, limits: Mapping[Capacity, AccountLi
         return False
     asked = ((one, held.get(one, 0) + count) for one, count in job.vector.items())
     return all(one not in limits or count <= limits[one].limit for one, count in asked)
+
+
+def limited(job: WaitingJob, shape: Shape, capacity: FreeCapacity) -> Reason | None:
+    """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
+    if not capacity.allowed:  # nearly always: spare the look for a warm pool
+        return None
+    now = capacity.now
+    if job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= now):
+        return None  # it asks for itself alone, in its own time
+    for one in capacity.above_limit(shape.vector, capacity.warm_pool_for(shape)):
+        limit = capacity.snapshot.account_limits[one]
+        if limit.until > now or job.refused is not None:
+            return wait_reasons.limited(shape.vector, one, limit)
+        if one in capacity.probes:
+            return wait_reasons.probing(shape.vector, one, capacity.probes[one], to=job.team)
+    return None
 
 
 def _doubled(first: timedelta, times: int) -> timedelta:

@@ -43,6 +43,8 @@ class Start:
     """None where the price is unknown."""
     probes: tuple[Capacity, ...] = ()
     """Types whose learned account limit it goes above, to find out whether that still holds."""
+    probes_role: str | None = None
+    """Key of the paused starts (``starts_key``) of which it is the one that tries again."""
     backfills: bool = False
     """It goes before a job that ranks ahead, without delaying it."""
 
@@ -63,8 +65,12 @@ class Preempt:
     """What the victims have to free between them; fewer of them would not."""
     goes_on: PreemptionReservation | None = None
     """The reservation under which some have been asked already; None: these are the first."""
-    reclaims: bool = False
-    """It takes back the team's quota from borrowers, whatever their priority."""
+    reclaimed: frozenset[str] = frozenset()
+    """Names of the victims that borrow what the preemptor's team takes back, whatever their priority."""
+
+    @property
+    def reclaims(self) -> bool:
+        return bool(self.reclaimed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

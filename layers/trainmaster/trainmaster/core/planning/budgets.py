@@ -1,19 +1,21 @@
 """Budgets of teams: the worst case of an attempt is covered before it starts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 
 from trainmaster.core.costs.ledger import MonthAccount, admits, budget_reason, month_of, warns
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits
 from trainmaster.core.planning.actions import Charge, WarnOfBudget
+from trainmaster.core.planning.budget_relief import BudgetRelief
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Budgets:
     """What the starts of a plan commit, team by team."""
 
@@ -49,9 +51,18 @@ class Budgets:
             covered = admits(budget.limit_cents, account, worst_case)
         if covered:
             return None
-        return budget_reason(
+        reason = budget_reason(
             job.team, month=budget.month, budget=budget.limit_cents, account=account, worst_case=worst_case
         )
+        if worst_case is None or worst_case > budget.limit_cents:
+            return reason  # no wait helps
+        short = account.spent + account.reserved + worst_case - budget.limit_cents
+        relief = self._relief.text(job.team, replace(budget, account=account), short=short)
+        return replace(reason, message=reason.message + relief)
+
+    @cached_property
+    def _relief(self) -> BudgetRelief:
+        return BudgetRelief(running=self.snapshot.running, now=self.now)
 
     def commit(self, team: str, charge: Charge | None) -> None:
         if charge is not None:
@@ -68,7 +79,7 @@ class Budgets:
         if budget is None or budget.at_limit is AtLimit.WAIT or not _can_be_spot(job):
             return job.shapes
         covered = tuple(shape for shape in job.shapes if self.refusal(job, shape) is None)
-        spot = (_as_spot(shape) for shape in job.shapes)
+        spot = (as_spot(shape) for shape in job.shapes)
         return covered or tuple(one for one in spot if fits(one.vector, capacity)) or job.shapes
 
     def _runs_as_spot(self, shape: Shape, budget: BudgetState) -> bool:
@@ -98,6 +109,7 @@ def _can_be_spot(job: WaitingJob) -> bool:
     return job.has_checkpoint and job.choice is Choice.FIRST_FIT and not job.left_spot
 
 
-def _as_spot(shape: Shape) -> Shape:
+def as_spot(shape: Shape) -> Shape:
+    """The same instances as managed spot."""
     vector = {Capacity(one.instance_type, CapacityType.SPOT): count for one, count in shape.vector.items()}
     return Shape(vector=vector, subnet=shape.subnet)

@@ -113,6 +113,12 @@ class FreeCapacity:
             return None
         return matching(shape, self.releasable(), now=self.now)
 
+    def warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        """Of several shapes one with a warm pool goes first: it starts in seconds."""
+        if len(shapes) == 1 or not self.snapshot.warm_pools:
+            return shapes
+        return tuple(sorted(shapes, key=lambda shape: self.warm_pool_for(shape) is None))
+
     def releasable(self) -> list[WarmPool]:
         """Warm pools that nobody takes and that are not on their way out."""
         taken = self.reused | self.released
@@ -185,7 +191,7 @@ class FreeCapacity:
             if capacity in self.allowed:
                 self.allowed[capacity] -= count - (warm.vector.get(capacity, 0) if warm else 0)
 
-    def preempt(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> Preempt:
+    def preempt(self, preemptor: Preemptor, chosen: Chosen, *, reclaimed: frozenset[str]) -> Preempt:
         """The victims' capacity, and what is free already, is held for the job."""
         job, shape = preemptor.job, preemptor.shape
         self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector)
@@ -194,7 +200,7 @@ class FreeCapacity:
         self.release_for(shape.vector, self.soon)
         for rest in (self.free, self.soon):
             take(rest, shape.vector)
-        return self._preempts(preemptor, chosen, goes_on=None, reclaims=reclaims)
+        return self._preempts(preemptor, chosen, goes_on=None, reclaimed=reclaimed)
 
     def lacks(self, hold: PreemptionReservation) -> dict[Capacity, int]:
         """What its other victims still have to free: less where something came free meanwhile, never more."""
@@ -202,7 +208,12 @@ class FreeCapacity:
         return lacking(hold.missing or {}, free)
 
     def go_on(
-        self, preemptor: Preemptor, chosen: Chosen, hold: PreemptionReservation, *, reclaims: bool
+        self,
+        preemptor: Preemptor,
+        chosen: Chosen,
+        hold: PreemptionReservation,
+        *,
+        reclaimed: frozenset[str],
     ) -> Preempt | None:
         """The rest of its victims; None where they are not needed, or would not be enough."""
         take(self.soon, hold.missing or {})
@@ -211,7 +222,7 @@ class FreeCapacity:
         for victim in chosen.victims:
             take(self.soon, victim.vector, times=-1)
         self.holds[hold.preemptor] = replace(hold, missing=None)
-        return self._preempts(preemptor, chosen, goes_on=hold, reclaims=reclaims)
+        return self._preempts(preemptor, chosen, goes_on=hold, reclaimed=reclaimed)
 
     def _preempts(
         self,
@@ -219,7 +230,7 @@ class FreeCapacity:
         chosen: Chosen,
         *,
         goes_on: PreemptionReservation | None,
-        reclaims: bool,
+        reclaimed: frozenset[str],
     ) -> Preempt:
         return Preempt(
             job=preemptor.job,
@@ -228,7 +239,7 @@ class FreeCapacity:
             used={capacity: self.used.get(capacity, 0) for capacity in preemptor.shape.vector},
             short=chosen.short,
             goes_on=goes_on,
-            reclaims=reclaims,
+            reclaimed=reclaimed,
         )
 
     @cached_property

@@ -12,7 +12,8 @@ from trainmaster.core.planning.capacity import (
     pool_vector,
     take,
 )
-from trainmaster.core.planning.preemption import stoppable
+from trainmaster.core.planning.preemption import is_spared, stoppable
+from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
@@ -29,6 +30,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         or snapshot.blocked
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
         or any(_is_to_be_stopped(one) for one in asked_to_stop(snapshot.running))
+        or bool(snapshot.role_starts and snapshot.holds)  # some may be given up
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
         or _one_may_preempt(snapshot, pool, now=now)
@@ -88,11 +90,13 @@ def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity,
 def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
     """Somebody may be stopped for one that waits and holds nothing, enough of them or not."""
     rules, served = pool.preemption, {hold.preemptor for hold in snapshot.holds}
-    asking = [job for job in snapshot.waiting if job.refused is None and job.name not in served]
+    may_ask = (job for job in snapshot.waiting if not job.is_refused and job.name not in served)
+    waits = PreemptionWaits(snapshot=snapshot, now=now)
+    asking = [job for job in may_ask if waits.of(job) is None]
     if not asking or not rules.enabled:
         return False
     outranked = max([job.priority for job in asking]) - rules.min_priority_gap
-    below = (one for one in snapshot.running if one.priority <= outranked)
+    below = (one for one in snapshot.running if one.priority <= outranked and not is_spared(one, rules))
     if next(stoppable(below, rules, now=now), None) is not None:
         return True
     return _one_may_reclaim(asking, snapshot, pool)

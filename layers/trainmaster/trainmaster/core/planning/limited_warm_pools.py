@@ -49,6 +49,17 @@ class LimitedWarmPools:
             return ()
         return self._released(best)
 
+    def give_up_for_a_try(self, job: WaitingJob, vector: Vector) -> None:
+        """Give up unused ones for a job that AWS refused, or that tries for all of its role.
+
+        They keep instances from nobody but those that wait, and unless it is tried nothing is learned of it.
+        It counts on what is leaving already, and keeps nothing of it from others.
+        """
+        is_tried_for_itself = job.refused is not None  # only where the limits say so: see above
+        if is_tried_for_itself or (job.turned_down or 0) >= OFTEN or fits(vector, self.capacity.soon):
+            return
+        self.capacity.release_for(vector, self.capacity.free)
+
     def _over_quota(self, job: WaitingJob, vector: Vector) -> bool:
         return bool(self.quotas.quotas) and self.quotas.refusal(job, vector) is not None
 

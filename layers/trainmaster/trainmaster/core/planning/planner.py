@@ -1,16 +1,19 @@
 """One look at a pool: what to do now, and why every other job waits. The only place that decides."""
 
+from dataclasses import replace
 from datetime import datetime
 
+from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.actions import Action, Plan, Preempt, Stop, Unpark
+from trainmaster.core.planning.actions import Action, Plan, Preempt, Start, Stop, Unpark
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
-from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.planning.start_pauses import StartPauses, kept_for_paused
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
@@ -36,7 +39,8 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first: list[Action] = [Stop(job=job) for job in stopping if job.known_to_sagemaker and not job.stop_sent]
     first += [Unpark(job=job) for job in snapshot.due]
     first += warnings(snapshot)
-    over = ended(snapshot, now=now)
+    pauses = StartPauses(snapshot=snapshot, pool=pool.name, now=now)
+    over = ended(snapshot, now=now, given_up=kept_for_paused(snapshot, pauses) if snapshot.holds else ())
     gone = {one.hold.preemptor for one in over}
     holds = tuple(hold for hold in snapshot.holds if hold.preemptor not in gone)
     walk = QueueWalk.of(snapshot, pool, holds=holds, now=now)
@@ -46,6 +50,8 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
         upkeep: list[Action] = [*over, *limited(holds, walk.preemptions, now=now)]
         return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
     for job in walk.order():
+        walk.consider(job)
+    for job in walk.pauses.last_round():
         walk.consider(job)
     gone_on = {one.job.name for one in walk.actions if isinstance(one, Preempt) and one.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
@@ -68,3 +74,24 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetim
         now=now,
     )
     return upkeep.actions(snapshot.warm_pools)
+
+
+def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
+    """Tell whether a job starts in an empty pool at the beginning of a month; else it never does.
+
+    Args:
+        job: Waits.
+        snapshot: The pool as it is; prices and budgets are taken from it, and nothing of what is now.
+        pool: Its section of the policy.
+        now: Any instant.
+    """
+    budgets = {
+        team: replace(budget, account=MonthAccount(), warned=True)
+        for team, budget in snapshot.budgets.items()
+    }
+    waits = replace(job, refused=None, not_before=None)
+    empty = Snapshot(
+        waiting=(waits,), budgets=budgets, prices=snapshot.prices, spot_max_wait=snapshot.spot_max_wait
+    )
+    actions = plan(empty, pool, now=now).actions
+    return any(isinstance(action, Start) for action in actions)

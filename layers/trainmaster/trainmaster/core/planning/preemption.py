@@ -28,17 +28,21 @@ class Chosen:
     short: Vector = field(default_factory=dict)
 
 
+def is_spared(job: RunningJob, rules: Preemption) -> bool:
+    """Tell whether priorities have stopped it as often as the policy allows: only a reclaim still may."""
+    return job.preemptions >= rules.max_per_job
+
+
 def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
-    """By all rules that do not ask who stops them."""
+    """Those that may be stopped, by all rules that do not ask who stops them and why."""
     if not rules.enabled:
         return
     trains_since, runs = now - rules.min_runtime, JobState.RUNNING
-    most, needs_checkpoint = rules.max_per_job, rules.needs_checkpoint
+    needs_checkpoint = rules.needs_checkpoint
     for one in running:
         if (
             one.state is runs
             and one.preemptible
-            and one.preemptions < most
             and (one.training_since is None or one.training_since <= trains_since)
             and (one.has_checkpoint or not needs_checkpoint)
         ):

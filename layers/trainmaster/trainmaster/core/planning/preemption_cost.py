@@ -10,6 +10,9 @@ What is not saved counts for less the more it is: divided by one more for each `
 that saves nothing is not out of reach, each price has a bound, and each preemption is worth it in time.
 And who loses no more than ``small_loss`` is stopped without asking what it costs; so is everybody as long as
 nothing is known of how long the jobs train that hold what is lacking.
+A job that was stopped before loses more than work: until its new attempt has trained for ``SETTLED``, another
+stop would make its restart worth nothing. So what it loses is never small until then, and before Training its
+start-up so far counts as what the next one takes.
 """
 
 from dataclasses import dataclass
@@ -28,6 +31,8 @@ GRACE = timedelta(minutes=2)
 
 Source: SageMaker API reference, StopTrainingJob: 120 seconds to save.
 """
+SETTLED = timedelta(minutes=5)
+"""A job that was stopped before is not stopped again for a small loss until it has trained this long."""
 FARTHEST = timedelta(days=7)
 """When a preemption becomes worth it is not looked for beyond this."""
 _HOUR = timedelta(hours=1)
@@ -78,6 +83,8 @@ class PreemptionPrices:
         if job.training_since is not None:
             lost = (work_lost(job, now=self.now) + later).total_seconds()
             restart = (job.training_since - job.claimed_at).total_seconds()
+        elif job.preemptions:
+            restart = (self.now - job.claimed_at).total_seconds()
         counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
         restart = max(self._restart_s, restart) + GRACE.total_seconds()
         return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
@@ -97,10 +104,13 @@ class PreemptionPrices:
 
     def is_small(self, chosen: Chosen, *, later: timedelta = _NO_TIME) -> bool:
         """Whether each of them would lose so little work that nobody asks what it costs."""
-        return all(
-            one.training_since is None or work_lost(one, now=self.now) + later <= self.rules.small_loss
-            for one in chosen.victims
-        )
+        return all(self._loses_little(one, later=later) for one in chosen.victims)
+
+    def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
+        since = job.training_since
+        if job.preemptions and (since is None or self.now + later - since < SETTLED):
+            return False
+        return since is None or work_lost(job, now=self.now) + later <= self.rules.small_loss
 
     def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
         """Why these are not stopped for it; None: it is worth it.

@@ -33,6 +33,11 @@ def waiting_entry(job: Job) -> WaitingJob:
         likely=job.spec.likely,
         not_before=job.not_before,
         refused=job.starts.by_account,
+        preemptible=None if job.spec.preemptible else False,
+        own_quota=job.spec.own_quota,
+        role=job.spec.role,
+        turned_down=job.starts.by_request.count if job.starts.by_request else None,
+        futile=job.futile,
     )
 
 
@@ -54,7 +59,8 @@ def running_entry(job: Job) -> RunningJob:
         stop_sent=live.stop_sent,
         preemptible=job.spec.preemptible,
         has_checkpoint=job.spec.has_checkpoint,
-        preemptions=job.preemptions,
+        preemptions=job.preemptions - (job.comebacks.reclaims or 0),
+        own_quota=job.spec.own_quota,
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),

@@ -1,7 +1,7 @@
 """The queue walked once, in order: each job starts, preempts, or waits with a reason."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from operator import attrgetter
@@ -10,6 +10,7 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.account_limits import limited
 from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
@@ -24,6 +25,7 @@ from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.reservations import Preemptions
 from trainmaster.core.planning.same_answers import SameAnswers
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.start_pauses import StartPauses
 from trainmaster.core.policy import PoolPolicy
 
 
@@ -37,6 +39,7 @@ class QueueWalk:
     budgets: Budgets
     answered: SameAnswers
     limited: LimitedWarmPools
+    pauses: StartPauses
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, or not at this price, up to this priority."""
@@ -51,7 +54,7 @@ class QueueWalk:
         cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[PreemptionReservation], now: datetime
     ) -> "QueueWalk":
         capacity = FreeCapacity.of(snapshot, pool, holds=holds, now=now)
-        quotas = Quotas.of(pool, snapshot.running, snapshot.waiting)
+        quotas = Quotas.of(pool, snapshot.running, snapshot.waiting, reserved=capacity.holds)
         return cls(
             snapshot=snapshot,
             pool=pool,
@@ -61,6 +64,7 @@ class QueueWalk:
             budgets=Budgets(snapshot=snapshot, now=now),
             answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
+            pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
         )
 
     def order(self) -> list[WaitingJob]:
@@ -69,8 +73,11 @@ class QueueWalk:
         return sorted(in_turn, key=lambda one: tier(one.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
-        """Start it, preempts for it, or say why it waits."""
-        first = self.answered.of(job)
+        """Start it, preempt for it, or say why it waits."""
+        if (refused := self.pauses.holds_back(job)) is not None:
+            self.reasons[job.name] = refused
+            return
+        first = None if self.pauses.key_of(job) else self.answered.of(job)
         if first is not None and job.name not in self.capacity.holds:
             self.reasons[job.name] = self.front.behind(job, first)
             self.preemptions.goes_ahead(job.vector)
@@ -88,7 +95,7 @@ class QueueWalk:
         if not shapes:
             self._preempt_own(job)
             return False
-        for shape in self._warm_first(shapes):
+        for shape in self.capacity.warm_first(shapes):
             if self._start_if_it_fits(job, shape):
                 return False
         if job.name in self.capacity.holds:
@@ -96,7 +103,10 @@ class QueueWalk:
             return False
         taken = self._never_refused(job, shapes)
         if not taken:
-            self.reasons[job.name] = wait_reasons.refused(shapes[0].vector, self.capacity.free)
+            self.limited.give_up_for_a_try(job, shapes[0].vector)
+            self.reasons[job.name] = self.pauses.why_not_yet(job) or wait_reasons.refused(
+                job, shapes[0].vector, self.capacity.free
+            )
         elif not any(self._makes_room(job, shape) for shape in taken):
             self._wait(job, taken)
             return True
@@ -131,37 +141,15 @@ class QueueWalk:
             return wait_reasons.too_big(shape.vector, self.capacity.capacity)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
-        return budget or self._limited(job, shape) or quota
+        return budget or limited(job, shape, self.capacity) or quota
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         """The shapes that room may be made and kept for: AWS is not known to refuse them."""
-        if job.refused is not None:
+        if job.is_refused or self.pauses.key_of(job) is not None:
             return ()
         return tuple(one for one in shapes if not self.capacity.above_limit(one.vector, None))
 
-    def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
-        """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
-        if not self.capacity.allowed:  # nearly always: spare the look for a warm pool
-            return None
-        if job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= self.now):
-            return None  # it asks for itself alone, in its own time
-        for capacity in self.capacity.above_limit(shape.vector, self.capacity.warm_pool_for(shape)):
-            limit = self.snapshot.account_limits[capacity]
-            if limit.until > self.now or job.refused is not None:
-                return wait_reasons.limited(shape.vector, capacity, limit)
-            if capacity in self.capacity.probes:
-                return wait_reasons.probing(
-                    shape.vector, capacity, self.capacity.probes[capacity], to=job.team
-                )
-        return None
-
     # ---- start
-
-    def _warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Of several shapes one with a warm pool goes first: it starts in seconds."""
-        if len(shapes) == 1 or not self.snapshot.warm_pools:
-            return shapes
-        return tuple(sorted(shapes, key=lambda shape: self.capacity.warm_pool_for(shape) is None))
 
     def _start_if_it_fits(self, job: WaitingJob, shape: Shape) -> bool:
         warm = self.capacity.warm_pool_for(shape)
@@ -174,8 +162,10 @@ class QueueWalk:
         for reservation in ahead:
             reservation.passed_by(shape.vector, ends_by=until)
         charge = self.budgets.charge(job, shape)
-        self.actions.append(self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead)))
-        self.quotas.count(job.team, shape.vector)
+        start = self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead))
+        probes_role = self.pauses.tries(job)
+        self.actions.append(replace(start, probes_role=probes_role) if probes_role else start)
+        self.quotas.start(job, shape.vector)
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
@@ -192,7 +182,7 @@ class QueueWalk:
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
         self.front.makes_room(job, hold.vector)
-        if hold.goes_on and job.refused is None and (more := self.preemptions.rest(job, hold)):
+        if hold.goes_on and not job.is_refused and (more := self.preemptions.rest(job, hold)):
             self._preempt(more, beside=self.preemptions.stopping_for(hold))
             return
         if victims := self.preemptions.stopping_for(hold):
@@ -229,18 +219,22 @@ class QueueWalk:
 
     def _preempt_own(self, job: WaitingJob) -> None:
         """A team at its borrowing limit preempts for its more urgent job among its own, or that waits."""
-        if job.refused is not None:
+        if job.is_refused or self.pauses.key_of(job) is not None:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
-        shapes = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
+        by_quota = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
+        shapes = [shape for shape in by_quota if self.quotas.loan_refusal(job, shape.vector) is None]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
+        elif shapes and (futile := self.preemptions.wait_of(job)) is not None:
+            first = next(why for _, why in refused if why is not None)
+            self.reasons[job.name] = wait_reasons.with_wait(first, futile)
         else:
             any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
         key = (*self.quotas.party(job), *shape.vector.items())
-        if self.hopeless.get(key, -1) >= job.priority:
+        if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
         found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
@@ -261,11 +255,14 @@ class QueueWalk:
     # ---- wait
 
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
-        vector = shapes[0].vector
+        vector, futile = shapes[0].vector, self.preemptions.wait_of(job)
         ahead = self.front.ahead(vector)
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
+        elif futile is not None:
+            short = wait_reasons.short(vector, self.capacity.free)
+            self.reasons[job.name] = wait_reasons.with_wait(short, futile)
         elif job.name in self.not_worth:
             free = {one: self.capacity.free.get(one, 0) for one in vector}
             words = partial(wait_reasons.not_worth, vector, free, self.not_worth[job.name], to=job.team)
@@ -277,7 +274,8 @@ class QueueWalk:
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
         self.preemptions.goes_ahead(vector)
-        self._reserve(job, shapes)
+        if futile is None:  # AWS does not serve it: nobody waits for what it could not use anyway
+            self._reserve(job, shapes)
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep its place: the first to wait for a type has it reserved."""
@@ -287,12 +285,9 @@ class QueueWalk:
 
     @cached_property
     def preemptions(self) -> Preemptions:
+        rules = self.pool.preemption
         return Preemptions(
-            snapshot=self.snapshot,
-            rules=self.pool.preemption,
-            now=self.now,
-            capacity=self.capacity,
-            quotas=self.quotas,
+            snapshot=self.snapshot, rules=rules, now=self.now, capacity=self.capacity, quotas=self.quotas
         )
 
     @cached_property

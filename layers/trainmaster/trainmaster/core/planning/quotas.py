@@ -4,7 +4,7 @@ Quotas count on-demand instances; spot runs outside of them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -12,8 +12,9 @@ from typing import TypeAlias
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, fits, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning.loans import Loans, on_demand_part
 from trainmaster.core.planning.snapshot import Held, RunningJob, WaitingJob
-from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster.core.policy import PoolPolicy, Preemption, Quota
 
 COVERED = 0
 BORROWER = 1
@@ -31,21 +32,38 @@ class Quotas:
     """Of jobs, live and waiting, by name; who is not named is covered, and without quotas everybody is."""
     used: dict[str, dict[Capacity, int]] = field(default_factory=dict)
     """On-demand instances by team."""
+    loans: Loans = field(default_factory=lambda: Loans(quotas={}, rules=Preemption()))
+    reserved: Collection[str] = ()
+    """Waiting jobs that others were stopped for already."""
 
     @classmethod
-    def of(cls, pool: PoolPolicy, running: Iterable[RunningJob], waiting: Iterable[WaitingJob]) -> "Quotas":
-        """Fill each team's nominal quota with its jobs, live and waiting together, in score order."""
+    def of(
+        cls,
+        pool: PoolPolicy,
+        running: Collection[RunningJob],
+        waiting: Iterable[WaitingJob],
+        *,
+        reserved: Collection[str] = (),
+    ) -> "Quotas":
+        """Fill each team's nominal quota with its jobs, live and waiting together, in score order.
+
+        Live jobs that keep to their team's own quota come first: they are never what a team borrows.
+        """
         if not pool.quotas:
             return cls(quotas={})
-        quotas = cls(quotas=pool.quotas)
+        quotas = cls(quotas=pool.quotas, loans=Loans.of(pool), reserved=reserved)
+        own: set[str] = set()
         teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
-        for one in running:
-            teams[one.team][one.held].append(one)
-        quotas.used = {team: _on_demand(live) for team, live in teams.items()}
+        for live in running:
+            teams[live.team][live.held].append(live)
+            quotas.loans.count(live, live.vector)
+            if quotas.loans.bind(live):
+                own.add(live.name)
+        quotas.used = {team: _on_demand(jobs) for team, jobs in teams.items()}
         for job in waiting:
             teams[job.team][job.held].append(job)
         for team, jobs in teams.items():
-            quotas.tiers |= _beyond(quotas.nominal(team), jobs)
+            quotas.tiers |= _beyond(quotas.nominal(team), jobs, first=own)
         return quotas
 
     def tier(self, name: str) -> int:
@@ -69,8 +87,14 @@ class Quotas:
         if not self.quotas:
             return
         used = self.used.setdefault(team, {})
-        for capacity, count in _counted(vector):
+        for capacity, count in on_demand_part(vector).items():
             used[capacity] = used.get(capacity, 0) + count
+
+    def start(self, job: WaitingJob, vector: Vector) -> None:
+        """The job takes so much."""
+        self.count(job.team, vector)
+        if self.quotas:
+            self.loans.count(job, vector)
 
     def borrowed(self, team: str) -> dict[Capacity, int]:
         """What the team uses beyond its nominal quota."""
@@ -84,7 +108,7 @@ class Quotas:
         if quota is None or quota.borrowing_limit is None:
             return {}
         used, over = self.used.get(team, {}), {}
-        for capacity, count in _counted(vector):
+        for capacity, count in on_demand_part(vector).items():
             limit = quota.borrowing_limit.get(capacity.instance_type)
             nominal = quota.nominal.get(capacity.instance_type, 0)
             if limit is not None and used.get(capacity, 0) + count > nominal + limit:
@@ -92,7 +116,21 @@ class Quotas:
         return over
 
     def refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
-        """Why the team may not borrow enough for it; None: it may, or need not."""
+        """Why the team may not borrow for this job, or not so much; None: it may, or need not."""
+        return self.loan_refusal(job, vector) or self._limit_refusal(job, vector)
+
+    def loan_refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
+        """Why it would be on borrowed instances for as long as it runs; no stop of others changes that.
+
+        A job that others were stopped for counts as covered: else they would have been stopped for nothing
+        when a more urgent job of the team comes meanwhile.
+        """
+        if not self.quotas:
+            return None
+        is_covered = self.tier(job.name) == COVERED or job.name in self.reserved
+        return self.loans.refusal(job, vector, self.used.get(job.team, {}), is_covered=is_covered)
+
+    def _limit_refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
         capacity = next(iter(self.excess(job.team, vector)), None)
         if capacity is None:
             return None
@@ -106,10 +144,11 @@ class Quotas:
         )
 
 
-def _beyond(nominal: dict[Capacity, int], jobs: _Jobs) -> dict[str, int]:
+def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]) -> dict[str, int]:
     """Those of a team's jobs that its nominal quota does not cover; who asks for spot alone needs none.
 
-    Their order counts only where something is left for some of them and not for all.
+    Their order counts only where something is left for some of them and not for all. ``first`` are names of
+    jobs that come before all others.
     """
     asked = _on_demand(jobs)
     if fits(asked, nominal):
@@ -117,12 +156,12 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs) -> dict[str, int]:
     if asked.keys().isdisjoint(nominal):
         uncovered = [alike for held, alike in jobs.items() if any(one in asked for one, _ in held)]
         return {job.name: BORROWER for alike in uncovered for job in alike}
-    turns: list[tuple[int, str, Held]] = []
+    turns: list[tuple[bool, int, str, Held]] = []
     for held, alike in jobs.items():
         counted = tuple((capacity, count) for capacity, count in held if capacity in asked)
-        turns += [(*job.rank, counted) for job in alike]
+        turns += [(job.name not in first, *job.rank, counted) for job in alike]
     left = dict.fromkeys(asked, 0) | nominal
-    return {name: BORROWER for _, name, counted in sorted(turns) if not _taken_from(left, counted)}
+    return {name: BORROWER for *_, name, counted in sorted(turns) if not _taken_from(left, counted)}
 
 
 def _taken_from(left: dict[Capacity, int], asked: Held) -> bool:
@@ -142,7 +181,3 @@ def _on_demand(jobs: _Jobs) -> dict[Capacity, int]:
             if not capacity.is_spot:
                 counts[capacity] = counts.get(capacity, 0) + count * len(alike)
     return counts
-
-
-def _counted(vector: Vector) -> list[tuple[Capacity, int]]:
-    return [(capacity, count) for capacity, count in vector.items() if not capacity.is_spot]

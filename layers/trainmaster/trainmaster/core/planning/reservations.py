@@ -1,19 +1,21 @@
 """Preemption reservations of a pool: placed with a preemption, continued, limited, ended."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.planning.actions import EndReservation, LimitReservation, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
-from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims, stoppable
+from trainmaster.core.planning.preemption import Chosen, Preemptor, is_spared, reclaims, stoppable
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
+from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.victims import Victims
@@ -65,12 +67,14 @@ class Preemptions:
         vector, victims = preemptor.shape.vector, chosen.victims
         if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
             return None
-        reclaims = self._reclaims(preemptor, chosen)
-        if self.prices is not None and (no := self.prices.refusal(preemptor, chosen, reclaims=reclaims)):
+        reclaimed = self._reclaimed(preemptor, chosen)
+        if self.prices is not None and (
+            no := self.prices.refusal(preemptor, chosen, reclaims=bool(reclaimed))
+        ):
             return no
         for one in ahead:
             one.passed_by(vector, ends_by=until, instead_of=victims)
-        found = self.capacity.preempt(preemptor, chosen, reclaims=reclaims)
+        found = self.capacity.preempt(preemptor, chosen, reclaimed=reclaimed)
         self._take(victims)
         return found
 
@@ -82,8 +86,8 @@ class Preemptions:
         shape = next((one for one in job.shapes if one.vector == hold.vector), Shape(vector=hold.vector))
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
         chosen = self._others(preemptor, hold)
-        reclaimed = self._reclaims(preemptor, chosen)
-        found = self.capacity.go_on(preemptor, chosen, hold, reclaims=reclaimed)
+        reclaimed = self._reclaimed(preemptor, chosen)
+        found = self.capacity.go_on(preemptor, chosen, hold, reclaimed=reclaimed)
         self._take(chosen.victims)
         return found
 
@@ -96,6 +100,10 @@ class Preemptions:
         """Who was asked to stop for it and still holds instances."""
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
         return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
+
+    def wait_of(self, job: WaitingJob) -> FutilePreemptions | None:
+        """Say why nobody is stopped for it yet: the last times did not help; None: nothing keeps it."""
+        return self._waits.of(job)
 
     def _may_outrank(self, preemptor: Preemptor) -> bool:
         """Whether anybody is there that it may stop, enough or not: the rest costs far more to find out."""
@@ -112,6 +120,8 @@ class Preemptions:
         tiers = self.quotas.tiers
         for one in stoppable(self.snapshot.running, self.rules, now=self.now):
             tier = tiers.get(one.name, COVERED) if tiers else COVERED
+            if is_spared(one, self.rules) and tier == COVERED:
+                continue
             if tier not in found or one.priority < found[tier]:
                 found[tier] = one.priority
         return found
@@ -141,7 +151,7 @@ class Preemptions:
         chosen = stoppable.least(short, preemptor)
         if self.prices is None or not chosen.victims:
             return chosen
-        reclaims = self._reclaims(preemptor, chosen)
+        reclaims = bool(self._reclaimed(preemptor, chosen))
         if self.prices.refusal(preemptor, chosen, reclaims=reclaims) is None:
             return chosen
         return stoppable.least(short, preemptor, cheapest=True)
@@ -150,8 +160,9 @@ class Preemptions:
         """Above its borrowing limit; only its own jobs bring a team back below it."""
         return self.quotas.excess(team, vector) if self.quotas.quotas else {}
 
-    def _reclaims(self, preemptor: Preemptor, chosen: Chosen) -> bool:
-        return any(reclaims(one, preemptor, self.quotas) for one in chosen.victims)
+    def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
+        victims = (victim for victim in chosen.victims if reclaims(victim, preemptor, self.quotas))
+        return frozenset(victim.name for victim in victims)
 
     def _take(self, victims: Iterable[RunningJob]) -> None:
         self._stoppable.take(victims)
@@ -174,6 +185,10 @@ class Preemptions:
         return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
 
     @cached_property
+    def _waits(self) -> PreemptionWaits:
+        return PreemptionWaits(snapshot=self.snapshot, now=self.now)
+
+    @cached_property
     def _stopping(self) -> dict[str, RunningJob]:
         return {one.name: one for one in self.snapshot.running if one.state in ASKED_TO_STOP}
 
@@ -186,12 +201,16 @@ class Preemptions:
         return by_preemptor
 
 
-def ended(snapshot: Snapshot, *, now: datetime) -> list[EndReservation]:
-    """Whose preemptor is gone, or did not start in time."""
+def ended(
+    snapshot: Snapshot, *, now: datetime, given_up: Collection[PreemptionReservation] = ()
+) -> list[EndReservation]:
+    """End those whose preemptor is gone or did not start in time, and those that were given up."""
     return [
         EndReservation(hold=hold)
         for hold in snapshot.holds
-        if hold.preemptor in snapshot.gone_preemptors or (hold.until is not None and hold.until <= now)
+        if hold.preemptor in snapshot.gone_preemptors
+        or (hold.until is not None and hold.until <= now)
+        or hold in given_up
     ]
 
 

@@ -48,4 +48,6 @@ class SameAnswers:
 
 def _is_plain(job: WaitingJob) -> bool:
     """How long it may run decides when its instances are free again."""
-    return len(job.shapes) == 1 and job.refused is None and job.max_wait is None
+    if job.own_quota is not None:  # what its team uses decides, too
+        return False
+    return len(job.shapes) == 1 and not job.is_refused and job.futile is None and job.max_wait is None

@@ -10,17 +10,19 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
-from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
+from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.past_use import UseSums
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
 Held: TypeAlias = tuple[tuple[Capacity, int], ...]
 """Instances as a key: a plan has fewer of them than jobs."""
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Until when a held job is parked."""
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # until then a held job is parked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +56,19 @@ class WaitingJob:
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    preemptible: bool | None = None  # False: never to be stopped for others
+    own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
+    role: str | None = None
+    """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
+    turned_down: int | None = None
+    """Refusals in a row of what it asks for, or of a right that it takes; as for ``refused``."""
+    futile: FutilePreemptions | None = None
+    """Preemptions for it that did not help: it stops nobody for a while (``preemption_waits``)."""
     share_ms: int | None = None
     """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
-    """What it asks for: its best shape, or all that SageMaker may choose from."""
+    """What it asks for: its best shape, or all that SageMaker may choose from. ``held``: as a key."""
     held: Held = field(init=False, compare=False, repr=False)
-    """The same, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
     """Its turn among the jobs of its tier."""
 
@@ -68,6 +77,10 @@ class WaitingJob:
         object.__setattr__(self, "vector", vector)
         object.__setattr__(self, "held", tuple(vector.items()))
         object.__setattr__(self, "rank", (self.score + (self.share_ms or 0), self.name))
+
+    @property
+    def is_refused(self) -> bool:
+        return self.refused is not None or self.turned_down is not None
 
     @property
     def is_parked(self) -> bool:
@@ -98,7 +111,7 @@ class ExpectedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job that holds its instances."""
+    """A job that holds its instances. Fields without a note mean what they mean in ``WaitingJob``."""
 
     name: str
     ver: int
@@ -110,13 +123,12 @@ class RunningJob:
     claimed_at: datetime
     lease_until: datetime
     training_job_name: str
-    known_to_sagemaker: bool
-    """False until the answer of CreateTrainingJob is recorded."""
+    known_to_sagemaker: bool  # False until the answer of CreateTrainingJob is recorded
     training_since: datetime | None
     stop_sent: bool
     preemptible: bool
     has_checkpoint: bool
-    preemptions: int
+    preemptions: int  # those that count towards ``preemption.max_per_job``
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
     cents_per_hour: int | None = None
@@ -124,18 +136,16 @@ class RunningJob:
     warm_key: str | None = None
     """Of the warm pool it would leave behind; None: none."""
     ranked_by: str = ""
-    """As of a waiting job."""
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None
-    """Code of the reason why its GPUs have no alarms."""
+    """Code of the reason why nobody sees whether its GPUs work."""
     reuses: str | None = None
     """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
     preempted_for: str | None = None
     """Once it was asked to stop for another job: that one's name."""
+    own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     share_ms: int | None = None
-    """As of a waiting job."""
     held: Held = field(init=False, compare=False, repr=False)
-    """Its instances, as a key."""
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -204,23 +214,10 @@ class WarmPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountLimit:
-    """What ResourceLimitExceeded taught about one type."""
-
-    limit: int
-    """One less than what was refused in all: instances in use and warm, and those asked for."""
-    until: datetime
-    """No job that was never refused is tried above the limit before; then one start probes it."""
-    refusals: int
-    """Different jobs in a row that were refused; the exponent of the wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetState:
     """One team's month."""
 
-    month: str
-    """``YYYY-MM``, UTC."""
+    month: str  # ``YYYY-MM``, UTC
     account: MonthAccount
     limit_cents: int
     at_limit: AtLimit
@@ -268,8 +265,14 @@ class Snapshot:
     gone_preemptors: frozenset[str] = frozenset()
     """Owners of holds that are no longer waiting."""
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
+    """By ``starts_key``, of roles that AWS refused starts with."""
+    launchers: Mapping[str, str] = field(default_factory=dict)
+    """ARNs of the launcher roles of teams; none where no start was ever refused."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
+    served: ServedStarts = field(default_factory=dict)
+    """Of attempts that have ended; those that run say it themselves."""
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
     """By team, of those with a budget."""
     prices: PriceTable = field(default_factory=PriceTable)

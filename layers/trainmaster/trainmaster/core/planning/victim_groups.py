@@ -23,6 +23,8 @@ class Alike:
     vector: Vector
     tier: int
     priority: int
+    is_spared: bool = False
+    """They may be stopped by a reclaim alone."""
     cost: Callable[[RunningJob], float]
     """Of the stop of one."""
     jobs: list[RunningJob] = field(default_factory=list)
@@ -68,8 +70,8 @@ class Alike:
             self.teams[job.team] -= 1
 
 
-Group: TypeAlias = dict[Held, Alike]
-"""By what they hold."""
+Group: TypeAlias = dict[tuple[Held, bool], Alike]
+"""By what they hold, and whether they are spared by priorities (``preemption.is_spared``)."""
 
 
 def _drop(entries: list[_Entry], entry: _Entry) -> None:

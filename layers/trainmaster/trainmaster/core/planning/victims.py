@@ -10,9 +10,16 @@ from itertools import groupby
 
 from trainmaster.core.jobs.instances import Capacity, Vector, fits, total
 from trainmaster.core.planning.capacity import lacking, minus, take
-from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ending_soon, stoppable
+from trainmaster.core.planning.preemption import (
+    Chosen,
+    Preemptor,
+    cost_of_stop,
+    ending_soon,
+    is_spared,
+    stoppable,
+)
 from trainmaster.core.planning.preemption_cost import PreemptionPrices
-from trainmaster.core.planning.quotas import COVERED, Quotas
+from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
 from trainmaster.core.planning.snapshot import Held, RunningJob
 from trainmaster.core.planning.victim_groups import Alike, Choice, Group, Turn
 from trainmaster.core.policy import Preemption
@@ -46,15 +53,18 @@ class Victims:
         prices: PreemptionPrices | None = None,
     ) -> "Victims":
         cost = partial(cost_of_stop, now=now) if prices is None else prices.of_stop
-        found: defaultdict[tuple[int, int, Held], list[RunningJob]] = defaultdict(list)
+        found: defaultdict[tuple[int, int, Held, bool], list[RunningJob]] = defaultdict(list)
         tiers = quotas.tiers
         for job in stoppable(running, rules, now=now):
             tier = tiers.get(job.name, COVERED) if tiers else COVERED
-            found[tier, job.priority, job.held].append(job)
+            if not (spared := is_spared(job, rules)) or tier == BORROWER:
+                found[tier, job.priority, job.held, spared].append(job)
         groups: defaultdict[tuple[int, int], Group] = defaultdict(dict)
-        for (tier, priority, held), jobs in found.items():
-            alike = Alike(vector=jobs[0].vector, tier=tier, priority=priority, cost=cost, jobs=jobs)
-            groups[-tier, priority][held] = alike
+        for (tier, priority, held, spared), jobs in found.items():
+            alike = Alike(
+                vector=jobs[0].vector, tier=tier, priority=priority, is_spared=spared, cost=cost, jobs=jobs
+            )
+            groups[-tier, priority][held, spared] = alike
         ending = total(one.vector for one in ending_soon(running, rules, now=now))
         ordered = dict(sorted(groups.items()))
         return cls(
@@ -95,9 +105,10 @@ class Victims:
 
     def _remove(self, job: RunningJob) -> None:
         group = self.groups[-self.quotas.tier(job.name), job.priority]
-        group[job.held].remove(job)
-        if not group[job.held].sorted:
-            del group[job.held]  # nobody is left to look at
+        key = (job.held, is_spared(job, self.rules))
+        group[key].remove(job)
+        if not group[key].sorted:
+            del group[key]  # nobody is left to look at
 
     def chosen_for(self, preemptor: Preemptor, *, free: Vector, cheapest: bool = False) -> Chosen:
         """The jobs to stop so that it fits; nobody where it would do so by itself within ``preempt_delay``.
@@ -149,12 +160,13 @@ class Victims:
             for one in group.values():
                 if one.tier < mine or (one.tier == mine and not outranked):
                     break  # of one group all or none
-                if short.keys().isdisjoint(one.vector):
+                is_reclaim = mine == COVERED and one.tier == BORROWER
+                if short.keys().isdisjoint(one.vector) or (one.is_spared and not is_reclaim):
                     continue
                 is_behind = one.tier > mine or one.is_behind(job.rank)
                 yield Choice(
                     alike=one,
-                    spared_team=None if outranked else job.team,
+                    spared_team=None if outranked and not one.is_spared else job.team,
                     behind=None if is_behind else job.rank,
                     cost_of_wait=cost_of_wait,
                 )

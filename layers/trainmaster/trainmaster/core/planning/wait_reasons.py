@@ -1,15 +1,17 @@
 """Why a job waits, in words: each with numbers or names that its owner can act on."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.preemption_cost import NotWorth
-from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as
+from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob, WarmPool, known_as
 
 MOST_NAMED = 10
 """Of those that make room; the reason is kept in the job's row."""
@@ -38,7 +40,7 @@ def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, 
     """It would fit now, and hold on to its instances for longer than the job ahead can wait."""
     first = known_as(reservation.job, to=job.team)
     message = (
-        f"{vector_text(vector)} would fit now, but may run until {_minute(until)};"
+        f"{vector_text(vector)} would fit now, but may run until {minute_text(until)};"
         f" {first} is ahead and waits for {vector_text(reservation.vector)}{_by(reservation)}"
     )
     return Reason(code=ReasonCode.RESERVATION, message=message)
@@ -69,12 +71,34 @@ def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *
     """A preemption would help, at a price."""
     names = sorted(known_as(victim, to=to) for victim in refusal.victims)
     who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    when = "" if refusal.until is None else f" until {_minute(refusal.until)}"
+    when = "" if refusal.until is None else f" until {minute_text(refusal.until)}"
     note = (
         f"; stopping {who} would lose {_hours(refusal.lost)} of work"
         f" for {_hours(refusal.wait)} of your wait: not worth it{when}"
     )
     return short(vector, free, note=note)
+
+
+def with_wait(why: Reason, futile: FutilePreemptions) -> Reason:
+    """A preemption would help, if AWS served the job: the last ones did not."""
+    return replace(why, message=f"{why.message}; {stops_nobody(futile)}")
+
+
+def stops_nobody(futile: FutilePreemptions) -> str:
+    """The wait of a job whose preemptions did not help, with its end."""
+    times = "the last time" if futile.count == 1 else f"the last {futile.count} times"
+    wanted = vector_text(futile.vector)
+    return (
+        f"{times} that jobs were stopped for it, it did not get to train: it stops no job until"
+        f" {_minute_after(futile.until)}, or until AWS serves {wanted} to some job;"
+        " it starts at once where enough is free"
+    )
+
+
+def _minute_after(instant: datetime) -> str:
+    """The first full minute at which it is over."""
+    full = instant.replace(second=0, microsecond=0)
+    return minute_text(full if full == instant else full + timedelta(minutes=1))
 
 
 def _hours(span: timedelta) -> str:
@@ -95,11 +119,43 @@ def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
     return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
 
-def refused(vector: Vector, free: Mapping[Capacity, int]) -> Reason:
-    """What AWS is known to refuse: what is free goes to others until it does not any more."""
+def refused(job: WaitingJob, vector: Vector, free: Mapping[Capacity, int]) -> Reason:
+    """Say what a job needs that AWS refused: what is free goes to others until AWS takes a start of it."""
     have = {capacity: max(free.get(capacity, 0), 0) for capacity in vector}
     message = f"needs {vector_text(vector)}, free {vector_text(have)}; nothing is kept free for it"
-    return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
+    code = ReasonCode.ACCOUNT_LIMIT if job.turned_down is None else ReasonCode.REFUSED
+    return Reason(code=code, message=message)
+
+
+def starts_paused(role: RoleStarts, pool: str, *, to: str) -> Reason:
+    """Say since when and with which words AWS refuses all starts with the job's role.
+
+    The reason is kept in the job's row for as long as its code holds, so it names an instant that stays true.
+    """
+    pause = role.pause
+    assert pause is not None, role
+    message = (
+        f"{_paused(role, pool, to=to)}; one job at a time tries again, the next one at"
+        f" {minute_text(pause.next_probe_at)} or later"
+    )
+    return Reason(code=ReasonCode.REFUSED, message=message)
+
+
+def trying(role: RoleStarts, pool: str, probe: WaitingJob, *, to: str) -> Reason:
+    """Say which job finds out whether AWS takes starts with the role again."""
+    message = f"{_paused(role, pool, to=to)}; {known_as(probe, to=to)} tries again now, the others follow it"
+    return Reason(code=ReasonCode.REFUSED, message=message)
+
+
+def _paused(role: RoleStarts, pool: str, *, to: str) -> str:
+    pause = role.pause
+    assert pause is not None, role
+    sender = "" if role.launcher is None else f" sent by {role.launcher}"
+    since = minute_text(pause.since)
+    return (
+        f"starts with role {role.role_arn}{sender} in pool {pool} are paused since {since}:"
+        f" AWS refused different jobs in a row: {pause.words(to=to)}"
+    )
 
 
 def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -> Reason:
@@ -109,10 +165,11 @@ def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -
 
 
 def _by(reservation: BackfillReservation) -> str:
-    return "" if reservation.at is None else f", expected by {_minute(reservation.at)} at the latest"
+    return "" if reservation.at is None else f", expected by {minute_text(reservation.at)} at the latest"
 
 
-def _minute(instant: datetime) -> str:
+def minute_text(instant: datetime) -> str:
+    """The minute of an instant as all reasons write it."""
     day = f"{instant.year:04}-{instant.month:02}-{instant.day:02}"  # a third of what strftime takes
     return f"{day} {instant.hour:02}:{instant.minute:02} UTC"
 

@@ -2,7 +2,6 @@
 
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE
 from trainmaster.core.policy.document import (
-    DEFAULT_TEAM,
     DEFAULTS,
     EARLIER_DEFAULTS,
     UNMANAGED_TEAM,
@@ -13,6 +12,7 @@ from trainmaster.core.policy.document import (
     defaults_that_change,
     parse_policy,
 )
+from trainmaster.core.policy.names import DEFAULT_TEAM
 from trainmaster.core.policy.pool_order import Aging, FairShare, Order, is_by_length
 from trainmaster.core.policy.pool_policy import (
     UNMANAGED,
@@ -21,9 +21,9 @@ from trainmaster.core.policy.pool_policy import (
     PoolPolicy,
     Preemption,
     PreemptionCost,
-    Quota,
     WarmPool,
 )
+from trainmaster.core.policy.pool_quotas import Quota
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
 
 __all__ = [

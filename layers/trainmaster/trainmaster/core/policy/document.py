@@ -10,20 +10,38 @@ from typing import Any, Literal
 
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE, changed_in_pools
-from trainmaster.core.policy.findings import Findings, Location, nearest, shown
+from trainmaster.core.policy.findings import Findings, Location, shown
 from trainmaster.core.policy.governance import Governing
 from trainmaster.core.policy.image_names import Image
 from trainmaster.core.policy.job_rules import IMAGES, ROLES, S3_PREFIXES, Allowed, AnyOrListed, Rules
-from trainmaster.core.policy.keys import Keys, Section, inline, key, keys_of, needed, optional, read_keys
+from trainmaster.core.policy.keys import (
+    Keys,
+    Section,
+    inline,
+    key,
+    keys_of,
+    keys_within,
+    needed,
+    open_section,
+    optional,
+    read_keys,
+)
 from trainmaster.core.policy.kinds import ByName, Usd, Whole, Word, list_of
-from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT, ROLE
+from trainmaster.core.policy.names import (
+    CALLERS,
+    INSTANCE_TYPE,
+    NAME,
+    NAME_HINT,
+    ROLE,
+    check_teams,
+    refuse_repeated_names,
+    refuse_shared_types,
+)
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
 
-DEFAULT_TEAM = "default"
-"""Everybody's team as long as the policy has no teams."""
 UNMANAGED_TEAM = "unmanaged"
 """Of jobs that bypassed the queue and belong to no team that the policy knows: admins alone see them."""
 # What reconcile and the passes of two functions at once get round to each minute: docs/guides/scale.md.
@@ -32,8 +50,9 @@ EARLIER_DEFAULTS = 1
 """Of a revision that does not say: a team may use any role, remote debug and session chaining are allowed."""
 GUARDED_DEFAULTS = 2
 """From these on, with teams: none but the team's roles, neither remote debug nor session chaining."""
-DEFAULTS = 3
-"""And a preemption has its price, and instances are kept warm (ADR 60)."""
+# From 3 on a preemption has its price, and instances are kept warm (ADR 60).
+DEFAULTS = 4
+"""And GPUs of running jobs have idle alarms (ADR 81); a put says so (``api.policy_warnings``)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
@@ -161,6 +180,11 @@ class Policy(Section):
     def team(self, name: str) -> TeamPolicy | None:
         return next((team for team in self.teams if team.name == name), None)
 
+    @property
+    def launchers(self) -> dict[str, str]:
+        """ARNs of the launcher roles, by team, of the teams that have one."""
+        return {team.name: team.launcher_role for team in self.teams if team.launcher_role is not None}
+
     def to_document(self) -> dict[str, Any]:
         """The JSON document; ``parse_policy`` makes this policy of it again."""
         return copy.deepcopy(dict(self.source))
@@ -169,15 +193,17 @@ class Policy(Section):
         pools = at.below("pools")
         if len(self.pools) > MAX_POOLS:
             pools.refuse(f"has {len(self.pools)} pools", f"write at most {MAX_POOLS}")
-        _refuse_repeated_names((pool.name for pool in self.pools), pools)
-        _refuse_repeated_names((team.name for team in self.teams), at.below("teams"))
-        _refuse_shared_types(self.pools, pools)
+        refuse_repeated_names((pool.name for pool in self.pools), pools)
+        refuse_repeated_names((team.name for team in self.teams), at.below("teams"))
+        refuse_shared_types(self.pools, pools)
         teams = [team.name for team in self.teams]
+        if "" in teams or not (teams or at.is_sound("teams")):
+            return  # a team whose name cannot be read may be the one that a pool names
         for index, pool in enumerate(self.pools):
             here = pools.item(index)
-            _check_teams(pool.quotas, teams, here.below("quotas"))
+            check_teams(pool.quotas, teams, here.below("quotas"))
             shares = here.below("order").below("fair_share").below("shares")
-            _check_teams(pool.order.fair_share.shares, teams, shares)
+            check_teams(pool.order.fair_share.shares, teams, shares)
 
 
 def parse_policy(document: object, *, is_stored: bool = False, defaults: int = DEFAULTS) -> Policy:
@@ -194,9 +220,9 @@ def parse_policy(document: object, *, is_stored: bool = False, defaults: int = D
     if not isinstance(document, dict):
         raise PolicyViolationError("the policy document must be a mapping", errors=[_not_a_mapping(document)])
     findings = Findings(is_lenient=is_stored, defaults=defaults if defaults < DEFAULTS else None)
-    root = Location(findings=findings)
+    root = open_section(Policy, document, Location(findings=findings))
     policy = Policy(**read_keys(Policy, document, root), defaults=defaults, warnings=(), source=document)
-    root.refuse_unknown(document, keys_of(Policy))
+    root.refuse_unknown(document, keys_of(Policy), elsewhere=keys_within(Policy))
     policy.check(root)
     if findings.errors:
         raise PolicyViolationError(_summary(findings.errors), errors=findings.errors)
@@ -253,35 +279,3 @@ def _not_a_mapping(document: object) -> FieldError:
 
 def _summary(errors: list[FieldError]) -> str:
     return f"the policy document has {len(errors)} error{'s' if len(errors) > 1 else ''}"
-
-
-def _refuse_repeated_names(names: Iterable[str], at: Location) -> None:
-    first: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if first.setdefault(name, index) != index and name:
-            message = f"{at.item(first[name]).path} already has the name {shown(name)}"
-            at.item(index).below("name").refuse(message, "give each its own name")
-
-
-def _refuse_shared_types(pools: tuple[PoolPolicy, ...], at: Location) -> None:
-    """A type belongs to exactly one pool, or a job could not tell which one it waits in."""
-    owner: dict[str, int] = {}
-    for index, pool in enumerate(pools):
-        for key_, capacity in (("capacity", pool.capacity), ("spot_capacity", pool.spot_capacity)):
-            for instance_type in capacity:
-                first = owner.setdefault(instance_type, index)
-                if first != index:
-                    message = f"already belongs to {at.item(first).path}"
-                    place = at.item(index).below(key_).below(instance_type)
-                    place.refuse(message, "leave the type in one pool")
-
-
-def _check_teams(named: Iterable[str], teams: list[str], at: Location) -> None:
-    """A quota of a team that nobody is in keeps instances for nobody, and a share is nobody's."""
-    for team in named:
-        if teams and team not in teams:
-            known = f"teams of the policy: {', '.join(teams)}"
-            at.below(team).refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)
-        elif not teams and team != DEFAULT_TEAM:
-            message = f"team {shown(team)} has no members: without teams every caller is in {DEFAULT_TEAM}"
-            at.below(team).warn(message, "write the teams")

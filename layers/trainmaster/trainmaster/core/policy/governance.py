@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.policy.findings import Location
-from trainmaster.core.policy.keys import Keys, Section, key, needed, optional
+from trainmaster.core.policy.keys import OFF, Keys, Section, key, key_or_off, needed, optional
 from trainmaster.core.policy.kinds import (
     Duration,
     Flag,
@@ -109,14 +109,14 @@ class Idle(Section):
         Word(IdleThen),
         "stop",
         "`notify`: the owner is notified; `stop`: the job is stopped; `requeue`: it is stopped and resumes "
-        "from its checkpoint.",
+        "from its checkpoint. `stop` is the default only where the section `idle` is written.",
     )
     warn_first: timedelta = key(_RUN, "10m", "Time from the warning to the stop.")
 
     def check(self, at: Location) -> None:
         """Refuse what no alarm can."""
-        if self.period < _MINUTE:
-            return  # refused already
+        if not at.is_sound("period", "for"):
+            return
         if self.period % _MINUTE:
             at.below("period").refuse("must be whole minutes", "write 1m, 5m or 15m, for example")
         elif self.for_ % self.period:
@@ -151,14 +151,14 @@ class Utilization(Section):
     )
 
     def check(self, at: Location) -> None:
-        if self.for_ % self.PERIOD:
+        if at.is_sound("for") and self.for_ % self.PERIOD:
             message = f"must be a multiple of {duration_text(self.PERIOD)}, not {duration_text(self.for_)}"
             at.below("for").refuse(message, "write 30m or 1h, for example")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """What is asked of the GPUs of each job; None: nothing."""
+    """Says what is asked of the GPUs of each job; a part that is None asks nothing."""
 
     idle: Idle | None = None
     utilization: Utilization | None = None
@@ -185,7 +185,7 @@ class Backoff(Section):
     )
 
     def check(self, at: Location) -> None:
-        if _SECOND <= self.max < self.first:
+        if at.is_sound("first", "max") and self.max < self.first:
             message = f"is longer than max, {duration_text(self.max)}: {duration_text(self.first)}"
             at.below("first").refuse(message, "lower it or raise max")
 
@@ -274,8 +274,13 @@ class Governing(Section):
     """Everything above, with the defaults of an empty document."""
 
     unmanaged_jobs: UnmanagedJobs = key(Keys(UnmanagedJobs), {}, "Training jobs that bypassed the queue.")
-    idle: Idle | None = optional(
-        Keys(Idle), "Jobs whose GPUs are idle. Without this section they are not detected."
+    idle: Idle | None = key_or_off(
+        Keys(Idle),
+        {"gpu_below_percent": 1, "for": "15m", "period": "5m", "then": "notify"},
+        "Jobs whose GPUs are idle. Without this section their owners are notified; with `off` they are not "
+        "detected.",
+        earlier={3: OFF},
+        off=(OFF, False),  # `idle:` above lines that are comments is no word against watching
     )
     utilization: Utilization | None = optional(
         Keys(Utilization), "Jobs whose GPUs are underused. Without this section they are not detected."

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, Generic, Literal
 
 from trainmaster.core.policy import names
-from trainmaster.core.policy.findings import Location, shown
+from trainmaster.core.policy.findings import Location, meant_keys, shown
 from trainmaster.core.policy.image_names import Image
 from trainmaster.core.policy.keys import Keys, Section, optional
 from trainmaster.core.policy.kinds import (
@@ -94,9 +94,9 @@ class Judged(Generic[T, Made]):
         mode, value = _mode(found, at), found.get(self.under)
         if value is not None:
             return self._judged(mode, value, at.below(self.under))
-        rule = at.path.rpartition(".")[2]
-        at.below(self.under).refuse("is missing", f"write what {rule} is to be")
-        return None
+        if at.findings.is_lenient or self.under not in meant_keys(found, ["mode", self.under]):
+            at.below(self.under).refuse("is missing", f"write what {at.path.rpartition('.')[2]} is to be")
+        return None  # a misspelled key is refused above, and is not missing
 
     def _judged(self, mode: Mode, found: object, at: Location) -> Made | None:
         value = self.value.read(found, at)

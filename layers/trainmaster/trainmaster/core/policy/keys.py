@@ -4,16 +4,16 @@ From the declarations follow the parser, here, and by generate_policy_reference.
 of docs/policy.md and the comments of policy.example.yaml.
 """
 
-from collections import ChainMap
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
-from trainmaster.core.policy.findings import Findings, Location
-from trainmaster.core.policy.kinds import Kind, T
+from trainmaster.core.policy.findings import Findings, Location, meant_keys
+from trainmaster.core.policy.kinds import Kind, ListOf, T
 
 _DECLARED = "declared"  # in the metadata of a field
+OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,8 @@ class Key:
     example: str | None = None
     """YAML, where the default does not show what a value looks like."""
     is_needed: bool = False
-    can_be_off: bool = False
-    """Whether null, ``off`` and false mean none. Elsewhere null is the same as not written."""
+    off: tuple[object, ...] = ()
+    """Values that mean none. A null that is not among them is the same as not written."""
     stand_in: object = None
     """Of a needed key that is missing or refused, so that the rest is looked at, too."""
     missing: str = ""
@@ -73,9 +73,24 @@ def key_or_empty(kind: Kind[T], says: str, *, empty: T) -> T:
     return _field(empty, Key(kind=kind, says=says))
 
 
-def key_or_off(kind: Kind[T], default: object, says: str) -> T | None:
-    """As ``key``, but an author may write that there is none."""
-    declared = Key(kind=kind, default=default, says=says, can_be_off=True)
+def key_or_off(
+    kind: Kind[T],
+    default: object,
+    says: str,
+    *,
+    earlier: Mapping[int, object] | None = None,
+    off: tuple[object, ...] = (OFF, False, None),
+) -> T | None:
+    """Declare a key like ``key``, where an author may also write that there is none.
+
+    Args:
+        kind: How a written value is read.
+        default: The value, as an author would write it, where nothing is written.
+        says: One line of Markdown for the reference.
+        earlier: Earlier defaults, as in ``Key.earlier``; ``OFF`` where there was none.
+        off: What an author writes for none. YAML 1.1 reads a bare ``off`` as false.
+    """
+    declared = Key(kind=kind, default=default, says=says, off=off, earlier=earlier or {})
     return _field(_default(kind, default), declared)
 
 
@@ -119,9 +134,12 @@ class Keys(Generic[S]):
 
     def read(self, found: object, at: Location) -> S:
         written = at.mapping(found)
-        made = self.section(**read_keys(self.section, written, at))
-        at.refuse_unknown(written, keys_of(self.section))
-        made.check(at)
+        if found is not None and not isinstance(found, dict):
+            at = at.quiet()  # it is refused: that it lacks keys is not another mistake
+        here = open_section(self.section, written, at)
+        made = self.section(**read_keys(self.section, written, here))
+        here.refuse_unknown(written, keys_of(self.section), elsewhere=keys_within(self.section))
+        made.check(here)
         return made
 
 
@@ -139,18 +157,41 @@ def keys_of(section: type[Section]) -> Mapping[str, Key]:
     return keys
 
 
-def read_keys(section: type[Section], written: Mapping[str, object], at: Location) -> dict[str, Any]:
-    """The values of the fields; what is absent or cannot be read is left to the field's default."""
+def keys_within(section: type[Section]) -> dict[str, str]:
+    """Keys of the sections within a section, by name, with the key that each belongs in."""
+    places: dict[str, list[str]] = {}
+    for name, declared in keys_of(section).items():
+        kind = declared.kind.item if isinstance(declared.kind, ListOf) else declared.kind
+        if isinstance(kind, Keys):
+            for key_within in keys_of(kind.section):
+                places.setdefault(key_within, []).append(name)
+    return {name: " or ".join(within) for name, within in places.items()}
+
+
+def open_section(section: type[Section], written: Mapping[str, object], at: Location) -> Location:
+    """Open a section for reading; a key that is only misspelled counts as written, and as refused."""
+    known = keys_of(section)
+    here = at.opened()
+    misspelled = set() if at.findings.is_lenient else meant_keys(written, known)
+    here.unsound.update({name: name in misspelled for name in known})
+    return here
+
+
+def read_keys(section: type[Section], written: Mapping[str, object], here: Location) -> dict[str, Any]:
+    """Read the values of the fields; what is absent or cannot be read is left to the field's default.
+
+    ``here`` is the section as ``open_section`` opened it.
+    """
     values: dict[str, Any] = {}
-    here = Location(at.path, at.findings, ChainMap(values, *at.around.maps))
     for name, declared in _declarations(section):
         if not isinstance(declared, Key):
             values[name] = declared(**read_keys(declared, written, here))
             continue
         if declared.is_needed or _written(name) in written:
             values |= _value(name, declared, written, here)
-        if name not in values and at.findings.defaults is not None and declared.default is not None:
+        if name not in values and here.findings.defaults is not None and declared.default is not None:
             values |= _earlier(name, declared, here)
+        here.around.maps[0].update(values)
     return values
 
 
@@ -158,22 +199,36 @@ def _earlier(field_name: str, declared: Key, at: Location) -> dict[str, Any]:
     """What stands for a key that is not written, under defaults that have changed since."""
     defaults = at.findings.defaults
     assert defaults is not None
-    place = Location(at.path, Findings(defaults=defaults), at.around)
-    value = declared.kind.read(declared.default_of(defaults), place)
+    place = Location(at.path, Findings(defaults=defaults), at.around, at.unsound)
+    written = declared.default_of(defaults)
+    if _is_off(written, declared):
+        return {field_name: None}
+    value = declared.kind.read(written, place)
     return {} if value is None else {field_name: value}
 
 
 def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Location) -> dict[str, Any]:
     name = _written(field_name)
     found, place = written.get(name), at.below(name)
-    if declared.can_be_off and (found is None or found is False or found == "off"):
-        return {field_name: None}  # YAML 1.1 reads a bare `off` as false
-    if found is None and declared.is_needed:
+    if _is_off(found, declared):
+        return {field_name: None}
+    if declared.off and found in (True, "on"):  # YAML 1.1 reads a bare `on` as true
+        place.refuse("cannot be switched on: it is on where it is not written", "remove it, or write keys")
+        return {}
+    if found is None and declared.is_needed and at.is_sound(name):
         place.refuse("is missing", declared.missing)
+    mistakes = len(at.findings.errors)
     value = None if found is None else declared.kind.read(found, place)
+    if len(at.findings.errors) > mistakes:
+        at.unsound[name] = True
     if value is None:
         return {field_name: declared.stand_in} if declared.is_needed else {}
     return {field_name: value}
+
+
+def _is_off(written: object, declared: Key) -> bool:
+    """Tell whether an author wrote that there is none: the number 0 equals false, and is no such word."""
+    return any(written is word or (isinstance(word, str) and written == word) for word in declared.off)
 
 
 def _written(field_name: str) -> str:

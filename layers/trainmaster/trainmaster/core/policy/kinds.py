@@ -16,6 +16,8 @@ from trainmaster.core.policy.patterns import BadPatternError, TextPattern, parse
 
 MAX_COUNT = 1_000_000  # more than any account has of anything; keeps sums and table numbers exact
 MAX_DURATION = timedelta(days=3650)  # keeps every instant plus a duration inside the calendar
+_GROUPED = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?|[0-9]{1,3}(?:[, '_][0-9]{3}){1,4}(?:\.[0-9]{1,6})?")
+_SCIENTIFIC = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}")
 DURATION = "[0-9]{1,9}[smhd]"
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION_HINT = "write a whole number and a unit: 30s, 15m, 24h or 3d"
@@ -50,7 +52,7 @@ class Whole:
         if isinstance(found, int) and not isinstance(found, bool) and self.least <= found <= self.most:
             return found
         bounds = f"{self.least} to {self.most}"
-        at.refuse(f"must be a whole number, {bounds}, not {shown(found)}", f"write a number {bounds}")
+        at.refuse(f"must be a whole number, {bounds}, not {shown(found)}", _number_hint(found, bounds))
         return self.least
 
 
@@ -76,7 +78,7 @@ class Number:
         if is_number(found) and self.least <= found <= self.most:
             return float(found)
         bounds = f"{self.least:g} to {self.most:g}"
-        at.refuse(f"must be a number, {bounds}, not {shown(found)}", f"write a number {bounds}")
+        at.refuse(f"must be a number, {bounds}, not {shown(found)}", _number_hint(found, bounds))
         return None
 
 
@@ -92,7 +94,7 @@ class Usd:
         if is_number(found) and float(self.least) <= found <= float(self.most):
             return Decimal(str(found))
         bounds = f"{self.least} to {self.most}"
-        at.refuse(f"must be an amount in USD, {bounds}, not {shown(found)}", f"write a number {bounds}")
+        at.refuse(f"must be an amount in USD, {bounds}, not {shown(found)}", _number_hint(found, bounds))
         return None
 
 
@@ -203,6 +205,25 @@ class ByName(Generic[T]):
 def is_number(value: object) -> TypeGuard[int | float]:
     """Python takes True for 1; an author does not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def number_meant(written: str) -> str | None:
+    """Write a text such as 1,000, 1e3 or a quoted 2 as the number that YAML reads; None: it means none."""
+    text = written.strip()
+    if _GROUPED.fullmatch(text):
+        return re.sub(r"[, '_]", "", text)
+    if _SCIENTIFIC.fullmatch(text):
+        return f"{Decimal(text):f}"
+    return None
+
+
+def _number_hint(found: object, bounds: str) -> str:
+    meant = number_meant(found) if isinstance(found, str) else None
+    if not isinstance(found, str) or meant is None:
+        return f"write a number {bounds}"
+    if "," in found:
+        return f"write {meant} without a comma"
+    return f"write {meant} without quotes" if meant == found.strip() else f"write {meant}"
 
 
 def duration_text(wait: timedelta) -> str:

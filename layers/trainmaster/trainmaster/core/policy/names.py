@@ -1,12 +1,17 @@
 """The names that a policy's author writes: of pools and teams, and of what AWS has."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from trainmaster.core.policy.findings import Location, shown
+from trainmaster.core.policy.findings import Location, nearest, shown
 from trainmaster.core.policy.image_names import Image, parse_image
 from trainmaster.core.policy.kinds import ByName, Text, Whole, list_of, plain_text
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal
 from trainmaster.core.request.s3_uri import S3Location, parse_s3
+
+DEFAULT_TEAM = "default"
+"""Everybody's team as long as the policy has no teams."""
 
 NAME_HINT = "1 to 63 letters, digits and _ . : / = + @ -, beginning with a letter or digit"
 # Names become parts of table keys (where `#` separates) and of tags; a pool called `-` is nobody's.
@@ -92,3 +97,46 @@ TAG_KEY = plain_text(
     "write 1 to 128 letters, digits, spaces and _ . : / = + - @, not beginning with aws:",
 )
 TAG_VALUE = plain_text(r"[\w .:/=+@-]{1,256}", _UNUSABLE, "write a value that a tag can have")
+
+
+class OwnsTypes(Protocol):
+    """A pool, as far as its instance types go."""
+
+    @property
+    def capacity(self) -> Mapping[str, int]: ...
+
+    @property
+    def spot_capacity(self) -> Mapping[str, int]: ...
+
+
+def refuse_repeated_names(names: Iterable[str], at: Location) -> None:
+    """Note each name that an earlier item of the list has; names that could not be read are empty."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index and name:
+            message = f"{at.item(first[name]).path} already has the name {shown(name)}"
+            at.item(index).below("name").refuse(message, "give each its own name")
+
+
+def refuse_shared_types(pools: Sequence[OwnsTypes], at: Location) -> None:
+    """A type belongs to exactly one pool, or a job could not tell which one it waits in."""
+    owner: dict[str, int] = {}
+    for index, pool in enumerate(pools):
+        for key_, capacity in (("capacity", pool.capacity), ("spot_capacity", pool.spot_capacity)):
+            for instance_type in capacity:
+                first = owner.setdefault(instance_type, index)
+                if first != index:
+                    message = f"already belongs to {at.item(first).path}"
+                    place = at.item(index).below(key_).below(instance_type)
+                    place.refuse(message, "leave the type in one pool")
+
+
+def check_teams(named: Iterable[str], teams: list[str], at: Location) -> None:
+    """A quota of a team that nobody is in keeps instances for nobody, and a share is nobody's."""
+    for team in named:
+        if teams and team not in teams:
+            known = f"teams of the policy: {', '.join(teams)}"
+            at.below(team).refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)
+        elif not teams and team != DEFAULT_TEAM:
+            message = f"team {shown(team)} has no members: without teams every caller is in {DEFAULT_TEAM}"
+            at.below(team).warn(message, "write the teams")

@@ -57,7 +57,7 @@ class FairShare(Section):
     )
 
     def check(self, at: Location) -> None:
-        if self.shares and not self.weight:
+        if self.shares and not self.weight and at.is_sound("weight"):
             at.below("shares").warn("have no effect: the weight is 0", "write a weight, e.g. 10")
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 
-from trainmaster.core.policy.findings import Location, nearest, shown
-from trainmaster.core.policy.keys import Keys, Section, key, key_or_empty, needed, optional
-from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, is_number
+from trainmaster.core.policy.findings import Location, nearest
+from trainmaster.core.policy.keys import Keys, Section, key, needed
+from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
+from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
 from trainmaster.core.request.options import MAX_PRIORITY
+from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
 UNMANAGED = "-"
 """In place of a pool's name: what belongs to none. No pool can be called so."""
@@ -23,8 +25,9 @@ _KEEP_ALIVE = Duration(most=timedelta(hours=6))
 _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
 _USUAL_IDLE = timedelta(minutes=10)
 """Default of ``keep_alive`` and ``retain``."""
+_LONG_LOAN = timedelta(hours=4)
+"""For longer nobody expects to wait for instances of his own team."""
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
-_QUOTA_HINT = "write {nominal: {TYPE: COUNT}}, with borrowing_limit beside it where there is one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,70 +81,15 @@ class Preemption(Section):
         Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
     )
     max_per_job: int = key(
-        Whole(), 100, "A job preempted this many times is not preempted again.", earlier={2: 3}
+        Whole(),
+        100,
+        "A job preempted this many times for priorities is not again. A team still takes back what it lent.",
+        earlier={2: 3},
     )
     needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
     cost: PreemptionCost = key(
         Keys(PreemptionCost), {}, "A preemption has to be worth what it costs the jobs that it stops."
     )
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaCounts:
-    """The kind of value that counts the pool's on-demand instances; spot runs outside of quotas."""
-
-    def read(self, found: object, at: Location) -> Mapping[str, int]:
-        capacity: Mapping[str, int] = at.around.get("capacity", {})
-        known = f"quotas count on-demand instances; the pool has {', '.join(capacity) or 'none'}"
-        if is_number(found):
-            if len(capacity) == 1:
-                return {only: Whole().read(found, at) for only in capacity}
-            message = f"a bare number needs a pool with one on-demand type; this one has {len(capacity)}"
-            at.refuse(message, f"write {{TYPE: COUNT}}; {known}")
-            return {}
-        if found == {}:
-            at.refuse("names no instance type", "write {TYPE: COUNT}, or leave the key out")
-        counts = {}
-        for instance_type, count in at.mapping(found).items():
-            place = at.below(instance_type)
-            if instance_type in capacity:
-                counts[instance_type] = Whole().read(count, place)
-            else:
-                message = f"the pool has no on-demand capacity of {shown(instance_type)}"
-                place.refuse(message, nearest(instance_type, capacity) or known)
-        return counts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota(Section):
-    """What one team may count on in a pool. It counts on-demand instances; spot runs outside of it."""
-
-    nominal: Mapping[str, int] = key_or_empty(
-        QuotaCounts(),
-        "The team's own instances by type; a bare number where the pool has one on-demand type. "
-        "A type left out: none.",
-        empty={},
-    )
-    borrowing_limit: Mapping[str, int] | None = optional(
-        QuotaCounts(),
-        "Instances by type beyond `nominal`. A type or key left out: whatever others leave idle.",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class TeamQuota:
-    """The kind of value that is a quota, or its nominal part as a bare number."""
-
-    def read(self, found: object, at: Location) -> Quota:
-        if is_number(found):
-            return Quota(nominal=QuotaCounts().read(found, at))
-        if found is None:
-            at.refuse("has no quota", _QUOTA_HINT)
-        elif (
-            isinstance(found, dict) and found.get("nominal") is None and found.get("borrowing_limit") is None
-        ):
-            at.refuse("has neither nominal nor borrowing_limit", _QUOTA_HINT)
-        return Keys(Quota).read(found, at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +115,8 @@ class WarmPool(Section):
     )
 
     def check(self, at: Location) -> None:
+        if not at.is_sound("keep_alive", "retain", "max_idle"):
+            return
         most = duration_text(self.max_idle)
         if self.retain > self.max_idle and self.retain != _USUAL_IDLE:
             message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
@@ -247,11 +197,25 @@ class PoolPolicy(Section):
 
     def check(self, at: Location) -> None:
         quotas = at.below("quotas")
-        self._refuse_too_much(quotas)
-        for team, quota in self.quotas.items():
-            self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
-        if not self.instance_types:
+        if at.is_sound("capacity"):
+            self._refuse_too_much(quotas)
+            for team, quota in self.quotas.items():
+                self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
+        if self.quotas and at.is_sound("preemption"):
+            self._warn_of_slow_reclaims(at.below("preemption"))
+        self._warn_of_unknown_types(at)
+        if not self.instance_types and at.is_sound("capacity", "spot_capacity"):
             at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
+
+    def _warn_of_unknown_types(self, at: Location) -> None:
+        """A mistyped type is no error, as AWS has new ones before anybody lists them; jobs wait for it."""
+        for key_, counts in (("capacity", self.capacity), ("spot_capacity", self.spot_capacity)):
+            for instance_type in counts:
+                if instance_type not in INSTANCE_TYPES:
+                    at.below(key_).below(instance_type).warn(
+                        "is not among the known instance types",
+                        nearest(instance_type, INSTANCE_TYPES) or "ignore this if AWS has it by now",
+                    )
 
     def _refuse_too_much(self, at: Location) -> None:
         for instance_type, there in self.capacity.items():
@@ -261,6 +225,15 @@ class PoolPolicy(Section):
                     f"the nominal quotas of {instance_type} add up to {promised}, the pool has {there}",
                     f"lower them to {there} in all, or raise the capacity",
                 )
+
+    def _warn_of_slow_reclaims(self, at: Location) -> None:
+        """Whatever keeps all jobs from being stopped keeps a team from what it has lent."""
+        if not self.preemption.enabled:
+            message = "a team gets back what it has lent only when the jobs on it end"
+            at.below("enabled").warn(message, "write true, or a borrowing_limit of 0 for each team")
+        elif self.preemption.min_runtime > _LONG_LOAN:
+            message = f"a team waits up to {duration_text(self.preemption.min_runtime)} for what it has lent"
+            at.below("min_runtime").warn(message, f"write at most {duration_text(_LONG_LOAN)}")
 
     def _warn_of_idle_limits(self, quota: Quota, at: Location) -> None:
         for instance_type, limit in (quota.borrowing_limit or {}).items():

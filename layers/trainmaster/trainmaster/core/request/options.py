@@ -1,11 +1,12 @@
 """What users tell trainmaster in tags, because tags are what plain SDK code can set."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"
@@ -24,6 +25,9 @@ MAX_RETRIES = 5
 _ALTERNATIVE = re.compile(
     r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+))?"
 )
+
+_OUR_PREFIX = re.compile(r"^trainmaster[\s:./_-]*")
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 class OnOom(StrEnum):
@@ -132,3 +136,28 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     ALTERNATIVES: ("alternatives", _alternatives),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
+
+
+def nearest_option(key: str) -> str | None:
+    """The option whose name the key has but for case, blanks and our prefix; None: it has none."""
+    return _BY_BARE_NAME.get(_bare(key))
+
+
+def near_misses(body: Mapping[str, Any]) -> Iterator[FieldError]:
+    """A warning for each tag that looks like an option and is none. Those below our prefix are refused."""
+    for index, tag in enumerate(body.get("Tags", [])):
+        key = tag["Key"]
+        option = nearest_option(key)
+        if option is not None and key != option and not key.lower().startswith(TAG_PREFIX):
+            yield FieldError(
+                field=path_text(("Tags", index, "Key")),
+                message=f"{quoted(key)} is an ordinary tag, which trainmaster does not read",
+                hint=f"did you mean {option}? write it exactly so",
+            )
+
+
+def _bare(key: str) -> str:
+    return _BETWEEN_WORDS.sub("", _OUR_PREFIX.sub("", key.strip().lower()))
+
+
+_BY_BARE_NAME: Mapping[str, str] = {_bare(option): option for option in READERS}

@@ -19,6 +19,7 @@ from trainmaster.core.jobs.instances import (
     lane_text,
 )
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.request.completion import in_whole_numbers, with_runtime
 from trainmaster.core.request.options import Alternative, UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
@@ -79,9 +80,9 @@ def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
 
 
 def read_request(body: Mapping[str, Any]) -> Ask:
-    """Read a body in which ``check_request`` found no mistake."""
-    resources = body["ResourceConfig"]
-    stopping = body["StoppingCondition"]
+    """Read a body in which ``check_request`` found no mistake; without a run time it has SageMaker's own."""
+    body = with_runtime(in_whole_numbers(body), longest=None)
+    resources, stopping = body["ResourceConfig"], body["StoppingCondition"]
     spot = body.get("EnableManagedSpotTraining", False)
     options = read_options(_tags(body))
     return Ask(
@@ -212,7 +213,7 @@ def attempt_request(
         **_in_shape(body, job, attempt),
         "TrainingJobName": attempt.training_job_name,
         "ResourceConfig": _resources(body["ResourceConfig"], attempt),
-        "StoppingCondition": _stopping(body["StoppingCondition"], attempt, capacity_wait),
+        "StoppingCondition": _stopping(body.get("StoppingCondition", {}), attempt, capacity_wait),
         "Tags": [
             *body.get("Tags", []),
             {"Key": TAG_STACK, "Value": stack},

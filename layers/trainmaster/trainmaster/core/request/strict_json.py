@@ -13,13 +13,12 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from trainmaster.core.errors import (
-    MAX_ERRORS,
     FieldError,
     InvalidRequestError,
-    Mistake,
     Path,
     PayloadTooLargeError,
     invalid,
+    path_text,
     quoted,
 )
 
@@ -30,12 +29,26 @@ MAX_BODY_BYTES = 256 * 1024
 """Of UTF-8. Leaves room for our own attributes in an item of 400 KB, the most DynamoDB stores."""
 MAX_DEPTH = 32
 """Objects and lists inside each other. The deepest field of CreateTrainingJob is at 7."""
+MAX_ERRORS = 50
+"""Listed in one answer. Looking for more stops there, so a hostile body cannot buy CPU with mistakes."""
 
 _MAX_INTEGER_CHARACTERS = 20  # a 64-bit integer with its sign; no field takes more
 _WHITESPACE = " \t\n\r"  # what JSON calls whitespace; str.strip() alone would take more
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTENT_TYPE_HINT = "send the header Content-Type: application/json"
 _OBJECT_HINT = "send one JSON object: the CreateTrainingJob request as boto3 takes it"
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing wrong with a body, and where."""
+
+    path: Path
+    message: str
+    hint: str
+
+    def as_field_error(self) -> FieldError:
+        return FieldError(field=path_text(self.path), message=self.message, hint=self.hint)
 
 
 def parse_object(body: str | None, *, base64: bool, content_type: str | None) -> JsonObject:

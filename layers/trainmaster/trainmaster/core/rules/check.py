@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.costs.prices import PriceTable
@@ -108,6 +109,13 @@ def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -
         yield f"teams.{team.name}.rules.", team.rules
         roles = team.roles if isinstance(team.roles, Allowed) else None
         yield f"teams.{team.name}.", Rules(roles=roles, images=team.images, s3_prefixes=team.s3_prefixes)
+
+
+def longest_runtime(policy: Policy, team: str) -> timedelta | None:
+    """The least ``max_runtime`` of the rules that judge a submission of the team; None: none has one."""
+    in_force = _in_force(policy, policy.team(team), is_submission=True)
+    bounds = [rules.max_runtime.value for _, rules in in_force if rules.max_runtime is not None]
+    return min(bounds, default=None)
 
 
 def rules_of_submissions(policy: Policy) -> Rules:

@@ -14,6 +14,7 @@ from trainmaster.core.memory.memory_remedies import remedy
 from trainmaster.core.memory.training_runs import Run, run_of
 from trainmaster.core.policy.job_rules import Rules
 from trainmaster.core.policy.kinds import duration_text
+from trainmaster.core.request.completion import DEFAULT_RUNTIME
 from trainmaster.core.request.validation.sections import Section, section, text, whole_number
 from trainmaster.core.rules.forms import Form, forms_of
 from trainmaster.core.rules.violation import Violation, listed
@@ -109,8 +110,6 @@ def _hint(run: Run, cluster: Cluster) -> str:
 
 
 _FIELD = "StoppingCondition.MaxRuntimeInSeconds"
-_DEFAULT_SECONDS = 86_400
-"""Of a job that does not say. Source: SageMaker API reference, StoppingCondition."""
 _CENTS = Decimal(100)
 
 
@@ -129,7 +128,7 @@ def check_time(body: Section, rules: Rules) -> Iterator[Violation]:
 
 def _runtime(body: Section) -> timedelta:
     seconds = whole_number(section(body, "StoppingCondition") or {}, "MaxRuntimeInSeconds")
-    return timedelta(seconds=_DEFAULT_SECONDS if seconds is None else seconds)
+    return DEFAULT_RUNTIME if seconds is None else timedelta(seconds=seconds)
 
 
 def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Violation]:

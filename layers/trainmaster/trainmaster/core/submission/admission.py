@@ -8,19 +8,22 @@ from typing import Any
 from trainmaster.core import rules
 from trainmaster.core.durations.learned import NOTHING_KNOWN, Known
 from trainmaster.core.durations.traits import Traits
-from trainmaster.core.errors import FieldError, Path, PolicyViolationError, path_text
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
+from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
+from trainmaster.core.planning.loans import promised_quota, why_fixed
 from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.refusal_records import role_digest
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
-from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
-from trainmaster.core.request.request import Ask, body_hash, traits_of
+from trainmaster.core.request.completion import DEFAULT_RUNTIME, has_runtime, with_runtime
+from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near_misses
+from trainmaster.core.request.request import Ask, body_hash, read_request, traits_of
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
+from trainmaster.core.submission.never_fits import Bounds
+from trainmaster.core.submission.request_places import Places
 
 RULE_NO_POOL = "no-pool"
 RULE_ONE_POOL = "one-pool"
-RULE_NEVER_FITS = "never-fits"
 RULE_MAX_PRIORITY = "max-priority"
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -36,6 +39,19 @@ class Submission:
     ask: Ask
     team: str
     submitted_by: str
+    sent: Mapping[str, Any] | None = None
+    """As it was sent, where the queue has added to it; None: nothing was added."""
+    key_hash: str | None = None
+    """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
+
+    @property
+    def identity(self) -> str:
+        """Equal for the same request sent again, whatever the policy has the queue add to it."""
+        return body_hash(self.body if self.sent is None else self.sent)
+
+    @property
+    def places(self) -> Places:
+        return Places(body=self.body, ask=self.ask)
 
     @property
     def traits(self) -> Traits:
@@ -51,6 +67,8 @@ class Verdict:
     violations: tuple[FieldError, ...]
     audited: tuple[Violation, ...] = ()
     """Of rules that are not enforced: the job is accepted, and they are recorded."""
+    warnings: tuple[FieldError, ...] = ()
+    """What is accepted, but perhaps not what its author means."""
 
     def accepted(self) -> PoolPolicy:
         """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
@@ -59,6 +77,18 @@ class Verdict:
             more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
             raise PolicyViolationError(first + more, errors=self.violations)
         return self.pool
+
+
+def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, policy: Policy) -> Submission:
+    """A valid request as the queue keeps it: with a run time, its own or a default within the rules.
+
+    The default is stored with the request, so that a start judges what was accepted.
+    """
+    completed = with_runtime(body, longest=rules.longest_runtime(policy, team))
+    sent = None if has_runtime(body) else body
+    return Submission(
+        body=completed, ask=read_request(completed), team=team, submitted_by=submitted_by, sent=sent
+    )
 
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
@@ -72,7 +102,20 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
             *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
         ),
         audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+        warnings=(*_default_runtime(submission), *near_misses(submission.body)),
     )
+
+
+def _default_runtime(submission: Submission) -> Iterator[FieldError]:
+    if submission.sent is not None and not has_runtime(submission.sent):
+        seconds = int(submission.ask.max_runtime.total_seconds())
+        usual = int(DEFAULT_RUNTIME.total_seconds())
+        whose = "SageMaker's own default" if seconds == usual else "which is what max_runtime allows"
+        yield FieldError(
+            field=Places.RUNTIME,
+            message=f"is not given: the job is stopped after {seconds} s, {whose}",
+            hint="give the seconds after which SageMaker is to stop it",
+        )
 
 
 def new_job(
@@ -92,9 +135,21 @@ def new_job(
         now: Of the submission.
         known: What the ended jobs say of it.
     """
+    spec, priority = _spec(submission, pool, entry_id, now, known), submission.ask.options.priority
+    return Job(
+        spec=spec,
+        state=JobState.PENDING,
+        priority=priority,
+        score=score_of(spec, priority, pool),
+        ranked_by=pool.order_key,
+    )
+
+
+def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime, known: Known) -> JobSpec:
+    """Write down what was submitted, to the millisecond that the table keeps."""
     ask = submission.ask
-    entered = now.replace(microsecond=now.microsecond // 1000 * 1000)  # the table keeps milliseconds
-    spec = JobSpec(
+    entered = now.replace(microsecond=now.microsecond // 1000 * 1000)
+    return JobSpec(
         name=ask.name,
         entry_id=entry_id,
         team=submission.team,
@@ -111,18 +166,24 @@ def new_job(
         likely=known.likely,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
-        body_hash=body_hash(submission.body),
+        body_hash=submission.identity,
+        key_hash=submission.key_hash,
         retries=ask.options.retries,
         halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
+        own_quota=_own_quota(submission, pool),
+        role=role_digest(ask.role_arn),
     )
-    priority = ask.options.priority
-    return Job(
-        spec=spec,
-        state=JobState.PENDING,
-        priority=priority,
-        score=score_of(spec, priority, pool),
-        ranked_by=pool.order_key,
+
+
+def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | None:
+    """What a job that cannot be stopped may use of the pool; spot jobs too, as they may be moved off spot."""
+    ask = submission.ask
+    why = why_fixed(
+        preemptible=ask.options.preemptible,
+        has_checkpoint=ask.checkpoint_uri is not None,
+        rules=pool.preemption,
     )
+    return None if why is None else promised_quota(pool, submission.team, _types(ask))
 
 
 def audit_record(
@@ -141,9 +202,9 @@ def audit_record(
     )
 
 
-def is_same_submission(job: Job, submission: Submission) -> bool:
-    """True when this very request is being repeated."""
-    return job.spec.team == submission.team and job.spec.body_hash == body_hash(submission.body)
+def is_same_request(job: Job, submission: Submission) -> bool:
+    """True where the job was made from the same body for the same team, whenever that was."""
+    return job.spec.team == submission.team and job.spec.body_hash == submission.identity
 
 
 def ulid(now: datetime, randomness: bytes) -> str:
@@ -166,16 +227,21 @@ def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldEr
         yield _no_pool(submission, name, policy)
     pool = policy.pool_of(types)
     if pool is not None:
-        yield from _never_fits(submission, pool)
+        yield from _bounds(submission, pool, policy).violations()
     elif not homeless:
         yield _two_pools(types, policy)
+
+
+def _bounds(submission: Submission, pool: PoolPolicy, policy: Policy) -> Bounds:
+    places = submission.places
+    return Bounds(ask=submission.ask, team=submission.team, pool=pool, policy=policy, places=places)
 
 
 def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> FieldError:
     known = sorted(name for pool in policy.pools for name in pool.instance_types)
     hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
     return FieldError(
-        field=_where(submission, instance_type, "InstanceType"),
+        field=submission.places.type_of(instance_type),
         message=f"{instance_type} belongs to no pool",
         hint=hint,
         rule=RULE_NO_POOL,
@@ -190,37 +256,6 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
         hint="use instance types of one pool",
         rule=RULE_ONE_POOL,
     )
-
-
-def _never_fits(submission: Submission, pool: PoolPolicy) -> Iterator[FieldError]:
-    """Each shape that does not fit into the empty pool, also where another does.
-
-    One that can never start would only make a lane of its own for passes to look at.
-    """
-    for number, shape in enumerate(submission.ask.shapes):
-        for capacity, count in sorted(shape.vector.items()):
-            if count > _room(pool, capacity):
-                yield _too_many(submission, number, capacity, count, pool)
-
-
-def _too_many(
-    submission: Submission, number: int, capacity: Capacity, count: int, pool: PoolPolicy
-) -> FieldError:
-    most, kind, ask = _room(pool, capacity), capacity.capacity_type.value, submission.ask
-    fewer = f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type"
-    has = f"{most} {kind} {capacity.instance_type}"
-    subject = f"{vector_text(ask.shapes[number].vector)} " if len(ask.shapes) > 1 else ""
-    return FieldError(
-        field=_where_counted(submission, number, capacity.instance_type),
-        message=f"{subject}asks for {count}, but pool {pool.name} has {has} in all",
-        hint=f"{fewer}, or leave it out of the list" if subject else fewer,
-        rule=RULE_NEVER_FITS,
-    )
-
-
-def _room(pool: PoolPolicy, capacity: Capacity) -> int:
-    spot = capacity.capacity_type is CapacityType.SPOT
-    return (pool.spot_capacity if spot else pool.capacity).get(capacity.instance_type, 0)
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
@@ -239,34 +274,7 @@ def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> Fie
 
 def _priority_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
     priority = submission.ask.options.priority
-    field = _tag(submission, PRIORITY) if priority else PRIORITY
+    field = submission.places.tag(PRIORITY) if priority else PRIORITY
     refusal = over_ceiling(priority, submission.team, policy, field=field)
     if refusal is not None:
         yield refusal
-
-
-def _tag(submission: Submission, key: str) -> str:
-    tags = submission.body.get("Tags", [])
-    index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
-    return path_text(("Tags", index, "Value"))
-
-
-def _where_counted(submission: Submission, number: int, instance_type: str) -> str:
-    """The path of the count of the job's shape of this number."""
-    preferences = submission.body["ResourceConfig"].get("InstancePreferences", [])
-    if submission.ask.choice is Choice.SAGEMAKER and "InstanceCount" in preferences[number]:
-        return path_text(("ResourceConfig", "InstancePreferences", number, "InstanceCount"))
-    return _where(submission, instance_type, "InstanceCount")
-
-
-def _where(submission: Submission, instance_type: str, field: str) -> str:
-    """The path of a field of the first shape that names the type."""
-    if submission.ask.options.alternatives:
-        return _tag(submission, ALTERNATIVES)
-    resources = submission.body["ResourceConfig"]
-    path: Path = ("ResourceConfig",)
-    for key in ("InstanceGroups", "InstancePreferences"):
-        for index, part in enumerate(resources.get(key, [])):
-            if part["InstanceType"] == instance_type and (field in part or field not in resources):
-                return path_text((*path, key, index, field))
-    return path_text((*path, field))

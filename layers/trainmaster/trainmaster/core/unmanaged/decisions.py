@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.jobs.observations import Described
@@ -18,14 +17,13 @@ from trainmaster.core.policy import (
 )
 from trainmaster.core.policy.governance import UnmanagedJobs, UnmanagedThen
 from trainmaster.core.policy.job_rules import Allowed
+from trainmaster.core.request.completion import DEFAULT_RUNTIME
 from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
 from trainmaster.core.request.request import Ask, read_request
 from trainmaster.core.rules.violation import Outcome
 
 RUNS = "InProgress"
 """TrainingJobStatus of one that can still be stopped or adopted. Source: SageMaker API."""
-_DEFAULT_RUNTIME = timedelta(days=1)
-"""MaxRuntimeInSeconds where nobody wrote one. Source: SageMaker API, StoppingCondition."""
 _AWS_PREFIX = "aws:"
 """Tags that only AWS may set."""
 _MOST_TAGS = 46
@@ -60,7 +58,7 @@ class UnmanagedJob:
 def body_of(unmanaged: UnmanagedJob) -> dict[str, Any]:
     """The request that would make it again under the queue, with its own tags and none of ours or AWS's."""
     body = dict(unmanaged.described.request)
-    stopping = {"MaxRuntimeInSeconds": int(_DEFAULT_RUNTIME.total_seconds())} | body.get(
+    stopping = {"MaxRuntimeInSeconds": int(DEFAULT_RUNTIME.total_seconds())} | body.get(
         "StoppingCondition", {}
     )
     if body.get("EnableManagedSpotTraining"):

@@ -8,6 +8,7 @@ from typing import Any
 from trainmaster.core.errors import (
     AccountLimitError,
     InstanceLimitError,
+    LauncherRefusedError,
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
@@ -19,7 +20,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.outbox import additions_refused_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
-from trainmaster.core.request.request import Launcher, attempt_request, is_ours
+from trainmaster.core.request.request import attempt_request, is_ours
 from trainmaster.ports import TrainingApi
 from trainmaster.services.scheduler.context import PassContext
 
@@ -52,8 +53,13 @@ def created(job: Job, body: Mapping[str, Any], context: PassContext) -> Created:
 
 
 def _may_go_without(job: Job, error: TrainmasterError) -> bool:
-    """Not where it counts on a warm pool, which it gets only with a keep-alive period of its own."""
-    if job.live_attempt.claim.reuses is not None or isinstance(error, InstanceLimitError):
+    """Not where it counts on a warm pool, which it gets only with a keep-alive period of its own.
+
+    A launcher role that lets nobody in has not even seen the request.
+    """
+    if job.live_attempt.claim.reuses is not None or isinstance(
+        error, InstanceLimitError | LauncherRefusedError
+    ):
         return False
     return job.starts.by_account is None or not isinstance(error, AccountLimitError)
 
@@ -93,16 +99,9 @@ def create_request(
     )
 
 
-def _launcher(job: Job, context: PassContext) -> Launcher | None:
-    team = context.policy.team(job.spec.team)
-    if team is None or team.launcher_role is None:
-        return None
-    return Launcher(role_arn=team.launcher_role, team=team.name, stack=context.stack)
-
-
 def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
     try:
-        return context.training.create(request, launcher=_launcher(job, context))
+        return context.training.create(request, launcher=context.launcher(job.spec.team))
     except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
         arn = _looked_up(job, context)
         if arn is not None:
@@ -115,7 +114,7 @@ def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
 def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
     """The name was in use and is not found: deleted, or made so recently that nobody sees it yet."""
     try:
-        return context.training.create(request, launcher=_launcher(job, context))
+        return context.training.create(request, launcher=context.launcher(job.spec.team))
     except NameTakenError as error:
         name = job.live_attempt.training_job_name
         raise OutcomeUnknownError(f"{name} is in use and cannot be seen yet") from error

@@ -46,8 +46,9 @@ from trainmaster.core.policy.governance import Watch
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
+from trainmaster.services.scheduler.role_trials import is_held_back
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
-from trainmaster.services.scheduler.stops import preempt, stop
+from trainmaster.services.scheduler.stops import end_reservation, preempt, stop
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
 
 CREATE = "CreateTrainingJob"
@@ -73,6 +74,9 @@ class Outcome:
     """Actions that were not begun, because the time was over or the account called too often."""
     refused: set[Capacity] = field(default_factory=set)
     """Types of starts that a limit of the account forbade: who else wants them is planned for again."""
+
+    held_back: int = 0
+    """Starts that were not begun because AWS refused others with their role; planned for again."""
 
     @property
     def gave_up(self) -> bool:
@@ -114,11 +118,19 @@ def _rests(
             rest = _do(action, partial(_begin, action, context), outcome, context)
             if rest is not None:
                 yield partial(_do, action, rest, outcome, context)
-        elif not (outcome.gave_up or outcome.refuses(action)) and _has_turn(outcome, context):
+        elif not _is_passed_over(action, outcome, context) and _has_turn(outcome, context):
             group = [action, *_followers(action, coming, outcome, context)]
             for _ in group[1:]:
                 coming.popleft()
             yield from _started(group, ahead, outcome, context)
+
+
+def _is_passed_over(action: Start, outcome: Outcome, context: PassContext) -> bool:
+    """Skip what the starts before it have shown to be in vain; the next look decides about it."""
+    if is_held_back(action, context):
+        outcome.held_back += 1
+        return True
+    return outcome.gave_up or outcome.refuses(action)
 
 
 def _followers(
@@ -127,7 +139,9 @@ def _followers(
     """Starts to be claimed with the first: no more than there are hands for, while the account may call."""
 
     def may(action: Start) -> bool:
-        return not outcome.refuses(action) and context.turns.wait_for(CREATE, most=timedelta())
+        if outcome.refuses(action) or is_held_back(action, context):
+            return False
+        return context.turns.wait_for(CREATE, most=timedelta())
 
     return follow(first, islice(coming, context.beside.hands - 1), may)
 
@@ -233,7 +247,7 @@ def _write(
             job = read_job(waiting, context)
             context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
         case EndReservation(hold=hold):
-            context.store.drop_hold(context.pool, hold)
+            end_reservation(hold, context)
         case LimitReservation(hold=hold, until=until):
             context.store.limit_hold(context.pool, hold, until)
         case WarnOfBudget():

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.monitoring.alarms import missing_alarms
 from trainmaster.core.monitoring.first_look import EVERY, Look
 from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import StoredPolicy
@@ -33,7 +35,7 @@ from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
 from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.scheduler.broken_rows import without
-from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.context import KnownRoles, PassContext
 from trainmaster.services.scheduler.executor import execute
 from trainmaster.services.scheduler.explanations import explain
 from trainmaster.services.scheduler.pass_summary import Summary
@@ -119,7 +121,7 @@ class Scheduler:
         pool_policy = rules_for(written, snapshot)
         decided = plan(snapshot, pool_policy, now=self.clock())
         self._note_look(name, snapshot)
-        context = self._pass(pool_policy, policy, stored, deadline)
+        context = self._pass(pool_policy, policy, stored, deadline, role_starts=snapshot.role_starts)
         alarms = missing_alarms(snapshot, now=self.clock())
         brief = replace(context, deadline=deadline.within(LONGEST_LOOK))
         outcome = execute((*decided.actions, *alarms), brief)
@@ -132,6 +134,7 @@ class Scheduler:
             outcome.done
             or outcome.removed
             or outcome.refused
+            or outcome.held_back
             or more
             or summary.leaves_out(outcome.out_of_reach)
         ):
@@ -194,7 +197,13 @@ class Scheduler:
         return messages.more
 
     def _pass(
-        self, pool_policy: PoolPolicy, policy: Policy, stored: StoredPolicy, deadline: Deadline
+        self,
+        pool_policy: PoolPolicy,
+        policy: Policy,
+        stored: StoredPolicy,
+        deadline: Deadline,
+        *,
+        role_starts: Mapping[str, RoleStarts] = MappingProxyType({}),
     ) -> PassContext:
         return PassContext(
             pool=pool_policy.name,
@@ -214,4 +223,5 @@ class Scheduler:
             stack=self.stack,
             policy=policy,
             pool_policy=pool_policy,
+            roles=KnownRoles(records=dict(role_starts)),
         )

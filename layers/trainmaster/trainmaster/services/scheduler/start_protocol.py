@@ -25,18 +25,22 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
+from trainmaster.core.lifecycle.refused_starts import Trial
+from trainmaster.core.lifecycle.unserved_attempts import after_put_off
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import PoolState, WriteCondition
 from trainmaster.ports import TrainingApi
 from trainmaster.services.job_steps import change_job
+from trainmaster.services.scheduler import role_trials
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.creation import create_request, created, tell_of_additions
 
@@ -75,8 +79,11 @@ def claim(job: Job, action: Start, context: PassContext) -> Job:
         reuses=action.reuses,
         ends_hold_of=job.name if action.ends_hold else None,
         most_committed=action.charge.room_cents if action.charge else None,
+        probes=role_trials.probe_of(action, context),
     )
     (claimed,) = context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
+    if condition.probes is not None:
+        context.roles.note(condition.probes)
     return claimed
 
 
@@ -101,11 +108,11 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
 
 def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> Job:
     attempt = attempt_for(job, action, pool=context.pool_policy, policy=context.policy, at=at)
-    return steps.claim(job, attempt)
+    return steps.claim(job, attempt, after_stops=action.ends_hold)
 
 
-def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
-    """Create the claimed attempt and record what came of it: a start, a delay, or a refusal for good.
+def launch(job: Job, body: Mapping[str, Any], context: PassContext, trial: Trial) -> bool:
+    """Create the claimed attempt and record what came of it: a start, a delay, or a refusal.
 
     Returns:
         True where SageMaker took it.
@@ -121,7 +128,7 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     except NameTakenError as error:
         _give_up(job, Reason(code=ReasonCode.NAME_TAKEN, message=str(error)), context)
     except TrainingRefusedError as error:
-        _give_up(job, Reason(code=ReasonCode.FAILED_TO_START, message=str(error)), context)
+        _refused_for_its_request(job, error, trial, context)
     except UnclassifiedTrainingError as error:
         message = str(error)
         _release(job, lambda one: steps.puzzled(one, message=message, now=context.clock()), context)
@@ -193,13 +200,32 @@ def _release(job: Job, step: Callable[[Job], Job], context: PassContext) -> None
     try:
         context.store.commit([_undone(job, step(job), context)], at=at)
     except LostRaceError:
-        fresh = context.reader.job(job.name)
-        if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
-            raise
-        context.store.commit([_undone(fresh, steps.never_created(fresh, now=at), context)], at=at)
+        _stopped_meanwhile(job, context)
+
+
+def _refused_for_its_request(
+    job: Job, error: TrainingRefusedError, trial: Trial, context: PassContext
+) -> None:
+    """As ``_release``, with what the refusal says about the job's role."""
+    try:
+        role_trials.refused(job, error, trial, context, undone=lambda after: _undone(job, after, context))
+    except LostRaceError:
+        _stopped_meanwhile(job, context)
+
+
+def _stopped_meanwhile(job: Job, context: PassContext) -> None:
+    """Free the slot of a job that a user stopped between claim and create.
+
+    Raises LostRaceError where something else has changed.
+    """
+    fresh, at = context.reader.job(job.name), context.clock()
+    if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
+        raise LostRaceError(f"{job.name} changed while its start was refused")
+    context.store.commit([_undone(fresh, steps.never_created(fresh, now=at), context)], at=at)
 
 
 def _undone(job: Job, after: Job, context: PassContext) -> Change:
+    after = after_put_off(job, after, now=context.clock())
     return steps.claim_undone(job, after, pool_left(job, context.training))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from trainmaster.core.errors import AccountLimitError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.actions import Action, Start
-from trainmaster.services.scheduler import start_protocol
+from trainmaster.services.scheduler import role_trials, start_protocol
 from trainmaster.services.scheduler.broken_rows import read_job, request_of
 from trainmaster.services.scheduler.context import PassContext
 
@@ -48,11 +48,13 @@ class Ready:
 
 
 def ready(action: Start, ahead: ReadAhead, context: PassContext) -> Ready | None:
-    """None: there is nothing to start; the job has failed."""
+    """None: there is nothing to start now; the job has failed, or waits with what was just noted of it."""
     known = ahead.known(action.job.name, context)
     job = read_job(action.job, context, known=known[0] if known else None)
     body = known[1] if known else request_of(job, context)
     if body is None or start_protocol.forbidden(job, body, context):
+        return None
+    if role_trials.notes_role(job, body, context):
         return None
     start_protocol.check_request(job, action, body, context)
     return Ready(action=action, job=job, body=body)
@@ -71,7 +73,8 @@ def follow(first: Start, behind: Iterable[Action], may: Callable[[Start], bool])
 def _is_plain(action: Start) -> bool:
     """Its claim asks for nothing but free instances."""
     is_bounded = action.charge is not None and action.charge.room_cents is not None
-    return action.reuses is None and not action.ends_hold and not action.probes and not is_bounded
+    is_probe = bool(action.probes) or action.probes_role is not None
+    return action.reuses is None and not action.ends_hold and not is_probe and not is_bounded
 
 
 def claim(one: Ready, context: PassContext) -> Callable[[], None]:
@@ -96,10 +99,12 @@ def claim_together(several: Sequence[Ready], context: PassContext) -> list[Calla
 
 
 def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassContext) -> None:
+    trial = role_trials.trial(action, claimed, body, context)
     try:
-        taken = start_protocol.launch(claimed, body, context)
+        taken = start_protocol.launch(claimed, body, context, trial)
     except AccountLimitError:
         start_protocol.learn(action, context)
         raise
     if taken:
         start_protocol.forget(action, context)
+        role_trials.taken(trial, context)

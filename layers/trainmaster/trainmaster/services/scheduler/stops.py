@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from trainmaster.core.errors import StopDeniedError, UnavailableError
+from trainmaster.core.errors import RowSetAsideError, StopDeniedError, UnavailableError
 from trainmaster.core.jobs.instances import total
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob
@@ -67,7 +68,7 @@ def _ask(
     after: PreemptionReservation,
 ) -> tuple[Job, ...]:
     victims = [read_job(victim, context) for victim in batch]
-    changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
+    changes = [Change(before=victim, after=_asked(victim, action)) for victim in victims]
     condition = WriteCondition(
         policy_version=context.policy_version,
         used=action.used,
@@ -76,6 +77,36 @@ def _ask(
         still_waiting=action.job,
     )
     return context.store.commit(changes, at=context.clock(), condition=condition)
+
+
+def _asked(victim: Job, action: Preempt) -> Job:
+    return steps.preempted_for(victim, action.job, reclaims=victim.name in action.reclaimed)
+
+
+def end_reservation(hold: PreemptionReservation, context: PassContext) -> None:
+    """Give up what is kept free; a preemptor that did not start in time has preempted in vain.
+
+    Both are one transaction: the count is neither lost nor repeated. One that waits no more is not counted.
+    """
+    job = _late_preemptor(hold, context)
+    if job is None:
+        context.store.drop_hold(context.pool, hold)
+        return
+    at = context.clock()
+    after = after_hold_ran_out(job, hold.vector, now=at)
+    condition = WriteCondition(policy_version=context.policy_version, drops_hold=hold)
+    context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
+
+
+def _late_preemptor(hold: PreemptionReservation, context: PassContext) -> Job | None:
+    """The job that the hold waited for in vain; None: it is gone, or its row cannot be understood."""
+    if hold.until is None:
+        return None
+    try:
+        job = context.reader.job(hold.preemptor)
+    except RowSetAsideError:
+        return None
+    return job if job is not None and job.is_waiting and job.spec.pool == context.pool else None
 
 
 def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:

@@ -29,10 +29,9 @@ MEANING_MISTAKES = [
         id="image and algorithm",
     ),
     pytest.param(
-        body(StoppingCondition=None), ["StoppingCondition.MaxRuntimeInSeconds"], id="no stopping condition"
-    ),
-    pytest.param(
-        body(StoppingCondition={}), ["StoppingCondition.MaxRuntimeInSeconds"], id="no maximum run time"
+        spot(wait=86_399) | {"StoppingCondition": {"MaxWaitTimeInSeconds": 86_399}},
+        ["StoppingCondition.MaxWaitTimeInSeconds"],
+        id="a wait too short for SageMaker's own run time",
     ),
     pytest.param(spot(wait=None), ["StoppingCondition.MaxWaitTimeInSeconds"], id="spot without a wait"),
     pytest.param(

@@ -96,10 +96,10 @@ SHAPE_MISTAKES = [
         id="true for 1",
     ),
     pytest.param(
-        resources(InstanceType="ml.p5.48xlarge", InstanceCount=1.0),
+        resources(InstanceType="ml.p5.48xlarge", InstanceCount=1.5),
         "ResourceConfig.InstanceCount",
-        "decimal point",
-        id="1.0 for 1",
+        "round it",
+        id="1.5 for a count",
     ),
     pytest.param(
         resources(InstanceType="ml.p5.48xlarge", InstanceCount=2**31),

@@ -11,6 +11,14 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change, EndKind, end_kind, failure_class, reason_of_end
 from trainmaster.core.outbox.messages import Notice, NoticeKind
+from trainmaster.core.outbox.texts.preemptions import (
+    WHAT_HELPS,
+    lost_startup_text,
+    stops_detail,
+    stops_text,
+    todo_when_stopped,
+    waits_text,
+)
 from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted, span
 
 
@@ -25,7 +33,7 @@ def loss_text(change: Change) -> str:
         and ended.training_since is not None
     ):
         return "How much of its training is lost is unknown: no checkpoint was seen."
-    return "Nothing is lost."
+    return lost_startup_text(change) or "Nothing is lost."
 
 
 _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
@@ -101,11 +109,9 @@ def _retried(change: Change) -> Notice:
         change,
         Words(
             what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It is requeued, {count}."
-            f"{later}{halved}",
+            f"{later}{halved}{waits_text(change)}",
             why=quoted(said) or _reason(change),
-            todo="Nothing: it resumes from its last checkpoint."
-            if job.spec.has_checkpoint
-            else "Nothing." + _unsaved(job),
+            todo=_todo_when_retried(change),
             undo=_or_not(job),
         ),
         {
@@ -116,6 +122,20 @@ def _retried(change: Change) -> Notice:
             **({} if job.not_before is None else {"not_before": iso(job.not_before)}),
             **_diagnosed(ended),
         },
+    )
+
+
+def _todo_when_retried(change: Change) -> str:
+    job, ended = change.after, change.ended
+    code = ended.reason.code if ended is not None and ended.reason is not None else None
+    if code is ReasonCode.CAPACITY and (job.futile is not None or (job.starts.no_capacity or 0) > 1):
+        return WHAT_HELPS
+    if job.futile is not None:
+        return _advice(ended) or f"`trainmaster why {job.name}` says what it waits for."
+    return (
+        "Nothing: it resumes from its last checkpoint."
+        if job.spec.has_checkpoint
+        else "Nothing." + _unsaved(job)
     )
 
 
@@ -131,12 +151,13 @@ def _preempted(change: Change) -> Notice:
         NoticeKind.JOB_PREEMPTED,
         change,
         Words(
-            what=f"Job {job.name} was preempted by another job and is back in the queue. {loss_text(change)}",
+            what=f"Job {job.name} was preempted by another job and is back in the queue."
+            f"{stops_text(job)} {loss_text(change)}",
             why=_reason(change),
-            todo="Nothing: it is in the queue and starts again automatically." + _unsaved(job),
+            todo=todo_when_stopped(job) + _unsaved(job),
             undo=f"`trainmaster priority {job.name} N` moves it. {_or_not(job)}",
         ),
-        {"preemptions": job.preemptions, **whom},
+        {"preemptions": job.preemptions, **whom, **stops_detail(change)},
     )
 
 

@@ -15,6 +15,9 @@ _HOW_TO_GUARD: Mapping[Code, str] = {
         "Admins: raise the account's quota of CloudWatch alarms. It is retried automatically."
     ),
     ReasonCode.ALARM_REFUSED: "Admins: see that `schedule` may make alarms. It is retried automatically.",
+    ReasonCode.NO_METRICS: (
+        "Admins: allow the training role `cloudwatch:PutMetricData`; the job's next attempt is watched then."
+    ),
 }
 """By the code of the reason; jobs of other reasons cannot be watched at all."""
 
@@ -72,16 +75,17 @@ def unguarded_notice(change: Change) -> Notice | None:
     live = _became(change, lambda live: live.unmonitored is not None)
     if live is None or live.unmonitored is None:
         return None
-    job = change.after.name
+    job, code = change.after.name, live.unmonitored.code
+    lacks = "its alarms get no data" if code is ReasonCode.NO_METRICS else "it has no alarms"
     return _notice(
         NoticeKind.JOB_UNGUARDED,
         change.after,
         Words(
-            what=f"The GPUs of job {job} are not monitored: it has no alarms. It keeps running.",
+            what=f"The GPUs of job {job} are not monitored: {lacks}. It keeps running.",
             why=quoted(live.unmonitored.message),
-            todo=_HOW_TO_GUARD.get(live.unmonitored.code, "Nothing: watch it yourself."),
+            todo=_HOW_TO_GUARD.get(code, "Nothing: watch it yourself."),
         ),
-        {"reason": live.unmonitored.code},
+        {"reason": code},
     )
 
 

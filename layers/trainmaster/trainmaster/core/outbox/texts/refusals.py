@@ -2,10 +2,12 @@
 
 from enum import StrEnum
 
-from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import KNOWN_STATUSES
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change, status_is_news
+from trainmaster.core.lifecycle.refused_starts import JOBS_UNTIL_PAUSE
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import Words, quoted
 
@@ -23,6 +25,8 @@ class PlatformSubject(StrEnum):
     WARM_POOLS_NOT_KEPT = "warm-pools-not-kept"
     CHECKPOINTS_UNREADABLE = "checkpoints-unreadable"
     JOB_FAULT = "job-fault"
+    STARTS_PAUSED = "starts-paused"
+    PREEMPTION_FUTILE = "preemption-did-not-help"
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:
@@ -40,9 +44,10 @@ def platform_notice(subject: str, words: Words, *, job: str | None = None) -> No
 
 
 def start_refused_notice(change: Change) -> Notice | None:
-    """Once, when AWS has refused a job for the fifth time in a row."""
+    """Once, when AWS has refused a job for the fifth time in a row; while all are refused, operators hear."""
     before, after, why = _refusals(change.before), _refusals(change.after), change.after.waiting
-    if not before < REFUSALS_UNTIL_TOLD <= after or why is None:
+    is_one_of_many = change.role is not None and change.role.after.pause is not None
+    if not before < REFUSALS_UNTIL_TOLD <= after or why is None or is_one_of_many:
         return None
     job = change.after
     return Notice(
@@ -52,11 +57,40 @@ def start_refused_notice(change: Change) -> Notice | None:
         what=f"AWS has refused to start job {job.name} {after} times in a row. It waits and is retried.",
         why=quoted(why.message),
         todo=(
-            f"`trainmaster why {job.name}` shows AWS's words. Ask Service Quotas for more, or change what"
+            f"`trainmaster why {job.name}` shows AWS's words. {_remedy(why)}, or change what"
             " the request asks for and submit it under another name."
         ),
         undo=f"`trainmaster cancel {job.name}` ends it.",
         detail={"refusals": after, "reason": why.code},
+    )
+
+
+def _remedy(why: Reason) -> str:
+    if why.code is ReasonCode.REFUSED:
+        return "Have the right granted that they name"
+    return "Ask Service Quotas for more"
+
+
+def starts_paused_notice(change: Change) -> Notice | None:
+    """Once a pause, with the refusal that begins it: nothing is lost, and somebody has to act."""
+    role = change.role
+    if role is None or role.after.pause is None or not role.begins_pause:
+        return None
+    pool, arn, launcher = change.after.spec.pool, quoted(role.after.role_arn), role.after.launcher
+    sender = (
+        "the role of the function `schedule`" if launcher is None else f"launcher role {quoted(launcher)}"
+    )
+    return platform_notice(
+        PlatformSubject.STARTS_PAUSED,
+        Words(
+            what=f"AWS refused {JOBS_UNTIL_PAUSE} different jobs of pool {pool} in a row. Starts with role"
+            f" {arn} are paused there: the jobs wait, none fails, and one at a time tries again, at most 15"
+            " minutes apart.",
+            why=quoted(role.after.pause.message),
+            todo=f"Look for what changed for all of them: the rights of {sender} (CreateTrainingJob,"
+            " PassRole), the stack's parameter TrainingRoleArns, a service control policy, the role itself,"
+            " its subnets and keys. The first start that AWS takes ends the pause.",
+        ),
     )
 
 
@@ -105,7 +139,8 @@ def warm_pools_not_matched_notice(pool: str, missed: int) -> Notice:
 
 
 def _refusals(job: Job) -> int:
-    return job.starts.by_account.count if job.starts.by_account else 0
+    by_account, by_request = job.starts.by_account, job.starts.by_request
+    return max(by_account.count if by_account else 0, by_request.count if by_request else 0)
 
 
 def _live_with_news(change: Change) -> Attempt | None:

@@ -1,14 +1,19 @@
 """Can this CreateTrainingJob request be queued? Everything wrong with it at once, each with its field."""
 
+from collections.abc import Iterator
 from itertools import chain, islice
 
-from trainmaster.core.errors import MAX_ERRORS, FieldError, Mistake, invalid
-from trainmaster.core.request.strict_json import JsonObject, JsonValue
+from trainmaster.core.errors import FieldError, invalid
+from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
+from trainmaster.core.request.validation.channels import channel_contradictions
+from trainmaster.core.request.validation.containers import container_contradictions
+from trainmaster.core.request.validation.contradiction import Contradiction
 from trainmaster.core.request.validation.fields import place_mistakes
 from trainmaster.core.request.validation.meaning import meaning_mistakes, resource_mistakes, tag_mistakes
+from trainmaster.core.request.validation.sections import Section
 from trainmaster.core.request.validation.shape import shape_mistakes
 
-__all__ = ["check_request", "check_shape", "require_valid"]
+__all__ = ["Contradiction", "check_request", "check_shape", "contradictions", "require_valid"]
 
 
 def require_valid(body: JsonObject) -> None:
@@ -38,5 +43,12 @@ def _meaning(body: JsonObject) -> list[Mistake]:
         resource_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
+        (found.mistake for found in contradictions(body)),
     )
     return list(islice(found, MAX_ERRORS))
+
+
+def contradictions(body: Section) -> Iterator[Contradiction]:
+    """Parts that exclude each other. What is not of the model's shape is reported elsewhere and left out."""
+    yield from channel_contradictions(body)
+    yield from container_contradictions(body)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainmaster.core.errors import Mistake, Path, path_text
+from trainmaster.core.errors import Path, path_text
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 from trainmaster.core.request.s3_uri import parse_s3
-from trainmaster.core.request.strict_json import JsonValue
+from trainmaster.core.request.strict_json import JsonValue, Mistake
 from trainmaster.core.request.validation.sections import Section
 
 

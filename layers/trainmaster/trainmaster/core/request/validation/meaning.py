@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from trainmaster.core.errors import Mistake, Path, quoted
-from trainmaster.core.request.options import ALTERNATIVES, READERS, TAG_PREFIX, BadOptionError
+from trainmaster.core.errors import Path, quoted
+from trainmaster.core.request.completion import DEFAULT_RUNTIME
+from trainmaster.core.request.options import ALTERNATIVES, READERS, TAG_PREFIX, BadOptionError, nearest_option
+from trainmaster.core.request.strict_json import Mistake
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
 
 
@@ -36,9 +38,6 @@ def _time(body: Section) -> Iterator[Mistake]:
     stopping = section(body, "StoppingCondition")
     if stopping is None:
         return
-    if "MaxRuntimeInSeconds" not in stopping:
-        path = ("StoppingCondition", "MaxRuntimeInSeconds")
-        yield Mistake(path, "is required", "give the seconds after which SageMaker is to stop the job")
     spot = body.get("EnableManagedSpotTraining") is True
     path = ("StoppingCondition", "MaxWaitTimeInSeconds")
     if not spot and "MaxWaitTimeInSeconds" in stopping:
@@ -47,9 +46,20 @@ def _time(body: Section) -> Iterator[Mistake]:
     elif spot and "MaxWaitTimeInSeconds" not in stopping:
         yield Mistake(path, "is required for managed spot training", _WAIT_HINT)
     elif spot:
-        wait, run = (whole_number(stopping, f"Max{name}InSeconds") for name in ("WaitTime", "Runtime"))
-        if wait is not None and run is not None and wait < run:
-            yield Mistake(path, f"is {wait}, less than MaxRuntimeInSeconds, {run}", _WAIT_HINT)
+        yield from _too_short_a_wait(stopping)
+
+
+def _too_short_a_wait(stopping: Section) -> Iterator[Mistake]:
+    wait, run = (whole_number(stopping, f"Max{name}InSeconds") for name in ("WaitTime", "Runtime"))
+    path = ("StoppingCondition", "MaxWaitTimeInSeconds")
+    if wait is None:
+        return
+    default = int(DEFAULT_RUNTIME.total_seconds())
+    if "MaxRuntimeInSeconds" not in stopping and wait < default:
+        message = f"is {wait}, less than MaxRuntimeInSeconds, which is {default} where it is not given"
+        yield Mistake(path, message, "give MaxRuntimeInSeconds too, at most as much")
+    elif run is not None and wait < run:
+        yield Mistake(path, f"is {wait}, less than MaxRuntimeInSeconds, {run}", _WAIT_HINT)
 
 
 _WAIT_HINT = (
@@ -92,8 +102,8 @@ def _reserved(key: str, index: int) -> Iterator[Mistake]:
         yield Mistake(path, "begins with aws:, which AWS reserves", "choose another key")
     elif lower.startswith(TAG_PREFIX) and key not in READERS:
         ours = [option for option in READERS if option.startswith(TAG_PREFIX)]
-        near = get_close_matches(lower, ours, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"options are {', '.join(ours)}"
+        meant = nearest_option(key) or next(iter(get_close_matches(lower, ours, n=1)), None)
+        hint = f"did you mean {meant}?" if meant else f"options are {', '.join(ours)}"
         yield Mistake(path, f"{quoted(key)} is not an option; trainmaster: is reserved", hint)
 
 

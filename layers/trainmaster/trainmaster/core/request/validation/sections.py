@@ -17,7 +17,10 @@ def section(parent: Section, name: str) -> Section | None:
 
 
 def whole_number(parent: Section, name: str) -> int | None:
+    """The number under ``name``, also where it is written as 2.0; None where something else stands."""
     value = parent.get(name)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

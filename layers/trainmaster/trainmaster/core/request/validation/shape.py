@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 
-from trainmaster.core.errors import MAX_ERRORS, Mistake, Path
+from trainmaster.core.errors import Path
 from trainmaster.core.request.request_shapes import ROOT, SHAPES, Shape
-from trainmaster.core.request.strict_json import JsonObject, JsonValue
+from trainmaster.core.request.strict_json import MAX_ERRORS, JsonObject, JsonValue, Mistake
 
 _MAX_INTEGER = {"integer": 2**31 - 1, "long": 2**63 - 1}
 # Tab and line ends are the business of the patterns: the model allows them in Environment values alone.
@@ -53,7 +53,7 @@ def _check(name: str, value: JsonValue, path: Path) -> Iterator[Mistake]:
             yield from _check_entries(name, value, path)
         case "string", str():
             yield from _check_text(name, value, path)
-        case "integer" | "long", int() if not isinstance(value, bool):
+        case "integer" | "long", int() | float() if not isinstance(value, bool):
             yield from _check_number(shape, value, path)
         case "boolean", bool():
             pass
@@ -115,7 +115,7 @@ def _check_text(name: str, value: str, path: Path) -> Iterator[Mistake]:
 def _mismatch(name: str, path: Path) -> Mistake:
     pattern = SHAPES[name]["pattern"]
     if pattern.startswith(_ANY_LINE):
-        return Mistake(path, "is not one line", "remove the line breaks; it must not be empty")
+        return Mistake(path, "is not one line", "remove the line breaks")
     if name in _HINTS:
         return Mistake(path, "is not well formed", _HINTS[name])
     return Mistake(path, "is not well formed", f"it must match {pattern} as a whole")
@@ -126,11 +126,15 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _check_number(shape: Shape, value: int, path: Path) -> Iterator[Mistake]:
+def _check_number(shape: Shape, value: float, path: Path) -> Iterator[Mistake]:
+    """Take 86400.0, as spreadsheets and pandas write it, for the whole number that it is."""
     most = shape.get("max", _MAX_INTEGER[shape["type"]])
     least = shape.get("min", -most - 1)
-    if not least <= value <= most:
-        yield Mistake(path, f"must be {least} to {most}, not {_shown(value)}", "give a number in this range")
+    if isinstance(value, float) and not value.is_integer():
+        yield Mistake(path, f"must be a whole number, not {value!r}", "round it")
+    elif not least <= value <= most:
+        shown = _shown(int(value))
+        yield Mistake(path, f"must be {least} to {most}, not {shown}", "give a number in this range")
 
 
 def _check_size(name: str, size: int, unit: str, path: Path) -> Iterator[Mistake]:

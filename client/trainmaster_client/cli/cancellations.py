@@ -1,0 +1,225 @@
+"""``trainmaster cancel``: one job, several by name, or all that match, after a question."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.connection import LARGEST_PAGE, complete_job, connect
+from trainmaster_client.cli.exit_codes import ExitCode, exit_code
+from trainmaster_client.cli.known_names import complete_pool, complete_state, complete_team, require_state
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
+from trainmaster_client.errors import (
+    ConflictError,
+    ForbiddenError,
+    GatewayRefusedError,
+    InvalidArgumentError,
+    NotFoundError,
+    RepairNeededError,
+    TrainmasterClientError,
+)
+from trainmaster_client.jobs.job_views import FINAL_STATES, JobView, job_view
+from trainmaster_client.jobs.progress import place_line
+
+_NAMED_IN_QUESTION = 5
+"""Jobs that the question names; more are only counted."""
+_ON_THEIR_WAY = "stopping"
+"""The state of jobs that somebody cancelled already."""
+
+_OF_ONE_JOB = (NotFoundError, ConflictError, ForbiddenError, InvalidArgumentError, RepairNeededError)
+"""Refusals after which the next job may still be cancelled."""
+
+JobNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="JOB...",
+        help="Names of jobs, or of any of their attempts.",
+        autocompletion=complete_job,
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelFilters:
+    """Which jobs, instead of names: those that match all that is given."""
+
+    mine: Annotated[bool, typer.Option("--mine", help="All jobs that you submitted.")] = False
+    team: Annotated[
+        str | None, typer.Option(metavar="TEAM", help="All of this team.", autocompletion=complete_team)
+    ] = None
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="STATE", help="All in this state, e.g. pending.", autocompletion=complete_state),
+    ] = None
+    pool: Annotated[
+        str | None, typer.Option(metavar="POOL", help="All of this pool.", autocompletion=complete_pool)
+    ] = None
+
+    @property
+    def are_given(self) -> bool:
+        return self != CancelFilters()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Outcome:
+    """What became of each job so far."""
+
+    cancelled: list[Document] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    """Jobs that ended between the question and their turn; nothing is left to cancel."""
+    failed: dict[str, TrainmasterClientError] = field(default_factory=dict)
+
+    @property
+    def code(self) -> ExitCode:
+        """The code that all failures share; 1 where they differ."""
+        codes = {exit_code(error) for error in self.failed.values()}
+        return codes.pop() if len(codes) == 1 else ExitCode.REFUSED if codes else ExitCode.OK
+
+
+@with_options
+def cancel(
+    jobs: JobNames = None,
+    *,
+    filters: CancelFilters,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before jobs that match go.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take jobs out of the queue, or stop them if they run. They are not requeued."""
+    names = list(dict.fromkeys(jobs or ()))
+    _check(names, filters)
+    api = connect()
+    if len(names) == 1:
+        document = api.cancel(names[0])
+        if as_json:
+            print_json(document)
+        else:
+            print_lines([_line(document)])
+        return
+    matching = [] if names else _matching(api, filters)
+    if not names and matching and not yes:
+        _ask(matching)
+    outcome = _cancelled(
+        api, names or [str(job.name) for job in matching], are_named=bool(names), quiet=as_json
+    )
+    if as_json:
+        print_json(_as_document(outcome))
+    else:
+        print_lines([_summary(outcome)])
+    if outcome.code is not ExitCode.OK:
+        raise typer.Exit(outcome.code)
+
+
+def _check(names: Sequence[str], filters: CancelFilters) -> None:
+    if names and filters.are_given:
+        raise InvalidArgumentError(
+            "Names do not go with --mine, --team, --state and --pool.", hint="Give one."
+        )
+    if not names and not filters.are_given:
+        raise InvalidArgumentError(
+            "Which jobs?",
+            hint="Name them, or give --mine, --team, --state or --pool, all of which must match.",
+        )
+    require_state(filters.state)
+    if filters.state in FINAL_STATES:
+        raise InvalidArgumentError(
+            f"--state: jobs that are {filters.state} have ended;", hint="nothing is left to cancel."
+        )
+
+
+def _matching(api: ApiClient, filters: CancelFilters) -> list[JobView]:
+    """All jobs that match and can be cancelled, page by page; other teams' jobs have no names."""
+    found: list[JobView] = []
+    token: str | None = None
+    while True:
+        asked: dict[str, Any] = {**asdict(filters), "mine": filters.mine or None}
+        page = api.jobs(**asked, limit=LARGEST_PAGE, next_token=token)
+        views = [job_view(document) for document in page.get("jobs") or ()]
+        found += [job for job in views if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}]
+        before, token = token, page.get("next_token")
+        if not token or token == before:
+            return list({job.name: job for job in found}.values())
+
+
+def _ask(matching: Sequence[JobView]) -> None:
+    """Show how many jobs would go, and ask.
+
+    Raises:
+        InvalidArgumentError: There is no terminal to ask on.
+        typer.Exit: The answer was no.
+    """
+    waiting = sum(job.is_waiting for job in matching)
+    more = len(matching) - _NAMED_IN_QUESTION
+    names = ", ".join(str(job.name) for job in matching[:_NAMED_IN_QUESTION])
+    count = f"{_jobs(len(matching))} ({waiting} waiting, {len(matching) - waiting} started)"
+    say(f"This cancels {count}: {names}{f' and {more} more' if more > 0 else ''}.")
+    if not sys.stdin.isatty():
+        raise InvalidArgumentError(
+            "There is no terminal to ask on; nothing was cancelled.", hint="Agree with --yes."
+        )
+    if not typer.confirm(f"Cancel {_jobs(len(matching))}?", err=True):
+        say("Nothing was cancelled.")
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _cancelled(api: ApiClient, names: Iterable[str], *, are_named: bool, quiet: bool) -> _Outcome:
+    """Cancel job after job; one that is refused does not keep the others.
+
+    An API that is not reached ends it: the error says how far it came, and the same command finishes it.
+    """
+    outcome = _Outcome()
+    for name in names:
+        try:
+            document = api.cancel(name)
+        except TrainmasterClientError as error:
+            if isinstance(error, GatewayRefusedError) or not isinstance(error, _OF_ONE_JOB):
+                error.add_note(f"Before that: {_summary(outcome)}")
+                raise
+            _note_refusal(outcome, name, error, are_named=are_named)
+        else:
+            outcome.cancelled.append(document)
+            if not quiet:
+                print_lines([_line(document)])
+    return outcome
+
+
+def _note_refusal(outcome: _Outcome, name: str, error: TrainmasterClientError, *, are_named: bool) -> None:
+    """Record why a job was not cancelled; one that matched and has ended meanwhile needs no cancel."""
+    if isinstance(error, ConflictError) and not are_named:
+        outcome.ended.append(name)
+        return
+    outcome.failed[name] = error
+    say("\n".join(_failure(name, error)))
+
+
+def _failure(name: str, error: TrainmasterClientError) -> Iterator[str]:
+    yield f"{name}: {error}"
+    yield from getattr(error, "__notes__", ())
+
+
+def _line(document: Document) -> str:
+    view = job_view(document)
+    return f"{view.name}: {place_line(view) if view.is_waiting else view.state}"
+
+
+def _summary(outcome: _Outcome) -> str:
+    parts = [f"cancelled {_jobs(len(outcome.cancelled))}"]
+    if outcome.ended:
+        parts.append(f"{len(outcome.ended)} had ended")
+    if outcome.failed:
+        parts.append(f"{len(outcome.failed)} failed: {', '.join(outcome.failed)}")
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job{'' if count == 1 else 's'}"
+
+
+def _as_document(outcome: _Outcome) -> Document:
+    failed = [{"name": name, "message": str(error)} for name, error in outcome.failed.items()]
+    return {"jobs": outcome.cancelled, "ended": outcome.ended, "failed": failed}

@@ -1,0 +1,36 @@
+"""The CloudFormation stack that the API belongs to."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from trainmaster_client.doctor.findings import AwsSaid, Finding, Seen, asked, skipped
+
+
+def deployed_stack(seen: Seen) -> Mapping[str, Any] | Finding:
+    """Describe the stack, as CloudFormation does; a Finding says why that cannot be had.
+
+    The stack is found by the API's id, which begins the host of every way to a private API.
+    """
+    if seen.policy is None:
+        return skipped("for admins")
+    api_id = (urlsplit(seen.api_url).hostname or "").partition(".")[0].partition("-")[0]
+    said: Mapping[str, Any] | AwsSaid = asked(lambda: _described(seen, api_id))
+    return skipped(f"CloudFormation does not say: {said.why}") if isinstance(said, AwsSaid) else said
+
+
+def parameters(stack: Mapping[str, Any]) -> dict[str, str]:
+    return {one["ParameterKey"]: one.get("ParameterValue", "") for one in stack.get("Parameters", ())}
+
+
+def outputs(stack: Mapping[str, Any]) -> dict[str, str]:
+    return {one["OutputKey"]: one.get("OutputValue", "") for one in stack.get("Outputs", ())}
+
+
+def _described(seen: Seen, api_id: str) -> Mapping[str, Any]:
+    client = seen.client("cloudformation")
+    resources = client.describe_stack_resources(PhysicalResourceId=api_id)["StackResources"]
+    name = resources[0]["StackName"] if resources else ""
+    (stack,) = client.describe_stacks(StackName=name)["Stacks"]
+    found: Mapping[str, Any] = stack
+    return found

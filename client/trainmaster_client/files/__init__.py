@@ -1,0 +1,1 @@
+"""Files of the user: secrets written for nobody else, documents read with bounds."""

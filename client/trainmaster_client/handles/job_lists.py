@@ -1,0 +1,61 @@
+"""Handles on many jobs: a table in a notebook, a DataFrame, one wait for all."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.handles.job_handles import Job
+from trainmaster_client.handles.job_picture import COLUMNS, table
+from trainmaster_client.jobs.job_views import JobView
+
+
+class Jobs(Sequence[Job]):
+    """Handles on many jobs, in the queue's order."""
+
+    def __init__(self, handles: Sequence[Job], *, truncated: bool) -> None:
+        self._handles = tuple(handles)
+        self.truncated = truncated
+        """There are more than these."""
+
+    @overload
+    def __getitem__(self, number: int) -> Job: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> "Jobs": ...
+
+    def __getitem__(self, number: int | slice) -> "Job | Jobs":
+        if isinstance(number, slice):
+            return Jobs(self._handles[number], truncated=self.truncated)
+        return self._handles[number]
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def wait(self, timeout: float | None = None) -> list[JobView]:
+        """One after the other; ``timeout`` is for each."""
+        return [one.wait(timeout) for one in self._handles]
+
+    def to_frame(self) -> Any:  # noqa: ANN401  pandas is imported when asked for
+        """A row a job, as a pandas DataFrame. Raises InvalidArgumentError where pandas is not installed."""
+        try:
+            import pandas as pd  # noqa: PLC0415  large, and only where it is asked for
+        except ImportError as error:
+            raise InvalidArgumentError(
+                "to_frame() needs pandas, which is not installed.", hint="Run: pip install pandas"
+            ) from error
+        return pd.DataFrame([_record(one.view) for one in self._handles], columns=[*_RECORD])
+
+    def _repr_html_(self) -> str:
+        return table([one.view for one in self._handles])
+
+    def __repr__(self) -> str:
+        more = "\n..." if self.truncated else ""
+        return ("\n".join(map(repr, self._handles)) or "no jobs") + more
+
+
+_RECORD = (*COLUMNS, "spot", "submitted_at", "started_at", "attempt")
+
+
+def _record(view: JobView) -> dict[str, Any]:
+    beside: dict[str, Any] = {"spot": view.is_spot}
+    return {key: beside[key] if key in beside else getattr(view, key) for key in _RECORD}

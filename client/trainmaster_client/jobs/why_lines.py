@@ -1,0 +1,138 @@
+"""Why a job does not run, who uses its instances until when, and what would help: lines for people."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import clock, length, likely_start, with_local_clocks, zone_line
+from trainmaster_client.jobs.job_views import NO_NAME, JobView, job_view
+from trainmaster_client.jobs.progress import place_line
+
+SHOWN_JOBS = 5
+"""Jobs that are named in a line; more are only counted."""
+MOST_PAGES = 5
+"""Pages of the pool's queue that are read."""
+_LARGEST_PAGE = "100"
+"""Jobs; the most that the API gives at once."""
+_CLOCK = re.compile(r"\b\d\d:\d\d\b")
+
+HELP = {
+    "ahead": "raise its priority: trainmaster priority {name} N",
+    "capacity": "ask for fewer or other instances (tag trainmaster:alternatives), or raise its priority if"
+    " others may be preempted: trainmaster priority {name} N",
+    "quota": "wait for one of your team's jobs to end, or ask an admin to raise the team's quota or"
+    " borrowing_limit",
+    "budget": "wait until jobs of the team end and give back what they reserve and do not use, set a shorter"
+    " MaxRuntimeInSeconds, or ask an admin to raise the team's budget",
+    "held": "run: trainmaster release {name}",
+    "backoff": "nothing to do; it retries automatically",
+    "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
+    "account-limit": "ask AWS Service Quotas for a higher training quota on this type",
+    "refused": "nothing to do if the right, role, subnet or key that AWS names comes back; otherwise fix the"
+    " request and submit it under another name. trainmaster doctor says whether all starts with the role are"
+    " refused",
+    "paused": "ask an admin to resume: trainmaster policy resume",
+    "recount": "ask an admin to pause and to run trainmaster repair --apply",
+}
+"""By the code of the reason."""
+
+
+_FOR_INSTANCES = frozenset({"capacity", "ahead", "reservation", "quota"})
+"""Codes of waits that end when others give instances back."""
+
+
+def why_lines(api: ApiClient, document: Document, *, now: datetime) -> list[str]:
+    """Explain a job's wait, with up to five pages of its pool's queue; times are in this machine's zone.
+
+    Args:
+        api: Asked for the other jobs of the pool, where they are what the job waits for.
+        document: The job as ``GET /jobs/{name}`` answers it.
+        now: An instant with a zone.
+    """
+    view = job_view(document)
+    others = _others(api, view)
+    lines = [with_local_clocks(line, now=now) for line in _lines(view, document, others, now=now)]
+    has_times = any(_CLOCK.search(line) for line in lines)
+    return [*lines, f"  {zone_line(now)}"] if has_times else lines
+
+
+def _lines(job: JobView, document: Document, others: list[JobView], *, now: datetime) -> Iterator[str]:
+    if not job.is_waiting:
+        yield f"{job.name} does not wait: it is {job.state}{f' - {job.why}' if job.why else ''}"
+        yield from (f"  {warning}" for attempt in job.attempts for warning in attempt.warnings)
+        return
+    yield f"{job.name}: {place_line(job)}"
+    start = document.get("estimated_start")
+    if isinstance(start, dict):
+        yield f"  {likely_start(start, now=now)}"
+    elif document.get("estimate_note"):
+        yield f"  Start {printable(document['estimate_note'])}"
+    share = document.get("fair_share")
+    if isinstance(share, dict) and share.get("message"):
+        yield f"  Fair share: {printable(share['message'])}"
+    yield from _users_line(job, others, now=now)
+    if ahead := _ahead(job, others):
+        left = (job.position or 0) - 1 - SHOWN_JOBS
+        more = f" and {left} more" if left > 0 else ""
+        yield f"  Ahead: {', '.join(_named(one) for one in ahead[:SHOWN_JOBS])}{more}"
+    if job.waiting and job.waiting.code in HELP:
+        yield f"  What would help: {HELP[job.waiting.code].format(name=job.name)}"
+
+
+def _others(api: ApiClient, job: JobView) -> list[JobView]:
+    """Those of its pool, running ones first, as far as a few pages show them."""
+    code = job.waiting.code if job.waiting else ""
+    if not job.is_waiting or (code not in _FOR_INSTANCES and job.position in {None, 1}):
+        return []
+    found: list[JobView] = []
+    token: str | None = None
+    for _ in range(MOST_PAGES):
+        page = api.jobs(pool=job.pool, limit=_LARGEST_PAGE, next_token=token)
+        found += [job_view(one) for one in page.get("jobs") or ()]
+        token = page.get("next_token")
+        if not token:
+            break
+    return found
+
+
+def _users_line(job: JobView, others: list[JobView], *, now: datetime) -> Iterator[str]:
+    """Who uses what it waits for, the first to give it back first; under a quota those of its team alone."""
+    code = job.waiting.code if job.waiting else ""
+    if code not in _FOR_INSTANCES:
+        return
+    users = [one for one in others if one.is_live and one.instance_types & job.instance_types]
+    if code == "quota":
+        users = [one for one in users if one.team == job.team]
+    users.sort(key=lambda one: (one.ends_by is None, one.ends_by or now))
+    if users:
+        yield "  In use by:"
+    yield from (f"    {_user(one, now)}" for one in users[:SHOWN_JOBS])
+    if more := users[SHOWN_JOBS:]:
+        yield f"    and {len(more)} more"
+
+
+def _user(job: JobView, now: datetime) -> str:
+    if job.ends_by is None:
+        until = "no certain end yet"
+    elif job.ends_by <= now:
+        until = "due to end"
+    else:
+        until = f"until {clock(job.ends_by, now)} at the latest (in {length(job.ends_by - now)})"
+    return f"{job.name or NO_NAME} of team {job.team}: {job.instances}, {until}"
+
+
+def _ahead(job: JobView, others: list[JobView]) -> list[JobView]:
+    """Those before it in the pool's queue."""
+    before = [
+        one
+        for one in others
+        if one.is_waiting and one.position is not None and one.position < (job.position or 0)
+    ]
+    return sorted(before, key=lambda one: one.position or 0)
+
+
+def _named(job: JobView) -> str:
+    name = job.name or f"{NO_NAME} of team {job.team}"
+    return f"{name} (priority {job.priority}, {job.instances})"

@@ -1,0 +1,1 @@
+"""What ``trainmaster preflight`` asks an account before a deployment, and what it makes of that."""

@@ -1,0 +1,29 @@
+"""What a check found: a level, a sentence, and the commands that change it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Level(StrEnum):
+    """The words that stand at the beginning of a line, as ``trainmaster doctor`` has them."""
+
+    OK = "ok"
+    WARN = "warn"
+    """A deployment works; something else may not, or costs money."""
+    FAIL = "FAIL"
+    """A deployment fails, or nobody reaches what was deployed."""
+    SKIP = "skip"
+    """It cannot be known with these rights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    id: str
+    level: Level
+    text: str
+    commands: tuple[str, ...] = ()
+    """To paste into a shell, in this order."""
+    parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Parameters of the stack that the account decides, for ``make deploy``."""

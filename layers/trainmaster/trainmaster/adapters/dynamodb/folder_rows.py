@@ -1,0 +1,98 @@
+"""FolderRegister: a row for each folder, with the last jobs that named it; forgotten after a while."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import to_attributes
+from trainmaster.adapters.dynamodb.calls import Rows, SortKeys
+from trainmaster.core.submission.shared_folders import JobFolder, Use
+
+KEPT = timedelta(days=120)
+"""Longer than nearly every job waits and runs, with its attempts."""
+MOST_JOBS = 8
+"""Of one folder: the last that named it."""
+MOST_ABOVE = 12
+"""Folders above one that are looked at, from the bucket down; deeper ones are left out."""
+MOST_NEAR = 8
+"""Folders below one, and of those before it, that are looked at."""
+LONGEST_KEY = 900
+"""Bytes of a folder's key; a sort key may have 1,024, and a longer folder is not remembered."""
+
+
+class DynamoFolders:
+    """Costs a submission a batch of a row (1 RCU) for each part of its paths, and 1 WCU for each folder.
+
+    A checkpoint folder costs two queries more, of 1 RCU each.
+    """
+
+    def __init__(self, client: Any, *, table: str) -> None:
+        self._rows = Rows(client, table=table)
+
+    def near(self, folders: Iterable[JobFolder]) -> tuple[JobFolder, ...]:
+        wanted = [folder for folder in folders if _is_kept(folder)]
+        keys = dict.fromkeys(key for folder in wanted for key in _at_and_above(folder))
+        items = list(self._rows.several(keys))
+        for folder in wanted:
+            if folder.use is Use.SAVES:
+                items += self._beside(folder)
+        return tuple(dict.fromkeys(found for item in items for found in _jobs_in(item)))
+
+    def note(self, folders: Iterable[JobFolder], *, near: Iterable[JobFolder], at: datetime) -> None:
+        """Two submissions at once may lose one of the names; the next warning then names the other."""
+        rows: defaultdict[layout.Key, list[JobFolder]] = defaultdict(list)
+        named = [folder for folder in folders if _is_kept(folder)]
+        for folder in named:
+            rows[_key(folder)].append(folder)
+        for folder in near:
+            if _key(folder) in rows and folder not in rows[_key(folder)]:
+                rows[_key(folder)].append(folder)
+        for key, jobs in rows.items():
+            self._put(key, jobs[:MOST_JOBS], at=at)
+
+    def _beside(self, folder: JobFolder) -> Iterator[dict[str, Any]]:
+        """Folders that begin with this one, and the nearest before it: ``a`` begins ``ab``."""
+        partition, key = _key(folder)
+        is_open = bool(folder.key) and not folder.key.endswith("/")
+        below = key if is_open else f"{key.rstrip('/')}/"
+        yield from self._rows.first(partition, SortKeys.beginning(below), most=MOST_NEAR)[0]
+        before = self._rows.query(partition, SortKeys.before(key), backwards=True, page=MOST_NEAR)
+        yield from islice(before, MOST_NEAR)
+
+    def _put(self, key: layout.Key, jobs: list[JobFolder], *, at: datetime) -> None:
+        item = {
+            "pk": key[0],
+            "sk": key[1],
+            "bucket": jobs[0].bucket,
+            "jobs": [{"job": one.job, "use": one.use.value, "key": one.key} for one in jobs],
+            "ttl": int((at + KEPT).timestamp()),
+        }
+        self._rows.change("put_item", Item=to_attributes(item))
+
+
+def _is_kept(folder: JobFolder) -> bool:
+    return len(folder.key.encode()) <= LONGEST_KEY
+
+
+def _key(folder: JobFolder) -> layout.Key:
+    return layout.folder_key(folder.bucket, folder.key)
+
+
+def _at_and_above(folder: JobFolder) -> Iterator[layout.Key]:
+    """The folder itself, and those that it lies in, from the bucket down."""
+    yield _key(folder)
+    ends = (number for number, letter in enumerate(folder.written) if letter == "/")
+    yield layout.folder_key(folder.bucket, "")
+    for end in islice(ends, MOST_ABOVE):
+        yield layout.folder_key(folder.bucket, folder.written[:end])
+
+
+def _jobs_in(item: dict[str, Any]) -> Iterator[JobFolder]:
+    """The newest first. What a later release wrote and this one does not know is left out."""
+    known = {use.value for use in Use}
+    for one in item.get("jobs", ()):
+        if one.get("use") in known:
+            yield JobFolder(job=one["job"], use=Use(one["use"]), bucket=item["bucket"], key=one["key"])

@@ -1,0 +1,95 @@
+"""What AWS did not serve though other jobs were stopped for it, and what it was seen to serve since."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.instances import Capacity, Choice, Vector
+
+FIRST_WAIT = timedelta(minutes=15)
+"""How long a job stops nobody after its first preemption that did not help; each further one doubles it."""
+LONGEST_WAIT = timedelta(hours=4)
+_MOST_DOUBLINGS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FutilePreemptions:
+    """What one job has to show for its preemptions since an attempt of it last trained: nothing.
+
+    The job keeps it until an attempt of its own trains. It may start into free instances at any time.
+    """
+
+    count: int
+    """How many there were in a row."""
+    vector: Vector
+    """Instances that the last of those attempts asked for."""
+    choice: Choice = Choice.FIRST_FIT
+    """``SAGEMAKER``: one type of ``vector`` would have been enough."""
+    since: datetime
+    """End of the last of those attempts, UTC."""
+    until: datetime
+    """The job stops nobody before, unless AWS is seen to serve as many instances to some job."""
+
+
+def after_another(
+    known: FutilePreemptions | None,
+    *,
+    vector: Vector,
+    choice: Choice,
+    ended_at: datetime,
+    now: datetime,
+) -> FutilePreemptions:
+    """Count one more preemption that did not help: the wait is 15, 30, 60, 120, then 240 minutes from now.
+
+    Args:
+        known: Those before it in a row; None: it is the first.
+        vector: Instances that were made free and not served.
+        choice: Whether one type of them would have been enough.
+        ended_at: When the attempt ended, by SageMaker's clock where it knows of it.
+        now: When that is recorded.
+    """
+    count = 1 if known is None else known.count + 1
+    doubled: timedelta = FIRST_WAIT * 2 ** min(count - 1, _MOST_DOUBLINGS)
+    return FutilePreemptions(
+        count=count,
+        vector=vector,
+        choice=choice,
+        since=ended_at,
+        until=now + min(LONGEST_WAIT, doubled),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedStart:
+    """An attempt that has ended and had reached Training before."""
+
+    instances: int
+    """Of one type."""
+    at: datetime
+    """When it reached Training, by SageMaker's clock."""
+
+
+SizeClass: TypeAlias = tuple[Capacity, int]
+"""A type, and the power of two that an attempt's number of instances of it lies in: few for each type."""
+ServedStarts: TypeAlias = Mapping[SizeClass, ServedStart]
+
+
+def size_class(capacity: Capacity, instances: int) -> SizeClass:
+    return (capacity, instances.bit_length() - 1)
+
+
+def served_by(attempt: Attempt, *, at: datetime) -> dict[SizeClass, ServedStart]:
+    """Tell what the end of an attempt leaves to be remembered of what AWS served.
+
+    While it runs its own row says so; the transaction that ends it keeps the fact. One of each size class is
+    kept, the last to end. What is older than the longest wait can end none any more.
+    """
+    since = attempt.training_since
+    if since is None or at - since > LONGEST_WAIT:
+        return {}
+    return {
+        size_class(capacity, count): ServedStart(instances=count, at=since)
+        for capacity, count in attempt.vector.items()
+    }

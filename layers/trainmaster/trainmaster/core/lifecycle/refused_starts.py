@@ -1,0 +1,221 @@
+"""Whose fault a refused start is: the job's own, which fails then, or ours, and then no job is lost by it.
+
+AWS answers a missing right or a request it does not like in the same way for one job and for all of them. So
+one refusal proves nothing. A job is at fault once it was refused twice and AWS took another one with the same
+role in between; where no other was tried, once it was refused often or long enough. Three jobs in a row that
+were refused with one code say that it is us: then starts with the role pause, and one at a time tries again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.errors import AccessRefusedError, TrainingRefusedError
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.start_troubles import RequestRefusals
+from trainmaster.core.planning.refusal_records import (
+    MOST_REFUSED_STARTS,
+    MOST_ROLES,
+    MOST_SHOWN,
+    RefusedStart,
+    RoleChange,
+    RoleStarts,
+    StartPause,
+)
+
+FIRST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT = timedelta(minutes=15)
+"""A refused job is tried again after 1, 2, 4 ... 15 minutes, and so is a role whose starts pause."""
+JOBS_UNTIL_PAUSE = 3
+"""So many different jobs in a row, refused with one code, are no coincidence."""
+TIMES_ALONE = 3
+"""Refusals of a request after which a job is given up although no other job was tried."""
+TIME_ALONE = timedelta(hours=1)
+"""The same for a missing right, which somebody may be about to grant."""
+
+
+def wait_after(times: int) -> timedelta:
+    """How long to wait after so many refusals in a row, 1 and up."""
+    wait: timedelta = FIRST_WAIT * 2 ** min(times - 1, 10)
+    return min(LONGEST_WAIT, wait)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends starts with which role, and under which key that is noted."""
+
+    key: str
+    role_arn: str
+    launcher: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One start, as far as it tells about its role."""
+
+    sender: Sender
+    is_probe: bool = False
+    """It was to find out whether a pause may end."""
+    known: int = 0
+    """Number of the role's refusals that were known when it was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a refusal says about the job, and what is noted of its role."""
+
+    refusals: RequestRefusals
+    is_own_fault: bool
+    role: RoleChange
+
+
+def decide(
+    job: Job,
+    refusal: TrainingRefusedError,
+    trial: Trial,
+    records: Mapping[str, RoleStarts],
+    *,
+    at: datetime,
+) -> Verdict:
+    """Decide what one refusal says about its job and about its role.
+
+    Args:
+        job: Refused, with its claim.
+        refusal: As AWS answered.
+        trial: The start.
+        records: Of the pool, by key.
+        at: Now.
+    """
+    sender = trial.sender
+    role = records.get(sender.key)
+    refusals = _counted(job.starts.by_request, refusal, role, at=at)
+    is_own_fault = _is_own_fault(job.starts.by_request, refusals, refusal, role, at=at)
+    numbered = replace(refusals, number=max(role.number if role else 0, refusals.number) + 1)
+    after = _noted(role, sender, numbered, at=at)
+    if not is_own_fault:
+        after = _held_against(after, job, refusal, is_probe=trial.is_probe, at=at)
+    change = RoleChange(key=sender.key, before=role, after=after, drops=_dropped(records, sender.key))
+    return Verdict(refusals=numbered, is_own_fault=is_own_fault, role=change)
+
+
+def _counted(
+    before: RequestRefusals | None, refusal: TrainingRefusedError, role: RoleStarts | None, *, at: datetime
+) -> RequestRefusals:
+    """Count it. A record that was dropped meanwhile may have known of others, so those count as tried."""
+    if before is None:
+        return RequestRefusals(count=1, code=refusal.code, number=0, alone_since=at)
+    again = replace(before, count=before.count + 1, code=refusal.code, alone=before.alone + 1)
+    others_tried = role is None or role.number != before.number or _took_since(role, before)
+    return replace(again, alone=1, alone_since=at) if others_tried else again
+
+
+def _took_since(role: RoleStarts, before: RequestRefusals) -> bool:
+    """Tell whether AWS took a start with the role that was sent after the job's last refusal."""
+    return role.accepted >= before.number
+
+
+def _is_own_fault(
+    before: RequestRefusals | None,
+    refusals: RequestRefusals,
+    refusal: TrainingRefusedError,
+    role: RoleStarts | None,
+    *,
+    at: datetime,
+) -> bool:
+    """Nothing is held against a single job while all starts of its role are refused."""
+    if before is None or role is None or role.pause is not None:
+        return False
+    if _took_since(role, before):
+        return True
+    if isinstance(refusal, AccessRefusedError):
+        return at - refusals.alone_since >= TIME_ALONE
+    return refusals.alone >= TIMES_ALONE
+
+
+def _noted(role: RoleStarts | None, sender: Sender, refusals: RequestRefusals, *, at: datetime) -> RoleStarts:
+    if role is not None:
+        return replace(role, ver=role.ver + 1, number=refusals.number, at=at)
+    return RoleStarts(
+        role_arn=sender.role_arn[:MOST_SHOWN],
+        launcher=sender.launcher,
+        ver=1,
+        number=refusals.number,
+        at=at,
+    )
+
+
+def _held_against(
+    role: RoleStarts, job: Job, refusal: TrainingRefusedError, *, is_probe: bool, at: datetime
+) -> RoleStarts:
+    """With the job among those that were refused in a row, and with the pause that follows from them."""
+    entry_id = job.spec.entry_id
+    this = RefusedStart(entry_id=entry_id, code=refusal.code, number=role.number)
+    others = [one for one in role.refused if one.entry_id != entry_id]
+    refused = (*others, this)[-MOST_REFUSED_STARTS:]
+    alike = sum(one.code == refusal.code for one in refused)
+    pause = role.pause
+    if pause is not None and is_probe:
+        probes = pause.probes + 1
+        pause = replace(pause, probes=probes, next_probe_at=at + wait_after(probes + 1))
+    elif pause is None and alike >= JOBS_UNTIL_PAUSE:
+        pause = StartPause(
+            since=at,
+            number=role.number,
+            code=refusal.code,
+            message=refusal.detail[:MOST_SHOWN],
+            team=job.spec.team,
+            next_probe_at=at + wait_after(1),
+        )
+    return replace(role, refused=refused, pause=pause)
+
+
+def _dropped(known: Mapping[str, RoleStarts], key: str) -> str | None:
+    """Which record goes for a new one: the oldest, one without a pause if there is any."""
+    if key in known or len(known) < MOST_ROLES:
+        return None
+    return min(known, key=lambda one: (known[one].pause is not None, known[one].at, one))
+
+
+def accepted(role: RoleStarts, *, known_when_sent: int) -> RoleStarts | None:
+    """Note that AWS took a start; None where that says nothing new.
+
+    Args:
+        role: The record as it is.
+        known_when_sent: The number of the role's refusals that were known when the start was sent: those
+            that came later, while it was under way, may well be general.
+    """
+    if known_when_sent <= role.accepted:
+        return None
+    pause = role.pause
+    return replace(
+        role,
+        ver=role.ver + 1,
+        accepted=known_when_sent,
+        refused=tuple(one for one in role.refused if one.number > known_when_sent),
+        pause=pause if pause is not None and pause.number > known_when_sent else None,
+    )
+
+
+def probed(role: RoleStarts, *, until: datetime) -> RoleStarts:
+    """Give the one try that a pause allows to a start; should nothing come of it, the next may be then."""
+    assert role.pause is not None, role
+    return replace(role, ver=role.ver + 1, pause=replace(role.pause, next_probe_at=until))
+
+
+def put_off(job: Job, refusals: RequestRefusals, text: str, *, now: datetime) -> Job:
+    """Let the same attempt wait under the same name, not charged, and quote AWS."""
+    times = "once" if refusals.count == 1 else f"{refusals.count} times in a row"
+    return replace(
+        job.moved_to(JobState.PENDING),
+        live=None,
+        not_before=now + wait_after(refusals.count),
+        waiting=Reason(code=ReasonCode.REFUSED, message=f"AWS refused to start it {times}: {text}"),
+        starts=replace(job.starts, by_request=refusals),
+    )
+
+
+def with_role(job: Job, role: str) -> Job:
+    """Note which role it starts with (``role_digest``), where an earlier release stored it."""
+    return replace(job, spec=replace(job.spec, role=role))

@@ -1,0 +1,51 @@
+"""What a job notes of ends that it comes back from: what they cost, and for whom it was stopped."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from trainmaster.core.jobs.attempts import Attempt, StopsInARow
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.lifecycle.decision import End
+
+
+def stopped_for(job: Job, attempt: Attempt) -> StopsInARow | None:
+    """Count on where the attempt made room for the same job as the one before it.
+
+    Args:
+        job: Before the attempt is counted.
+        attempt: Has ended.
+    """
+    known, preemptor = job.stopped_for, attempt.preemptor
+    if preemptor is None:
+        return known
+    before = known.count if known is not None and known.preemptor == preemptor else 0
+    return StopsInARow(preemptor=preemptor, count=before + 1)
+
+
+def training_lost(job: Job, end: End, lost: timedelta) -> dict[str, int]:
+    """Add the training that has to be done again, in whole seconds by cause; of a failed job none is."""
+    wasted = dict(job.spent.wasted)
+    seconds = int(lost.total_seconds())
+    if seconds > 0 and end.becomes is not JobState.FAILED:
+        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
+    return wasted
+
+
+def startups_lost(job: Job, attempt: Attempt, *, stopped: bool) -> Mapping[str, int] | None:
+    """Add the seconds since its claim of an attempt that was stopped before it trained, by cause.
+
+    Nothing is added for one that trained: what its start-up led to is judged by its checkpoints.
+
+    Args:
+        job: Before the attempt is counted.
+        attempt: Has ended.
+        stopped: We asked it to stop, and its job comes back.
+    """
+    known = job.spent.startups
+    if not stopped or attempt.training_since is not None or attempt.end is None or attempt.reason is None:
+        return known
+    seconds = int((attempt.end.at - attempt.claim.at).total_seconds())
+    if seconds <= 0:
+        return known
+    before = dict(known or {})
+    return {**before, attempt.reason.code: before.get(attempt.reason.code, 0) + seconds}

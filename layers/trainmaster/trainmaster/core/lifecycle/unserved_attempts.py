@@ -1,0 +1,73 @@
+"""A job for which others were stopped, and whose attempt then did not train: it stops nobody for a while.
+
+The claim notes that instances were made free for the attempt. Whatever ends the attempt reads that note: the
+transaction that frees its instances again also counts the preemption as futile. A crash can thus neither lose
+nor repeat the count, and the next pass already reads it.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import after_another
+from trainmaster.core.jobs.instances import Choice, Vector
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
+
+
+def with_room_made(job: Job) -> Job:
+    """Note that other jobs were stopped for the attempt that comes now."""
+    return replace(job, made_room_for=job.attempt)
+
+
+def with_training_seen(job: Job) -> Job:
+    """Forget what did not help before: AWS serves the job."""
+    if job.futile is None and job.made_room_for is None and job.starts.no_capacity is None:
+        return job
+    return replace(job, futile=None, made_room_for=None, starts=replace(job.starts, no_capacity=None))
+
+
+def after_end(before: Job, after: Job, ended: Attempt, code: Code, *, now: datetime) -> Job:
+    """Count the preemption as futile if AWS or the attempt itself is why it never trained.
+
+    A stop of ours says nothing about what AWS would have done: the next attempt may preempt as before.
+
+    Args:
+        before: With the attempt live.
+        after: Waits again, or is over.
+        ended: The attempt.
+        code: Why it ended.
+        now: When the end is recorded.
+    """
+    if ended.training_since is not None:
+        return with_training_seen(after)
+    if after.state is not JobState.PENDING or code is ReasonCode.RESTORED:
+        return after
+    return _counted(before, after, vector=ended.vector, ended_at=ended.ended_at or now, now=now)
+
+
+def after_put_off(before: Job, after: Job, *, now: datetime) -> Job:
+    """The same for a start that AWS did not take, of a job that waits out a back-off for it.
+
+    One that waits in its turn at once (throttling, a lease that ran out) keeps the note of its attempt.
+    """
+    if not after.is_waiting or after.not_before is None:
+        return after
+    return _counted(before, after, vector=before.live_attempt.vector, ended_at=now, now=now)
+
+
+def after_hold_ran_out(job: Job, vector: Vector, *, now: datetime) -> Job:
+    """Others were stopped for a job, and it did not even start in time."""
+    return _futile(job, vector=vector, ended_at=now, now=now)
+
+
+def _counted(before: Job, after: Job, *, vector: Vector, ended_at: datetime, now: datetime) -> Job:
+    if before.made_room_for != before.attempt:
+        return after
+    return _futile(after, vector=vector, ended_at=ended_at, now=now)
+
+
+def _futile(job: Job, *, vector: Vector, ended_at: datetime, now: datetime) -> Job:
+    choice = job.spec.choice if len(vector) > 1 else Choice.FIRST_FIT
+    futile = after_another(job.futile, vector=vector, choice=choice, ended_at=ended_at, now=now)
+    return replace(job, futile=futile, made_room_for=None)

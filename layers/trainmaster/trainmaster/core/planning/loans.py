@@ -1,0 +1,114 @@
+"""Loans can be called back: a job that cannot be stopped starts within its team's own quota alone (ADR 79).
+
+Quotas and loans are about on-demand instances; spot runs outside of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.policy import PoolPolicy, Preemption, Quota
+
+_Used: TypeAlias = dict[Capacity, int]
+
+
+def why_fixed(*, preemptible: bool, has_checkpoint: bool, rules: Preemption) -> str | None:
+    """What keeps a job from being stopped for others for as long as it runs; None: it can be stopped."""
+    if not preemptible:
+        return "trainmaster:preemptible=false"
+    if rules.needs_checkpoint and not has_checkpoint:
+        return "it saves no checkpoints, and the pool's preemption.needs_checkpoint spares such jobs"
+    return None
+
+
+def promised_quota(pool: PoolPolicy, team: str, instance_types: Iterable[str]) -> Mapping[str, int] | None:
+    """The nominal quota that a job submitted now may count on, by type; None: the pool has no quotas."""
+    if not pool.quotas:
+        return None
+    nominal = pool.quotas[team].nominal if team in pool.quotas else {}
+    return {name: nominal.get(name, 0) for name in sorted(instance_types)}
+
+
+def beyond_quota(nominal: Mapping[str, int], vector: Vector) -> Capacity | None:
+    """The first on-demand type of which ``vector`` alone has more than the whole quota; None: none."""
+    over = (one for one, count in on_demand_part(vector).items() if count > nominal.get(one.instance_type, 0))
+    return next(over, None)
+
+
+def on_demand_part(vector: Vector) -> dict[Capacity, int]:
+    """What of it quotas count."""
+    return {capacity: count for capacity, count in vector.items() if not capacity.is_spot}
+
+
+@dataclass(slots=True, kw_only=True)
+class Loans:
+    """What each team uses in jobs that cannot be stopped, in the course of one plan."""
+
+    quotas: Mapping[str, Quota]
+    rules: Preemption
+    fixed: dict[str, _Used] = field(default_factory=dict)
+    """On-demand instances by team; they cannot be called back until their jobs end."""
+
+    @classmethod
+    def of(cls, pool: PoolPolicy) -> "Loans":
+        """As if nothing ran yet."""
+        return cls(quotas=pool.quotas, rules=pool.preemption)
+
+    def count(self, job: WaitingJob | RunningJob, vector: Vector) -> None:
+        """Add what the job takes, if it cannot be stopped."""
+        if self._why_fixed(job) is None:
+            return
+        used = self.fixed.setdefault(job.team, {})
+        for capacity, count in on_demand_part(vector).items():
+            used[capacity] = used.get(capacity, 0) + count
+
+    def bind(self, job: WaitingJob | RunningJob) -> bool:
+        """Tell whether the job may not borrow.
+
+        Not if it was submitted before this rule, or to a larger quota than its team has now: what was
+        accepted keeps the rule that it was accepted under.
+        """
+        if job.own_quota is None or self._why_fixed(job) is None:
+            return False
+        nominal = self._nominal(job.team)
+        return all(nominal.get(name, 0) >= count for name, count in job.own_quota.items())
+
+    def refusal(self, job: WaitingJob, vector: Vector, used: Vector, *, is_covered: bool) -> Reason | None:
+        """Why the job would be on borrowed instances, which it could not give back; None: it would not be.
+
+        Args:
+            job: Waits.
+            vector: What it would take.
+            used: On-demand instances that its team has in use.
+            is_covered: Its team's quota is filled with jobs up to this one, so those that run beyond the
+                quota are others, which can be stopped.
+        """
+        if not self.bind(job):
+            return None
+        fixed = self.fixed.get(job.team, {})
+        for capacity, count in on_demand_part(vector).items():
+            nominal = self._nominal(job.team).get(capacity.instance_type, 0)
+            is_within = used.get(capacity, 0) + count <= nominal
+            if is_within or (is_covered and fixed.get(capacity, 0) + count <= nominal):
+                continue
+            return self._reason(job, {capacity: count}, used=used.get(capacity, 0), nominal=nominal)
+        return None
+
+    def _reason(self, job: WaitingJob, vector: Vector, *, used: int, nominal: int) -> Reason:
+        message = (
+            f"needs {vector_text(vector)} of the team's own quota, as it cannot be stopped"
+            f" ({self._why_fixed(job)}): team {job.team} uses {used} of its quota of {nominal};"
+            " it starts when jobs of the team end"
+        )
+        return Reason(code=ReasonCode.QUOTA, message=message)
+
+    def _why_fixed(self, job: WaitingJob | RunningJob) -> str | None:
+        is_preemptible = job.preemptible is not False
+        return why_fixed(preemptible=is_preemptible, has_checkpoint=job.has_checkpoint, rules=self.rules)
+
+    def _nominal(self, team: str) -> Mapping[str, int]:
+        return self.quotas[team].nominal if team in self.quotas else {}

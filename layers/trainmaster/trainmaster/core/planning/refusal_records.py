@@ -1,0 +1,107 @@
+"""What is kept of AWS's refusals in a pool: of a type by the account's limits, of starts with a role."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+MOST_ROLES = 20
+"""Roles that a pool keeps records of: in its counters, a row that each claim of the pool writes."""
+MOST_REFUSED_STARTS = 8
+"""Jobs that a role's record names: three of one code pause it, and a few codes may come mixed."""
+MOST_SHOWN = 500
+"""Characters of AWS's words, and of a role's ARN, that a record keeps."""
+_KEY_BYTES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountLimit:
+    """What ResourceLimitExceeded taught about one type."""
+
+    limit: int
+    """One less than what was refused in all: instances in use and warm, and those asked for."""
+    until: datetime
+    """No job that was never refused is tried above the limit before; then one start probes it."""
+    refusals: int
+    """Different jobs in a row that were refused; the exponent of the wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedStart:
+    """The last refusal of one job, unless that was the job's own fault."""
+
+    entry_id: str
+    code: str
+    number: int
+    """Of the role's refusals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPause:
+    """Starts with the role wait; one at a time tries whether AWS still refuses them."""
+
+    since: datetime
+    number: int
+    """Of the refusal that began it: only a start that was sent after it can end the pause."""
+    code: str
+    message: str
+    """AWS's words about the start of the team below."""
+    team: str
+    probes: int = 0
+    """Refused since; the exponent of the wait."""
+    next_probe_at: datetime
+
+    def words(self, *, to: str | None) -> str:
+        """Quote AWS as team ``to`` may read it: its words name jobs, keys and subnets of the refused team.
+
+        None stands for an admin.
+        """
+        return self.message if to in {None, self.team} else self.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleStarts:
+    """How AWS answers starts with one role in one pool, since it first refused one.
+
+    Refusals are numbered, so that "was another start accepted between these two" needs no clock: a start
+    that was sent when ``n`` refusals were known and was accepted says that ``n`` of them are not general.
+    """
+
+    role_arn: str
+    launcher: str | None = None
+    """ARN of the launcher role that sends these starts; None: the function ``schedule`` itself."""
+    ver: int
+    """Rises with each write, which is conditional on it."""
+    number: int
+    """Refusals so far."""
+    accepted: int = 0
+    """How many of them were known when the last accepted start was sent."""
+    at: datetime
+    """The last refusal."""
+    refused: tuple[RefusedStart, ...] = ()
+    """Different jobs that were refused after that, the oldest first."""
+    pause: StartPause | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleChange:
+    """A role's record from one version to the next, as it is written."""
+
+    key: str
+    before: RoleStarts | None
+    after: RoleStarts
+    drops: str | None = None
+    """Key of the record that makes place for a new one."""
+
+    @property
+    def begins_pause(self) -> bool:
+        return self.after.pause is not None and (self.before is None or self.before.pause is None)
+
+
+def role_digest(role_arn: str) -> str:
+    """Stand for a role in queue entries, whatever the length of its ARN."""
+    return hashlib.blake2b(role_arn.encode(), digest_size=_KEY_BYTES).hexdigest()
+
+
+def starts_key(role: str, launcher: str | None) -> str:
+    """Name the record of starts with a role (its digest) that one launcher role, or none, sends."""
+    return role if launcher is None else f"{role}-{role_digest(launcher)}"

@@ -1,0 +1,49 @@
+"""A request as the queue reads it: whole numbers as such, and defaults that SageMaker itself has."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from trainmaster.core.request.request_shapes import ROOT, SHAPES
+
+DEFAULT_RUNTIME = timedelta(days=1)
+"""MaxRuntimeInSeconds of a job that does not say. Source: SageMaker API reference, StoppingCondition."""
+
+
+def in_whole_numbers(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The request with 86400 for 86400.0, wherever the service model has a whole number.
+
+    Spreadsheets, YAML tools and pandas write them so. What is no whole number stays, for the checks to name.
+    """
+    read: dict[str, Any] = _read(ROOT, body)
+    return read
+
+
+def _read(name: str, value: Any) -> Any:  # noqa: ANN401  any JSON value
+    shape = SHAPES[name]
+    match shape["type"], value:
+        case "structure", Mapping():
+            members = shape["members"]
+            return {key: _read(members[key], one) if key in members else one for key, one in value.items()}
+        case "list", list():
+            return [_read(shape["member"], one) for one in value]
+        case "integer" | "long", float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def has_runtime(body: Mapping[str, Any]) -> bool:
+    return "MaxRuntimeInSeconds" in body.get("StoppingCondition", {})
+
+
+def with_runtime(body: Mapping[str, Any], longest: timedelta | None) -> dict[str, Any]:
+    """The request with a MaxRuntimeInSeconds: its own, else SageMaker's default.
+
+    Args:
+        body: A valid request.
+        longest: What the rules allow at most, if they bound it: a default is not to break them.
+    """
+    runtime = DEFAULT_RUNTIME if longest is None else min(DEFAULT_RUNTIME, longest)
+    default = {"MaxRuntimeInSeconds": int(runtime.total_seconds())}
+    return {**body, "StoppingCondition": default | body.get("StoppingCondition", {})}

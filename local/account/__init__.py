@@ -1,0 +1,1 @@
+"""What the twin says about the account around the stack: its network, its limits, its Studio domains."""
