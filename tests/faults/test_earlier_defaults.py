@@ -34,8 +34,13 @@ def plane(new_world: NewWorld) -> World:
     return world
 
 
+def of_rules(warnings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without those of types: the types of these pools are made up."""
+    return [one for one in warnings if "known instance types" not in str(one["message"])]
+
+
 def fields(warnings: list[dict[str, Any]], rule: str | None = "defaults") -> list[str]:
-    return [one["field"] for one in warnings if one.get("rule") == rule]
+    return [one["field"] for one in of_rules(warnings) if one.get("rule") == rule]
 
 
 def outdated(capsys: pytest.CaptureFixture[str]) -> list[float]:
@@ -114,8 +119,8 @@ def test_K9_K10_what_the_new_document_writes_keeps_what_was_allowed(plane: World
         "rules": {"session_chaining": {"mode": "allow"}, "remote_debug": {"mode": "audit"}},
     }
     tried = dry_run(plane, written)
-    assert (tried["changes"], tried["warnings"]) == ([], [])
-    assert plane.api("PUT", "/policy", written)["warnings"] == []
+    assert (tried["changes"], of_rules(tried["warnings"])) == ([], [])
+    assert of_rules(plane.api("PUT", "/policy", written)["warnings"]) == []
     assert refused(plane, "second", **TRUSTING) == []
 
 

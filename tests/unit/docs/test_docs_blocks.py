@@ -175,7 +175,7 @@ def test_a_request_of_the_examples_is_valid(name: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param("trainmaster cancel", id="an argument is missing"),
+        pytest.param("trainmaster show", id="an argument is missing"),
         pytest.param("trainmaster queue --no-such-option", id="an option that there is not"),
         pytest.param("trainmaster priority my-job high", id="a word where a number belongs"),
         pytest.param("trainmaster local up --clock sundial", id="the twin does not know the value"),

@@ -208,7 +208,12 @@ class PoolPolicy(Section):
             at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
 
     def _warn_of_unknown_types(self, at: Location) -> None:
-        """A mistyped type is no error, as AWS has new ones before anybody lists them; jobs wait for it."""
+        """Warn whoever writes a type that is not known: AWS may have it by now, so it is no error.
+
+        A stored document was accepted with it, and says nothing new.
+        """
+        if at.findings.is_lenient:
+            return
         for key_, counts in (("capacity", self.capacity), ("spot_capacity", self.spot_capacity)):
             for instance_type in counts:
                 if instance_type not in INSTANCE_TYPES:
