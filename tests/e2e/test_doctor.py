@@ -85,6 +85,8 @@ def test_a_fresh_twin_is_green_but_its_admin_may_bypass_the_queue(plane: Plane, 
         "training-roles": "the policy lists no roles by name",
         "volume-keys": no_template,
         "checkpoint-keys": no_template,
+        "gpu-metrics": "no training role is known by name; no running job lacks them",
+        "mail": no_template,
         "direct-starts": "warning: You may also start training jobs that bypass the queue.",
         "local-gateway": "none runs here",
     }
