@@ -15,7 +15,7 @@ from trainmaster_client.airflow.training_trigger import (
     TrainmasterTrainingTrigger,
     cancel,
 )
-from trainmaster_client.api import Document, field_problem
+from trainmaster_client.api import field_problem
 from trainmaster_client.errors import (
     ConflictError,
     ForbiddenError,
@@ -28,7 +28,9 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks.botocore_events import plain_client
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, ExpiryNotice, Watch
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.progress import ExpiryNotice, Watch
+from trainmaster_client.jobs.shared_looks import looks_at
 from trainmaster_client.jobs.task_jobs import NextStep, TaskRun, next_step, tagged
 from trainmaster_client.logs.joined_attempts import LogTail
 
@@ -166,24 +168,19 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
 
     def _watched(self, name: str) -> JobView:
         """The last view; the log of the task has its changes, and with ``print_log`` what it prints."""
-        seen: Document = {}
-
-        def look() -> JobView:
-            nonlocal seen
-            seen = self.training_queue.api.job(name, estimate=False)
-            return job_view(seen)
-
         expiry = ExpiryNotice()
         tail = LogTail(self._logs_client, expiry=expiry) if self.print_log else None
-        return Watch(
-            look=look,
-            say=self.log.info,
-            further=(lambda: tail.lines(seen)) if tail else list,
-            late_looks=LATE_LOOKS if tail else 0,
-            first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
-            timeout=self.max_ingestion_time,
-            expiry=expiry,
-        ).until_final()
+        with looks_at(self.training_queue.api, name) as looks:
+            return Watch(
+                look=lambda: job_view(looks.look()),
+                say=self.log.info,
+                further=(lambda: tail.lines(looks.document)) if tail else list,
+                late_looks=LATE_LOOKS if tail else 0,
+                first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
+                age=looks.age,
+                timeout=self.max_ingestion_time,
+                expiry=expiry,
+            ).until_final()
 
     def _logs_client(self) -> Any:  # noqa: ANN401  boto3's
         logs = self.hook.logs_hook

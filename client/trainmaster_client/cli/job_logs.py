@@ -19,13 +19,8 @@ from trainmaster_client.cli.screen import busy, print_json_line, say
 from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, TrainmasterClientError
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
-from trainmaster_client.jobs.progress import (
-    FIRST_POLL_SECONDS,
-    SILENCE_SECONDS,
-    ExpiryNotice,
-    Progress,
-    poll_seconds,
-)
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, poll_seconds
+from trainmaster_client.jobs.progress import SILENCE_SECONDS, ExpiryNotice, Progress
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
 from trainmaster_client.logs.joined_attempts import (
     MOST_TAIL_LINES,

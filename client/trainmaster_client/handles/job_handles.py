@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -20,7 +20,9 @@ from trainmaster_client.handles.job_actions import JobActions
 from trainmaster_client.handles.job_picture import JobPicture, Points, html, text
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Progress, Watch, advance
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.progress import Progress, Watch, advance
+from trainmaster_client.jobs.shared_looks import JobLooks, looks_at
 from trainmaster_client.logs.joined_attempts import JobLogs, Selection
 
 FRESH_SECONDS = 2.0
@@ -104,18 +106,29 @@ class Job(JobActions):
 
     def _steps(self, timeout: float | None) -> Generator[float, None, JobView]:
         screen = _screen(self)
-        watch = Watch(
-            look=partial(self._watched, screen),
-            say=print if screen is None else _silent,
-            progress=Progress(),
-            first_poll=FIRST_POLL_SECONDS,
-            timeout=timeout,
-            monotonic=self._monotonic,
-        )
-        return watch.steps()
+        with looks_at(self._api, self.name, monotonic=self._monotonic) as looks:
+            watch = Watch(
+                look=partial(self._watched, screen, looks),
+                say=print if screen is None else _silent,
+                progress=Progress(),
+                first_poll=FIRST_POLL_SECONDS,
+                age=looks.age,
+                starts_in=self._starts_in,
+                timeout=timeout,
+                monotonic=self._monotonic,
+            )
+            return (yield from watch.steps())
 
-    def _watched(self, screen: Any) -> JobView:  # noqa: ANN401  IPython's
-        self._look(estimate=screen is not None)
+    def _starts_in(self) -> float | None:
+        likely = self._likely_start
+        return None if likely is None else (likely - datetime.now(UTC)).total_seconds()
+
+    def _watched(self, screen: Any, looks: JobLooks) -> JobView:  # noqa: ANN401  IPython's
+        now = self._monotonic()
+        if screen is not None and self._wants_estimate(now):
+            self._keep(looks.alone(estimate=True), now=now, estimated=True)
+        else:
+            self._keep(looks.look(), now=now, estimated=False)
         if screen is not None:
             screen.update(self)
         return self.view
@@ -123,11 +136,16 @@ class Job(JobActions):
     def _look(self, *, estimate: bool) -> None:
         """With an estimate of the start only while it waits, and occasionally."""
         now = self._monotonic()
-        asks = estimate and self.view.is_waiting and now - self._estimated_at >= ESTIMATE_SECONDS
-        document = self._api.job(self.name, estimate=asks)
+        asks = estimate and self._wants_estimate(now)
+        self._keep(self._api.job(self.name, estimate=asks), now=now, estimated=asks)
+
+    def _wants_estimate(self, now: float) -> bool:
+        return self.view.is_waiting and now - self._estimated_at >= ESTIMATE_SECONDS
+
+    def _keep(self, document: Document, *, now: float, estimated: bool) -> None:
         self.view = job_view(document)  # before the rest: an answer that is none changes nothing
         self._document, self._looked_at = document, now
-        if asks:
+        if estimated:
             self._estimated_at, self._likely_start = now, _p50(document)
 
     def _picture(self) -> JobPicture:

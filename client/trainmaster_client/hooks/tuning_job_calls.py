@@ -21,7 +21,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered, refused_as
 from trainmaster_client.hooks.queued_trials import Jobs, TrialJobs, described_by_sagemaker
 from trainmaster_client.hooks.tuning_job_lists import TuningJobLists
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 from trainmaster_client.tuning.proposals import check_installed, proposed
 from trainmaster_client.tuning.study import Outcome, Study

@@ -108,6 +108,10 @@ class ApiCalls:
     def region(self) -> str:
         return self._transport.region
 
+    def caller_key(self) -> str:
+        """The id of the access key that signs now. Raises CredentialsError."""
+        return self._transport.credentials().access_key
+
     def _whole(self, path: str, asked: Mapping[str, Parameter], *lists: str) -> Document:
         """The last page, with what the lists had on those before it; an older API has one page."""
         page = self._read(f"{path}{query(asked)}")

@@ -1,32 +1,21 @@
 """Waiting for one job: look, show each transition once and its place when it changes, wait, look again."""
 
+import secrets
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
-from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiUnreachableError,
-    TooManyRequestsError,
-    TrainmasterClientError,
-)
+from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.errors.remedies import ADVICE
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, Transition
-
-FIRST_POLL_SECONDS = 1.0
-
-LONGEST_POLL_SECONDS = 10.0
-
-POLLS_PER_QUIET_TIME = 20
-"""Nothing new for t seconds: look each t/20 s. A news item is so at most 5% late."""
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, look_interval, poll_seconds, spread
+from trainmaster_client.jobs.shared_looks import PASSING
 
 SILENCE_SECONDS = 15 * 60
 """How long the API may not answer before the watch gives up; the job does not depend on it."""
-
-
-_PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
-"""What passes by itself."""
+_JITTER = secrets.SystemRandom()
+"""Numbers that the user's program has seeded for itself stay as they are."""
 
 
 class ExpiryNotice:
@@ -120,12 +109,18 @@ class Watch:
     """How often ``further`` is asked after the end: CloudWatch shows a line seconds after it was printed."""
     first_poll: float = FIRST_POLL_SECONDS
     """Seconds."""
+    age: Callable[[], float] = float
+    """Seconds since what ``look`` gave last was read; 0 where each look asks anew."""
+    starts_in: Callable[[], float | None] = lambda: None
+    """Seconds until the job is likely to start, where somebody has estimated that."""
     timeout: float | None = None
     """Seconds; None watches for as long as it takes."""
     expiry: ExpiryNotice = field(default_factory=ExpiryNotice)
     """Shared with what gives the further lines."""
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = _JITTER.random
+    """From 0 to 1: shortens an interval, so that processes do not look in step."""
 
     def until_final(self) -> JobView:
         """The last view: final, or not when ``timeout`` came first."""
@@ -146,11 +141,17 @@ class Watch:
             news_at = now if lines else news_at
             if job.is_final or (self.timeout is not None and now - begun >= self.timeout):
                 break
-            yield poll_seconds(now - news_at, first=self.first_poll)
+            yield self._pause(job, now=now, news_at=news_at, begun=begun)
         for _ in range(self.late_looks if job.is_final and job.attempts else 0):
             yield self.first_poll
             self._say_all(self.further())
         return job
+
+    def _pause(self, job: JobView, *, now: float, news_at: float, begun: float) -> float:
+        """Seconds until the next look, no later than ``timeout``."""
+        interval = look_interval(job, quiet=now - news_at, first=self.first_poll, starts_in=self.starts_in())
+        pause = max(0.0, spread(interval, chance=self.chance()) - self.age())
+        return pause if self.timeout is None else min(pause, begun + self.timeout - now)
 
     def _lines(self, job: JobView) -> list[str]:
         """What a job printed comes before the line with its end."""
@@ -170,7 +171,7 @@ class Watch:
             except TrainmasterClientError as error:
                 is_expired = error.may_be_renewed and not is_first  # at first nobody has logged in yet
                 silent = self.monotonic() - begun
-                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, _PASSING)):
+                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, PASSING)):
                     raise
                 if is_expired:
                     has_expired = True
@@ -192,8 +193,3 @@ def advance(steps: Generator[float, None, JobView]) -> float | JobView:
     except StopIteration as ended:
         job: JobView = ended.value
         return job
-
-
-def poll_seconds(quiet: float, *, first: float) -> float:
-    """The pause before the next look, after ``quiet`` seconds without news."""
-    return max(first, min(LONGEST_POLL_SECONDS, quiet / POLLS_PER_QUIET_TIME))

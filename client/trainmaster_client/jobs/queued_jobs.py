@@ -19,6 +19,7 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import FINAL_STATES, Attempt, job_view
+from trainmaster_client.jobs.look_intervals import look_interval
 
 MOST_KEPT = 500
 """A description with its job and request takes some 40 kB in memory."""
@@ -144,8 +145,10 @@ class QueuedJobs:
         self._known.keep(name, _Known(document=whole, at=now, fresh_until=now))
 
     def _found(self, name: str, document: Document) -> Document:
+        """Keep the answer for a moment; far from its turn for longer, as a wait of our own would."""
         now = self._monotonic()
-        self._known.keep(name, _Known(document=document, at=now, fresh_until=now + FRESH_SECONDS))
+        fresh = look_interval(job_view(document), quiet=0, first=FRESH_SECONDS)
+        self._known.keep(name, _Known(document=document, at=now, fresh_until=now + fresh))
         return document
 
     def _absent(self, name: str, before: _Known | None) -> Document | None:

@@ -22,7 +22,7 @@ from trainmaster_client.errors import (
     PolicyViolationError,
     TrainmasterClientError,
 )
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, poll_seconds
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, poll_seconds
 from trainmaster_client.tuning.proposals import proposed
 from trainmaster_client.tuning.study import Seen, Study, Trial, TrialStatus, advanced, stopped
 from trainmaster_client.tuning.study_store import StoredStudy, StudyChangedError, StudyPlace, StudyStore

@@ -13,7 +13,8 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch, poll_seconds
+from trainmaster_client.jobs.look_intervals import poll_seconds
+from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,7 @@ class World:
             timeout=timeout,
             sleep=self.sleep,
             monotonic=lambda: self.now,
+            chance=lambda: 0.0,
         ).until_final()
 
 
