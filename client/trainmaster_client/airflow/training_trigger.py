@@ -51,8 +51,8 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
 
     Args:
         job_name: As it was submitted.
-        check_interval: Seconds between two looks, up to a fifth less, at least 1; far from the job's turn up to
-            60.
+        check_interval: Seconds between two looks, up to a fifth less, at least 1; up to 60 while the job is
+            far from its turn.
         cancel_on_kill: Cancel the job when somebody fails or clears the deferred task. Airflow asks triggers
             for that since 3.3; before, the job stays, and a task that was cleared attaches to it.
         connection: The values of a QueueConnection.

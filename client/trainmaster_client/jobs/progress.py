@@ -110,7 +110,7 @@ class Watch:
     first_poll: float = FIRST_POLL_SECONDS
     """Seconds."""
     age: Callable[[], float] = float
-    """Seconds since what ``look`` gave last was read; 0 where each look asks anew."""
+    """Seconds since what ``look`` gave last was read; 0 where each look asks the API."""
     starts_in: Callable[[], float | None] = lambda: None
     """Seconds until the job is likely to start, where somebody has estimated that."""
     timeout: float | None = None
