@@ -41,14 +41,16 @@ class Queue:
         self.asked.append(name)
         if isinstance(self.trouble, ApiUnreachableError):
             raise self.trouble
-        return self._row(name) | {"history": [], "attempts": []}
+        state = self.states.get(name, "pending")
+        history = [{"at": "2026-11-01T00:00:00Z", "to": state}]
+        return self._rows([name])[0] | {"history": history, "attempts": []}
 
     def jobs_unless(self, etag: str, **filters: Any) -> Document | None:
         self.asked.append("")
         self.filters.append(filters)
         if self.trouble is not None:
             raise self.trouble
-        rows = [self._row(one) for one in self.names if self.states.get(one) != "completed"]
+        rows = self._rows([one for one in self.names if self.states.get(one) != "completed"])
         tag = str(rows)
         if etag == tag:
             self.unchanged += 1
@@ -57,11 +59,19 @@ class Queue:
         page.etag = tag
         return page
 
-    def _row(self, name: str) -> Document:
-        state = self.states.get(name, "pending")
+    def _rows(self, names: list[str]) -> list[Document]:
         waiting = [one for one in self.names if self.states.get(one, "pending") == "pending"]
-        position = waiting.index(name) + 1 if state == "pending" else None
-        return {"name": name, "team": "vision", "pool": "p5", "state": state, "position": position}
+        positions = {name: position for position, name in enumerate(waiting, start=1)}
+        return [
+            {
+                "name": name,
+                "team": "vision",
+                "pool": "p5",
+                "state": self.states.get(name, "pending"),
+                "position": positions.get(name),
+            }
+            for name in names
+        ]
 
 
 @pytest.fixture
@@ -120,7 +130,7 @@ def test_830_waits_of_one_process_read_one_list_and_not_83_jobs_a_second(queue: 
 
 def test_no_wait_hears_of_its_job_later_than_its_own_interval(queue: Queue) -> None:
     ends = {f"sweep-{number:03}": 300.0 + number / 3 for number in range(0, 830, 7)}
-    bounds = {name: look_interval(job_view(queue._row(name)), quiet=300) for name in ends}
+    bounds = {name: look_interval(job_view(queue.job(name, estimate=False)), quiet=300) for name in ends}
     waits = Waits(queue)
     waits.run(queue.names, until=1000, changes={at: {name: "completed"} for name, at in ends.items()})
     late = {name: waits.seen[name] - at for name, at in ends.items()}
@@ -172,8 +182,31 @@ def test_a_new_position_comes_with_the_list_and_keeps_the_history(queue: Queue) 
         queue.asked.clear()
         seen = one.look()
     assert seen["position"] == 1
-    assert seen["history"] == []
+    assert [line["to"] for line in seen["history"]] == ["pending"]
     assert queue.asked == [""]
+
+
+def test_a_new_state_in_the_list_is_read_with_its_history(queue: Queue) -> None:
+    with looks_at(queue, "sweep-001") as one, looks_at(queue, "sweep-002") as other:
+        looked(one, other)
+        queue.states["sweep-001"] = "running"
+        queue.asked.clear()
+        seen = one.look()
+    assert [line["to"] for line in seen["history"]] == ["running"]
+    assert queue.asked == ["", "sweep-001"]
+
+
+def test_a_live_job_is_read_with_its_attempts_now_and_then(queue: Queue) -> None:
+    queue.states |= {"sweep-001": "running"}
+    with (
+        looks_at(queue, "sweep-001", monotonic=lambda: queue.now) as live,
+        looks_at(queue, "sweep-002", monotonic=lambda: queue.now) as waits,
+    ):
+        looked(live, waits)
+        queue.asked.clear()
+        for queue.now in (10.0, 299.0, 300.0):
+            looked(live, waits)
+    assert queue.asked == ["", "", "", "sweep-001"]
 
 
 def test_a_network_that_is_away_is_found_out_once_for_all(queue: Queue) -> None:
