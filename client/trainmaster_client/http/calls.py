@@ -110,7 +110,7 @@ class ApiCalls:
 
     def caller_key(self) -> str:
         """The id of the access key that signs now. Raises CredentialsError."""
-        return self._transport.credentials().access_key
+        return self._transport.credentials().access_key or ""
 
     def _whole(self, path: str, asked: Mapping[str, Parameter], *lists: str) -> Document:
         """The last page, with what the lists had on those before it; an older API has one page."""
