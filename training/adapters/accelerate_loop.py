@@ -105,8 +105,8 @@ class PreemptibleLoop:
         self._data: PlacedData | None = None
         if isinstance(base, DataLoader):
             own = None if carried is None else carried["data"]
-            seed, generators = own or agreed((own_seed(base), ()))
-            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=tuple(generators))
+            seed, generators = own or (agreed(own_seed(base)), None)
+            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=generators)
             self._data_seeds = (seed, agreed(self._data.generator_seeds))
         return loader
 
