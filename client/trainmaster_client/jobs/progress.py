@@ -19,14 +19,15 @@ FIRST_POLL_SECONDS = 1.0
 LONGEST_POLL_SECONDS = 10.0
 
 POLLS_PER_QUIET_TIME = 20
-"""Nothing new for t seconds: look each t/20 s. A news item is so at most 5% late."""
+"""Looks per time without news: after t seconds without any, the next look is t/20 s later, so news is at most
+5 % late."""
 
 SILENCE_SECONDS = 15 * 60
 """How long the API may not answer before the watch gives up; the job does not depend on it."""
 
 
 _PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
-"""What passes by itself."""
+"""Errors that may pass by themselves."""
 
 
 class ExpiryNotice:
@@ -36,13 +37,13 @@ class ExpiryNotice:
         self._is_said = False
 
     def lines(self) -> list[str]:
-        """The line to show now; none where it was shown."""
+        """Return the line to show now; none if it was shown."""
         is_new, self._is_said = not self._is_said, True
         advice = ADVICE[Trouble.EXPIRED_CREDENTIALS]
         return [f"{advice} The job continues, and so does this wait with new ones."] if is_new else []
 
     def is_over(self) -> None:
-        """New ones came; what expires from now on is said again."""
+        """Reset once new credentials work: the next expiry is reported again."""
         self._is_said = False
 
 
@@ -54,7 +55,7 @@ class Progress:
         self._last_place = ""
 
     def lines(self, job: JobView) -> list[str]:
-        """The lines to show now; none when nothing changed."""
+        """Return the lines to show now; none if nothing changed."""
         return [*self._transitions(job), *self._place(job)]
 
     def _transitions(self, job: JobView) -> Iterator[str]:
@@ -71,7 +72,7 @@ class Progress:
 
 
 def transition_line(transition: Transition, job: JobView) -> str:
-    """In the form of the SDK's own status lines: time, state, what it means."""
+    """Write a transition in the form of the SDK's own status lines: time, state, what it means."""
     parts = [_attempt(transition, job), transition.why]
     text = "; ".join(part for part in parts if part)
     at = transition.at.strftime("%Y-%m-%d %H:%M:%S")
@@ -79,7 +80,7 @@ def transition_line(transition: Transition, job: JobView) -> str:
 
 
 def place_line(job: JobView) -> str:
-    """One line for a job that waits: where it stands and why it does not run yet."""
+    """Write one line for a job that waits: its place and why it does not run yet."""
     state = "Waiting to resume" if job.state == "preempted" else "Waiting"
     return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {job.why}" if job.why else "")
 
@@ -92,7 +93,7 @@ def _word(transition: Transition) -> str:
 def _attempt(transition: Transition, job: JobView) -> str:
     if transition.to not in {"starting", "running"}:
         return ""
-    names = [one.training_job_name for one in job.attempts if one.number == transition.attempt]
+    names = [attempt.training_job_name for attempt in job.attempts if attempt.number == transition.attempt]
     name = f", training job {names[0]}" if names and names[0] else ""
     return f"attempt {transition.attempt}{name}"
 
@@ -113,7 +114,7 @@ class Watch:
     look: Callable[[], JobView]
     say: Callable[[str], None]
     progress: Progress = field(default_factory=Progress)
-    """What was shown before; it is not shown again."""
+    """Knows what was shown before, which is not shown again."""
     further: Callable[[], list[str]] = list
     """Lines beside the job's own, as its log has them; asked after each look."""
     late_looks: int = 0
@@ -128,14 +129,14 @@ class Watch:
     monotonic: Callable[[], float] = time.monotonic
 
     def until_final(self) -> JobView:
-        """The last view: final, or not when ``timeout`` came first."""
+        """Return the last view: final, unless ``timeout`` came first."""
         steps = self.steps()
         while not isinstance(step := advance(steps), JobView):
             self.sleep(step)
         return step
 
     def steps(self) -> Generator[float, None, JobView]:
-        """As ``until_final``, for who waits in another way: each value is a pause in seconds."""
+        """Watch like ``until_final``, for a caller who waits itself: each value is a pause in seconds."""
         begun = news_at = self.monotonic()
         job: JobView | None = None
         while True:
@@ -153,7 +154,7 @@ class Watch:
         return job
 
     def _lines(self, job: JobView) -> list[str]:
-        """What a job printed comes before the line with its end."""
+        """Return the lines to show: what a job printed comes before the line with its end."""
         news, printed = self.progress.lines(job), self.further()
         return [*printed, *news] if job.is_final else [*news, *printed]
 
@@ -162,7 +163,7 @@ class Watch:
             self.say(line)
 
     def _look_patiently(self, *, is_first: bool) -> Generator[float, None, JobView]:
-        """Neither a network that is away for a while nor a login that ends ends a wait of days."""
+        """Look until the API answers: a network outage or an expired login does not end a wait of days."""
         begun, reported, has_expired = self.monotonic(), False, False
         while True:
             try:
@@ -186,7 +187,7 @@ class Watch:
 
 
 def advance(steps: Generator[float, None, JobView]) -> float | JobView:
-    """The next pause of a watch, or what it saw last. Takes as long as a look does."""
+    """Return the next pause of a watch, or its last view. Takes as long as a look does."""
     try:
         return next(steps)
     except StopIteration as ended:
@@ -195,5 +196,5 @@ def advance(steps: Generator[float, None, JobView]) -> float | JobView:
 
 
 def poll_seconds(quiet: float, *, first: float) -> float:
-    """The pause before the next look, after ``quiet`` seconds without news."""
+    """Return the pause before the next look, after ``quiet`` seconds without news."""
     return max(first, min(LONGEST_POLL_SECONDS, quiet / POLLS_PER_QUIET_TIME))
