@@ -47,7 +47,7 @@ class PreemptibleLoop:
         self._evaluate = None if evaluate is None else evaluate[1]
         self._digest: int | None = None
         self._epoch, self._seen = 0, 0
-        """Where the newest batch is: its epoch, and batches of that epoch up to it."""
+        """Place of the newest batch: its epoch, and the batches of that epoch up to and with it."""
 
     def batches(self, loader: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """(step, batch) of the steps that are left, over as many epochs as it takes; resumes first.

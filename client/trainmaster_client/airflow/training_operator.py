@@ -96,8 +96,8 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         event: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         if event is None or event["status"] == UNKNOWN:
-            said = "" if event is None else f": {event['message']}"
-            raise AirflowException(f"The trigger could not see the end of the job{said}")
+            problem = "" if event is None else f": {event['message']}"
+            raise AirflowException(f"The trigger could not see the end of the job{problem}")
         name = event["job_name"]
         return self._result(name, self._look(name))
 
@@ -144,7 +144,10 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return next_step(run, name, job_view(document), document.get("request") or {})
 
     def _submit(self, run: TaskRun, name: str) -> NextStep:
-        """What the name is then. Raises AirflowFailException where the queue will not have such a request."""
+        """Submit the job and return what is to be done with the name then.
+
+        Raises AirflowFailException where the queue refuses the request.
+        """
         if self.check_if_job_exists and self._check_if_job_exists(name, self.hook.describe_training_job):
             return self._taken(run, name)
         self._claimed = run, name
@@ -159,7 +162,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return NextStep.ATTACH
 
     def _taken(self, run: TaskRun, name: str) -> NextStep:
-        """Of a name that was free a moment ago: another worker may have submitted the job since."""
+        """Choose the next step for a name that was free before; another worker may have taken it since."""
         step = self._next_step(run, name)
         return NextStep.GIVE_WAY if step is NextStep.SUBMIT else step
 
@@ -214,9 +217,9 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return described
 
     def _described(self, name: str) -> dict[str, Any]:
-        """As Airflow's operator has it; this one's OpenLineage facets are made of it."""
-        found: dict[str, Any] = self.serialize_result(name)
-        return found
+        """Return the description in the form of Airflow's operator; its OpenLineage facets are made of it."""
+        description: dict[str, Any] = self.serialize_result(name)
+        return description
 
     def _connection(self, api_url: str | None) -> QueueConnection:
         return QueueConnection(

@@ -1,4 +1,4 @@
-"""What waits for a job of the queue in Airflow's triggerer, and how the queue is asked for a connection."""
+"""Wait for a job of the queue in Airflow's triggerer, and find the queue that a connection names."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,10 +21,10 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConnection:
-    """Where the queue is and who asks it; goes from process to process as plain values."""
+    """Name where the queue is and who asks it, in plain values that go from process to process."""
 
     api_url: str | None
-    """None: where the environment or the SSM parameter says."""
+    """Address of the API; None takes it from the environment or the SSM parameter."""
     aws_conn_id: str | None
     region_name: str | None
     verify: bool | str | None

@@ -94,7 +94,7 @@ def logs(
 def _nothing(document: Document, which: LineFilters) -> str:
     """Why there are no lines; of what there is not, what there is."""
     job, hosts = job_view(document), host_count(document)
-    numbers = [one.number for one in job.attempts]
+    numbers = [attempt.number for attempt in job.attempts]
     if which.attempt is not None and which.attempt not in numbers:
         known = ", ".join(map(str, numbers)) or "none"
         return f"{job.name} has no attempt {which.attempt} (attempts: {known})."
@@ -173,8 +173,8 @@ class _Patience:
             shown = self._show(document)
         except LogsUnansweredError as error:
             if self._silent_since is None:
-                said = self._expiry.lines() if error.may_be_renewed else [f"{error} Still trying."]
-                say("\n".join(said))
+                lines = self._expiry.lines() if error.may_be_renewed else [f"{error} Still trying."]
+                say("\n".join(lines))
             self._silent_since = self._since(self._silent_since)
             return False
         self._silent_since = None

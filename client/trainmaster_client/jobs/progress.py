@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
-from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.errors import PASSING_ERRORS, TrainmasterClientError
 from trainmaster_client.errors.remedies import ADVICE
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, Transition
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, look_interval, poll_seconds, spread
-from trainmaster_client.jobs.shared_looks import PASSING
 
 SILENCE_SECONDS = 15 * 60
 """How long the API may not answer before the watch gives up; the job does not depend on it."""
@@ -25,13 +24,13 @@ class ExpiryNotice:
         self._is_said = False
 
     def lines(self) -> list[str]:
-        """The line to show now; none where it was shown."""
+        """Return the line to show now; none if it was shown."""
         is_new, self._is_said = not self._is_said, True
         advice = ADVICE[Trouble.EXPIRED_CREDENTIALS]
         return [f"{advice} The job continues, and so does this wait with new ones."] if is_new else []
 
     def is_over(self) -> None:
-        """New ones came; what expires from now on is said again."""
+        """Reset once new credentials work: the next expiry is reported again."""
         self._is_said = False
 
 
@@ -43,7 +42,7 @@ class Progress:
         self._last_place = ""
 
     def lines(self, job: JobView) -> list[str]:
-        """The lines to show now; none when nothing changed."""
+        """Return the lines to show now; none if nothing changed."""
         return [*self._transitions(job), *self._place(job)]
 
     def _transitions(self, job: JobView) -> Iterator[str]:
@@ -60,7 +59,7 @@ class Progress:
 
 
 def transition_line(transition: Transition, job: JobView) -> str:
-    """In the form of the SDK's own status lines: time, state, what it means."""
+    """Write a transition in the form of the SDK's own status lines: time, state, what it means."""
     parts = [_attempt(transition, job), transition.why]
     text = "; ".join(part for part in parts if part)
     at = transition.at.strftime("%Y-%m-%d %H:%M:%S")
@@ -68,7 +67,7 @@ def transition_line(transition: Transition, job: JobView) -> str:
 
 
 def place_line(job: JobView) -> str:
-    """One line for a job that waits: where it stands and why it does not run yet."""
+    """Write one line for a job that waits: its place and why it does not run yet."""
     state = "Waiting to resume" if job.state == "preempted" else "Waiting"
     return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {job.why}" if job.why else "")
 
@@ -81,7 +80,7 @@ def _word(transition: Transition) -> str:
 def _attempt(transition: Transition, job: JobView) -> str:
     if transition.to not in {"starting", "running"}:
         return ""
-    names = [one.training_job_name for one in job.attempts if one.number == transition.attempt]
+    names = [attempt.training_job_name for attempt in job.attempts if attempt.number == transition.attempt]
     name = f", training job {names[0]}" if names and names[0] else ""
     return f"attempt {transition.attempt}{name}"
 
@@ -102,7 +101,7 @@ class Watch:
     look: Callable[[], JobView]
     say: Callable[[str], None]
     progress: Progress = field(default_factory=Progress)
-    """What was shown before; it is not shown again."""
+    """Knows what was shown before, which is not shown again."""
     further: Callable[[], list[str]] = list
     """Lines beside the job's own, as its log has them; asked after each look."""
     late_looks: int = 0
@@ -120,17 +119,17 @@ class Watch:
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = _JITTER.random
-    """From 0 to 1: shortens an interval, so that processes do not look in step."""
+    """Draw a number from 0 to 1 that shortens an interval, so that processes do not look in step."""
 
     def until_final(self) -> JobView:
-        """The last view: final, or not when ``timeout`` came first."""
+        """Return the last view: final, unless ``timeout`` came first."""
         steps = self.steps()
         while not isinstance(step := advance(steps), JobView):
             self.sleep(step)
         return step
 
     def steps(self) -> Generator[float, None, JobView]:
-        """As ``until_final``, for who waits in another way: each value is a pause in seconds."""
+        """Watch like ``until_final``, for a caller who waits itself: each value is a pause in seconds."""
         begun = news_at = self.monotonic()
         job: JobView | None = None
         while True:
@@ -150,11 +149,13 @@ class Watch:
     def _pause(self, job: JobView, *, now: float, news_at: float, begun: float) -> float:
         """Seconds until the next look, no later than ``timeout``."""
         interval = look_interval(job, quiet=now - news_at, first=self.first_poll, starts_in=self.starts_in())
-        pause = max(0.0, spread(interval, chance=self.chance()) - self.age())
+        # An API that is slower than the interval gets a rest, too: it may be slow because of waits like this.
+        rest = self.first_poll / 2
+        pause = max(rest, spread(interval, chance=self.chance()) - self.age())
         return pause if self.timeout is None else min(pause, begun + self.timeout - now)
 
     def _lines(self, job: JobView) -> list[str]:
-        """What a job printed comes before the line with its end."""
+        """Return the lines to show: what a job printed comes before the line with its end."""
         news, printed = self.progress.lines(job), self.further()
         return [*printed, *news] if job.is_final else [*news, *printed]
 
@@ -163,7 +164,7 @@ class Watch:
             self.say(line)
 
     def _look_patiently(self, *, is_first: bool) -> Generator[float, None, JobView]:
-        """Neither a network that is away for a while nor a login that ends ends a wait of days."""
+        """Look until the API answers: a network outage or an expired login does not end a wait of days."""
         begun, reported, has_expired = self.monotonic(), False, False
         while True:
             try:
@@ -171,7 +172,7 @@ class Watch:
             except TrainmasterClientError as error:
                 is_expired = error.may_be_renewed and not is_first  # at first nobody has logged in yet
                 silent = self.monotonic() - begun
-                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, PASSING)):
+                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, PASSING_ERRORS)):
                     raise
                 if is_expired:
                     has_expired = True
@@ -187,7 +188,7 @@ class Watch:
 
 
 def advance(steps: Generator[float, None, JobView]) -> float | JobView:
-    """The next pause of a watch, or what it saw last. Takes as long as a look does."""
+    """Return the next pause of a watch, or its last view. Takes as long as a look does."""
     try:
         return next(steps)
     except StopIteration as ended:

@@ -15,17 +15,9 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from trainmaster_client.api import Document, etag_of
-from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiUnreachableError,
-    TooManyRequestsError,
-    TrainmasterClientError,
-)
+from trainmaster_client.errors import PASSING_ERRORS, TrainmasterClientError
 from trainmaster_client.http.calls import Parameter
 from trainmaster_client.jobs.job_views import LIVE_STATES
-
-PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
-"""What passes by itself."""
 
 MOST_PAGES = 3
 LARGEST_PAGE = 1000
@@ -36,7 +28,7 @@ WHOLE_SECONDS = 300.0
 """A live job is read with its attempts after that time at the latest: a list has no news of those."""
 
 _COMPUTED = ("position", "ahead_at_least", "waiting", "effective_priority", "fair_share", "cost_usd")
-"""What changes without a line in a job's history; a list says it too."""
+"""Keys that change without a line in a job's history; a list has them too."""
 _STORED = (
     "state",
     "attempt",
@@ -52,7 +44,7 @@ _STORED = (
 
 
 class LooksApi(Protocol):
-    """What of the API client a look needs."""
+    """The calls of the API client that a look makes."""
 
     @property
     def api_url(self) -> str: ...
@@ -70,9 +62,9 @@ class Reading:
 
     at: float
     rows: Mapping[str, Document] = field(default_factory=dict)
-    """By name; a job that is not among them is read alone."""
+    """Jobs of the list by name; a job that is not among them is read alone."""
     error: TrainmasterClientError | None = None
-    """What passes by itself kept it from being read."""
+    """Error that may pass by itself and kept the list from being read; None if it was read."""
 
 
 class SharedLooks:
@@ -102,7 +94,10 @@ class SharedLooks:
         return len(self._waits) > 1 and not self._is_refused
 
     def newer_than(self, at: float, api: LooksApi) -> Reading:
-        """What was read after that instant, by whoever needed it first."""
+        """Return the list as it was read after ``at``, by whichever wait needed it first.
+
+        Other waits are kept waiting while it is read, so that it is read once.
+        """
         with self._reading:
             if self._last.at <= at:
                 self._last = self._read(api)
@@ -113,7 +108,7 @@ class SharedLooks:
         try:
             return Reading(at=at, rows=self._listed(api))
         except TrainmasterClientError as error:
-            if isinstance(error, PASSING) or error.may_be_renewed:
+            if isinstance(error, PASSING_ERRORS) or error.may_be_renewed:
                 return Reading(at=at, error=error)
             self._is_refused = True  # an older API, or a caller without a list: each looks alone
             return Reading(at=at)
@@ -121,35 +116,35 @@ class SharedLooks:
     def _listed(self, api: LooksApi) -> dict[str, Document]:
         with self._joining:
             wanted = [wait.document for wait in self._waits if wait.document]
-        asked = list_filters(wanted)
-        known = self._pages if asked == self._asked else {}
+        filters = list_filters(wanted)
+        known = self._pages if filters == self._asked else {}
         rows, pages = dict[str, Document](), dict[str | None, Document]()
         token: str | None = None
         for _ in range(MOST_PAGES):
             before = known.get(token)
-            page = api.jobs_unless(etag_of(before), **asked, next_token=token)
+            page = api.jobs_unless(etag_of(before), **filters, next_token=token)
             page = page if page is not None else before or {}
             pages[token] = page
             rows |= {str(row["name"]): row for row in page.get("jobs") or () if row.get("name")}
             token = page.get("next_token")
-            if not token or token in pages or all(one.get("name") in rows for one in wanted):
+            if not token or token in pages or all(job.get("name") in rows for job in wanted):
                 break
-        self._asked, self._pages = asked, pages
+        self._asked, self._pages = filters, pages
         return rows
 
 
 def list_filters(wanted: list[Document]) -> dict[str, Parameter]:
     """Narrow the list to what all these jobs have in common."""
-    pools, teams = ({one.get(key) for one in wanted} for key in ("pool", "team"))
-    asked: dict[str, Parameter] = {"limit": min(LARGEST_PAGE, max(2, len(wanted)) * ROWS_PER_WAIT)}
+    pools, teams = ({job.get(key) for job in wanted} for key in ("pool", "team"))
+    filters: dict[str, Parameter] = {"limit": min(LARGEST_PAGE, max(2, len(wanted)) * ROWS_PER_WAIT)}
     for key, values in (("pool", pools), ("team", teams)):
         if len(values) == 1 and (value := values.pop()):
-            asked[key] = str(value)
-    names = sorted(str(one.get("name") or "") for one in wanted) or [""]
+            filters[key] = str(value)
+    names = sorted(str(job.get("name") or "") for job in wanted) or [""]
     same = takewhile(lambda pair: pair[0] == pair[1], zip(names[0], names[-1], strict=False))
     if prefix := "".join(letter for letter, _ in same):
-        asked["name_prefix"] = prefix
-    return asked
+        filters["name_prefix"] = prefix
+    return filters
 
 
 class JobLooks:
@@ -174,7 +169,7 @@ class JobLooks:
         self._monotonic = monotonic
         self._seen_at = self._whole_at = self._taken_at = float("-inf")
         self.document: Document = {}
-        """As last seen, with attempts and history; empty before the first look."""
+        """The job's last answer, with attempts and history; empty before the first look."""
 
     def look(self) -> Document:
         """Give the job as it is now, or as another wait has read it since the last look.
@@ -225,7 +220,7 @@ class JobLooks:
 
 
 _GROUPS: "WeakValueDictionary[tuple[int, str, str], SharedLooks]" = WeakValueDictionary()
-"""By process, API and caller. A forked process has waits of its own."""
+"""Groups of waits by process, API and caller: a forked process has waits of its own."""
 _GROUPING = threading.Lock()
 
 

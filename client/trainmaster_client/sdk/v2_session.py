@@ -101,9 +101,9 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         log_type: str = "All",
         timeout: float | None = None,
     ) -> Any:  # noqa: ANN401  the SDK's
-        """With ``wait=True`` as ``wait_for_job``, with log lines unless ``log_type`` is "Rules" or "None".
+        """Wait as ``wait_for_job`` does, with log lines unless ``log_type`` is "Rules" or "None".
 
-        Without, and for jobs not in the queue, as the SDK does, over all attempts.
+        The SDK's own method answers if ``wait`` is false, and for jobs that are not in the queue.
         """
         direct = partial(super().logs_for_job, job_name, wait, poll, log_type, timeout)
         if not wait:
@@ -175,5 +175,5 @@ def _say_how_to_cancel(name: str) -> None:
 
 
 def _say(line: str) -> None:
-    """Where the SDK prints its own status lines."""
+    """Print a line where the SDK prints its own status lines."""
     print(line, flush=True)

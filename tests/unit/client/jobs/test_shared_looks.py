@@ -175,25 +175,26 @@ def test_a_job_that_the_list_does_not_have_is_asked_for_alone(queue: Queue) -> N
         assert queue.asked[-1] == "sweep-001"
 
 
-def test_a_new_position_comes_with_the_list_and_keeps_the_history(queue: Queue) -> None:
+@pytest.mark.parametrize(
+    ("news", "position", "last", "asked"),
+    [
+        pytest.param(("sweep-000", "completed"), 1, "pending", [""], id="a position is in the list"),
+        pytest.param(
+            ("sweep-001", "running"), None, "running", ["", "sweep-001"], id="a state has a history"
+        ),
+    ],
+)
+def test_news_in_the_list_is_read_alone_only_where_it_has_a_history(
+    queue: Queue, news: tuple[str, str], position: int | None, last: str, asked: list[str]
+) -> None:
     with looks_at(queue, "sweep-001") as one, looks_at(queue, "sweep-002") as other:
         looked(one, other)
-        queue.states["sweep-000"] = "completed"
+        queue.states[news[0]] = news[1]
         queue.asked.clear()
         seen = one.look()
-    assert seen["position"] == 1
-    assert [line["to"] for line in seen["history"]] == ["pending"]
-    assert queue.asked == [""]
-
-
-def test_a_new_state_in_the_list_is_read_with_its_history(queue: Queue) -> None:
-    with looks_at(queue, "sweep-001") as one, looks_at(queue, "sweep-002") as other:
-        looked(one, other)
-        queue.states["sweep-001"] = "running"
-        queue.asked.clear()
-        seen = one.look()
-    assert [line["to"] for line in seen["history"]] == ["running"]
-    assert queue.asked == ["", "sweep-001"]
+    assert seen.get("position") == position
+    assert [line["to"] for line in seen["history"]] == [last]
+    assert queue.asked == asked
 
 
 def test_a_live_job_is_read_with_its_attempts_now_and_then(queue: Queue) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 from training.adapters.placed_data import PlacedData, own_seed
 
@@ -141,7 +148,8 @@ def test_C32_S6_an_order_stays_where_a_sampler_gets_or_loses_its_generator(
     def made(*, has_generator: bool) -> DataLoader[Any]:
         loader = DataLoader(Masked(), batch_size=BATCH, shuffle=True)
         if has_generator:
-            loader.sampler.generator = torch.Generator()  # type: ignore[attr-defined]
+            assert isinstance(loader.sampler, RandomSampler)
+            loader.sampler.generator = torch.Generator()
         return loader
 
     first, second = made(has_generator=before), made(has_generator=now)
