@@ -163,7 +163,7 @@ def test_a_refusal_ends_the_watch_at_once() -> None:
 
 
 def test_a_time_limit_returns_the_last_view() -> None:
-    world = World([*[waiting(1)] * 20, AssertionError("asked without a pause")])
+    world = World([waiting(1)])
     assert world.watch(timeout=30).state == "pending"
     assert 30 <= world.now <= 32
 
