@@ -232,6 +232,20 @@ class PoolState:
         self.warm_pools[pool.training_job_name] = pool
         self._count(self.warm, pool.vector, +1)
 
+    def hold_of(self, preemptor: str) -> PreemptionReservation | None:
+        return self.holds.get(preemptor)
+
+    def keeps_warm(self, warm_pool: WarmPool) -> bool:
+        kept = self.warm_pools.get(warm_pool.training_job_name)
+        return kept is not None and not kept.releasing
+
+    def committed_cents(self, team: str, month: str) -> int:
+        account = self.budgets.account(team, month)
+        return account.spent + account.reserved
+
+    def give_up_warm(self, pool: WarmPool) -> None:
+        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
+
     def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
         self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
 

@@ -13,9 +13,19 @@ from trainmaster.core.forecast.future_budgets import FutureBudgets
 from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, lane_text, total
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.actions import EndReservation, LimitReservation, Plan, Preempt, Start
+from trainmaster.core.planning.actions import Plan, Start
+from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.changes import (
+    HoldEnded,
+    HoldLimited,
+    HoldPlaced,
+    HoldUsed,
+    JobStarts,
+    PoolChange,
+    VictimAsked,
+)
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
@@ -250,26 +260,33 @@ class Future:
         return None
 
     def _carry_out(self, found: Plan) -> dict[str, datetime]:
+        """When each job started that this plan starts."""
+        changes = [change for action in found.actions for change in applied(action)]
         started: dict[str, datetime] = {}
-        for action in found.actions:
-            match action:
-                case Start():
-                    started[action.job.name] = self._start(action)
-                case Preempt():
-                    self._preempt(action)
-                case EndReservation(hold=hold):
-                    del self._holds[hold.preemptor]
-                case LimitReservation(hold=hold, until=until):
-                    self._holds[hold.preemptor] = replace(hold, until=until)
-                case _:
-                    continue
+        for change in changes:
+            if isinstance(change, JobStarts):
+                started[change.start.job.name] = self._start(change.start)
+            else:
+                self._take(change)
         return started
+
+    def _take(self, change: PoolChange) -> None:
+        """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""
+        match change:
+            case VictimAsked():
+                self._ask_to_stop(change)
+            case HoldPlaced(hold=hold):
+                self._holds[hold.preemptor] = hold
+            case HoldUsed(preemptor=preemptor) | HoldEnded(hold=PreemptionReservation(preemptor=preemptor)):
+                del self._holds[preemptor]
+            case HoldLimited(hold=hold, until=until):
+                self._holds[hold.preemptor] = replace(hold, until=until)
+            case _:
+                pass
 
     def _start(self, action: Start) -> datetime:
         job, vector = action.job, action.shape.vector
         self._unqueue(job)
-        if action.ends_hold:
-            del self._holds[job.name]
         at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
         self._asked_as[job.name] = job
         self._budgets.started(action, at)
@@ -281,16 +298,13 @@ class Future:
         self._ends_at(job.name, at + START_UP + self._trains[job.name])
         return at
 
-    def _preempt(self, action: Preempt) -> None:
-        job, futile = action.job, action.job.futile
-        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
-        for victim in action.victims:
-            self._trains[victim.name] -= saved_by(victim, stopped=at)
-            self._running[victim.name] = stopping(victim, action)
-            self._ends_at(victim.name, at + self._stopping())
-        self._holds[action.job.name] = PreemptionReservation(
-            preemptor=action.job.name, vector=action.shape.vector
-        )
+    def _ask_to_stop(self, change: VictimAsked) -> None:
+        job, victim = change.preemption.job, change.victim
+        asked_from = min(job.futile.until, self._now) if job.futile else self._since
+        at = max(job.submitted_at, self._since, asked_from)
+        self._trains[victim.name] -= saved_by(victim, stopped=at)
+        self._running[victim.name] = stopping(victim, change.preemption)
+        self._ends_at(victim.name, at + self._stopping())
 
 
 _rank = attrgetter("rank")
