@@ -35,10 +35,10 @@ from trainmaster.core.planning.changes import (
     WarmPoolGone,
     WarmPoolReused,
 )
-from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.policy import Policy
 
+from trainmaster_client.simulate.idle_plans import may_act
 from trainmaster_client.simulate.pool_state import PoolState
 from trainmaster_client.simulate.replays import WarmInterval
 from trainmaster_client.simulate.site import Asked, Site

@@ -1,4 +1,4 @@
-"""What an action of a plan does to its pool is said once, and whoever carries plans out handles each change."""
+"""What an action of a plan does to its pool is said once; whoever carries plans out handles each change."""
 
 import ast
 from collections.abc import Iterator
