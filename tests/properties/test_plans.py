@@ -13,7 +13,7 @@ from trainmaster.core.planning.actions import KeepWarm, Plan, Preempt, ReleaseWa
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit
-from trainmaster_client.simulate.idle_plans import may_act
+from trainmaster_client.simulate.engine.idle_plans import may_act
 
 from tests.builders import NOON
 from tests.properties.carrying_out import after_stops, carry_out

@@ -14,7 +14,7 @@ ACTIONS = {kind.__name__ for kind in get_args(actions.Action)}
 CHANGES = {kind.__name__ for kind in get_args(changes.PoolChange)}
 TAKE_ACTIONS_APART = (LAYER / "core/planning/actions.py", LAYER / "core/planning/apply.py")
 HANDLE_EACH_CHANGE = {
-    "a replay": (ROOT / "client/trainmaster_client/simulate/pool_passes.py",),
+    "a replay": (ROOT / "client/trainmaster_client/simulate/engine/pool_passes.py",),
     "the property tests": (ROOT / "tests/properties/carrying_out.py",),
     "the executor": (
         LAYER / "services/scheduler/executor.py",

@@ -8,7 +8,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot
 from trainmaster.core.policy import PoolPolicy, Quota
-from trainmaster_client.simulate.idle_plans import may_act
+from trainmaster_client.simulate.engine.idle_plans import may_act
 
 from tests.builders import NOON, A, minutes, of, pool, running, snapshot, waiting
 

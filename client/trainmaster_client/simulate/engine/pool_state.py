@@ -33,7 +33,7 @@ from trainmaster.core.planning.snapshot import (
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.document import Budget
 
-from trainmaster_client.simulate.waiting_lanes import LaneKey, Lanes
+from trainmaster_client.simulate.engine.waiting_lanes import LaneKey, Lanes
 
 
 @dataclass(slots=True, kw_only=True)

@@ -38,11 +38,11 @@ from trainmaster.core.planning.changes import (
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.idle_plans import may_act
-from trainmaster_client.simulate.pool_state import PoolState
-from trainmaster_client.simulate.replays import WarmInterval
-from trainmaster_client.simulate.site import Asked, Site
-from trainmaster_client.simulate.tally import Tally
+from trainmaster_client.simulate.engine.idle_plans import may_act
+from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.engine.replays import WarmInterval
+from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, SimulatedSageMaker
+from trainmaster_client.simulate.engine.tally import Tally
 
 MOST_LOOKS = 1000
 """At one instant; a planner that still finds something to do goes round in circles."""
@@ -51,7 +51,7 @@ MOST_LOOKS = 1000
 @dataclass(slots=True, kw_only=True)
 class PoolPasses:
     state: PoolState
-    site: Site
+    sagemaker: SimulatedSageMaker
     policy: Policy
     cpu_clock: Callable[[], float]
     """Seconds, to measure the planner by; no decision reads it."""
@@ -64,11 +64,11 @@ class PoolPasses:
         looks = 0
         while (found := self._plan()) is not None and self._carry_out(found):
             looks += 1
-            assert looks < MOST_LOOKS, f"the planner comes to no end at {self.site.now}"
+            assert looks < MOST_LOOKS, f"the planner comes to no end at {self.sagemaker.now}"
 
     def _plan(self) -> Plan | None:
         """None: it would have nothing in it."""
-        now, rules = self.site.now, self.state.rules
+        now, rules = self.sagemaker.now, self.state.rules
         if self.state.is_empty:
             return None
         snapshot = self.state.snapshot(now)
@@ -151,10 +151,10 @@ class PoolPasses:
         del self.state.holds[hold.preemptor]
         job = self.state.jobs.get(hold.preemptor)
         if change.ran_out and job is not None and job.is_waiting:
-            self._commit(job, after_hold_ran_out(job, hold.vector, now=self.site.now))
+            self._commit(job, after_hold_ran_out(job, hold.vector, now=self.sagemaker.now))
 
     def _commit(self, before: Job, after: Job) -> None:
-        self.state.commit(Change(before=before, after=after), now=self.site.now)
+        self.state.commit(Change(before=before, after=after), now=self.sagemaker.now)
 
     # ---- warm pools
 
@@ -166,7 +166,7 @@ class PoolPasses:
                 self.state.extend_warm(pool, until=until)
             case WarmPoolGivenUp():
                 self.state.give_up_warm(pool)
-            case WarmPoolGone() if not pool.releasing and pool.expires_at > self.site.now:
+            case WarmPoolGone() if not pool.releasing and pool.expires_at > self.sagemaker.now:
                 return False
             case WarmPoolReused() | WarmPoolGone():
                 self.take_warm(pool)
@@ -176,19 +176,19 @@ class PoolPasses:
 
     def take_warm(self, pool: WarmPool) -> None:
         """It goes, or a start lands in it."""
-        since = self.site.second(pool.since)
-        until = max(since, self.site.second(min(self.site.now, pool.expires_at)))
+        since = self.sagemaker.second(pool.since)
+        until = max(since, self.sagemaker.second(min(self.sagemaker.now, pool.expires_at)))
         for capacity, count in pool.vector.items():
             found = WarmInterval(self.state.rules.name, capacity.instance_type, count, since, until)
             self.tally.warm.append(found)
-        self.state.take_warm(pool, now=self.site.now)
+        self.state.take_warm(pool, now=self.sagemaker.now)
 
     # ---- starts and preemptions
 
     def _start(self, action: Start) -> bool:
         """False: the account refuses it, and the job backs off."""
         job = self.state.jobs[action.job.name]
-        if action.reuses is None and self.site.refuses(action.shape.vector, self.state.warm):
+        if action.reuses is None and self.sagemaker.refuses(action.shape.vector, self.state.warm):
             self._refused(job, action)
             return False
         started = self._claimed(job, action)
@@ -198,12 +198,12 @@ class PoolPasses:
         asked = Asked(
             number=live.number, vector=live.vector, max_runtime=live.max_runtime, max_wait=live.max_wait
         )
-        self.site.begin(job.name, asked, warm=action.reuses is not None)
+        self.sagemaker.begin(job.name, asked, warm=action.reuses is not None)
         return True
 
     def _refused(self, job: Job, action: Start) -> None:
         """The account forbids it: the job backs off, and what it tells of its types is learned."""
-        state, now = self.state, self.site.now
+        state, now = self.state, self.sagemaker.now
         self.refused |= action.shape.vector.keys()
         held, ends = state.held(), [state.last_end[one] for one in job.vector if one in state.last_end]
         refusals = refused_again(
@@ -229,7 +229,7 @@ class PoolPasses:
 
     def _claimed(self, job: Job, action: Start) -> Job:
         """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
-        now = self.site.now
+        now = self.sagemaker.now
         attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
         if attempt.claim.reuses is not None:
             attempt = replace(attempt, claim=replace(attempt.claim, reuses=None))
@@ -247,5 +247,5 @@ class PoolPasses:
         self._commit(job, steps.preempted_for(job, change.preemption.job, reclaims=change.reclaims))
 
     def _stop(self, job: Job) -> None:
-        self.site.stop(job.name)
+        self.sagemaker.stop(job.name)
         self.state.changes_attempt(steps.stop_told(job))
