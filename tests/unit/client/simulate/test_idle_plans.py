@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot
 from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster_client.simulate.engine.idle_plans import may_act
 
 from tests.builders import NOON, A, minutes, of, pool, running, snapshot, waiting
 

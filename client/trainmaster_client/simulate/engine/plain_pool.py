@@ -15,13 +15,13 @@ from trainmaster.core.jobs.instances import Capacity, fits
 from trainmaster.core.planning.capacity import pool_vector, take
 from trainmaster.core.policy import PoolPolicy
 
-from trainmaster_client.simulate.admitted_jobs import Admitted
-from trainmaster_client.simulate.agenda import What
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
-from trainmaster_client.simulate.pool_replay import Setting
-from trainmaster_client.simulate.runs import Finish, Run
-from trainmaster_client.simulate.site import Asked, Site
-from trainmaster_client.simulate.tally import Tally
+from trainmaster_client.simulate.engine.admitted_jobs import Admitted
+from trainmaster_client.simulate.engine.event_queue import What
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.engine.replay_setting import Setting
+from trainmaster_client.simulate.engine.runs import Finish, Run
+from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, SimulatedSageMaker
+from trainmaster_client.simulate.engine.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Entry:
 class PlainPool:
     """Decides for one pool. A queue that differs in its order or its victims overrides these two."""
 
-    site: Site
+    sagemaker: SimulatedSageMaker
     free: dict[Capacity, int]
     coming: dict[Capacity, int] = field(default_factory=dict)
     """Instances of attempts that are stopping."""
@@ -49,20 +49,20 @@ class PlainPool:
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
         """An empty one."""
-        site = setting.site_of(rules.name)
-        return cls(site=site, free=pool_vector(rules))
+        sagemaker = setting.sagemaker_of(rules.name)
+        return cls(sagemaker=sagemaker, free=pool_vector(rules))
 
     # ---- what happens
 
     def submitted(self, past: PastJob, found: Admitted) -> None:
-        self.site.expects(past)
+        self.sagemaker.expects(past)
         insort(self.waiting, Entry(past=past, found=found), key=self.turn)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
         """News of a job; False where they come too late."""
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
-        run = self.site.news_of(name, serial, what)
+        run = self.sagemaker.news_of(name, serial, what)
         if run is None:
             return False
         if what is What.OVER:
@@ -74,39 +74,39 @@ class PlainPool:
         return True
 
     def _over(self, name: str, run: Run) -> None:
-        course = self.site.courses[name]
+        course = self.sagemaker.courses[name]
         if run.finish is Finish.MAX_RUNTIME:
             self._ends(name, "stopped")
         elif run.finish is Finish.DONE:
             self._ends(name, course.past.end)
         elif course.breaks[0].code == INTERRUPTED:
-            self.site.interrupt(name)
+            self.sagemaker.interrupt(name)
         else:
             self._ends(name, "failed", broke=True)
 
     def _withdrawn(self, name: str) -> bool:
         """It waits no more, or is stopped at once."""
-        if not self.site.may_withdraw(name):
+        if not self.sagemaker.may_withdraw(name):
             return False
         if name in self.running:
             self._ends(name, "stopped")
         else:
             self.waiting = [entry for entry in self.waiting if entry.past.name != name]
-            del self.site.courses[name]
+            del self.sagemaker.courses[name]
         return True
 
     def _ends(self, name: str, end: str, *, broke: bool = False) -> None:
         entry = self.running.pop(name)
-        ended = self.site.end(name, broke=broke)
+        ended = self.sagemaker.end(name, broke=broke)
         vector = entry.found.shape.vector
         take(self.free, vector, times=-1)
         if entry.stopped_for is not None:
             take(self.coming, vector)
-        self.tally.attempts.append(self.site.row(name, ended, end=end, by=entry.stopped_for))
+        self.tally.attempts.append(self.sagemaker.row(name, ended, end=end, by=entry.stopped_for))
         if broke or end == "preempted":
             insort(self.waiting, replace(entry, stopped_for=None), key=self.turn)
         else:
-            del self.site.courses[name]
+            del self.sagemaker.courses[name]
 
     # ---- what is done
 
@@ -125,19 +125,19 @@ class PlainPool:
     def may_start(self, entry: Entry) -> bool:
         """There is room, and the account does not refuse it: then it is tried again when something ends."""
         vector = entry.found.shape.vector
-        return fits(vector, self.free) and not self.site.refuses(vector)
+        return fits(vector, self.free) and not self.sagemaker.refuses(vector)
 
     def _start(self, entry: Entry) -> None:
         past, vector = entry.past, entry.found.shape.vector
         take(self.free, vector)
         asked = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
         self.running[past.name] = replace(entry, attempts=entry.attempts + 1)
-        self.site.begin(past.name, asked)
+        self.sagemaker.begin(past.name, asked)
 
     def _stop_one_for(self, head: Entry, both: dict[Capacity, int]) -> None:
         """Of those below it that hold what it lacks, the victim."""
         wanted = {one for one, count in head.found.shape.vector.items() if both.get(one, 0) < count}
-        runs = self.site.runs
+        runs = self.sagemaker.runs
         below = [
             one
             for one in self.running.values()
@@ -151,7 +151,7 @@ class PlainPool:
         name = victim.past.name
         self.running[name] = replace(victim, stopped_for=head.past.name)
         take(self.coming, victim.found.shape.vector, times=-1)
-        self.site.stop(name)
+        self.sagemaker.stop(name)
 
     # ---- what makes it plain
 
@@ -161,7 +161,7 @@ class PlainPool:
 
     def victim(self, below: Sequence[Entry]) -> Entry | None:
         """The lowest of them, and of these the one that came first; None: nobody is stopped."""
-        runs = self.site.runs
+        runs = self.sagemaker.runs
         return min(
             below,
             key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
@@ -170,4 +170,4 @@ class PlainPool:
 
     def close(self) -> None:
         """The replay ends here."""
-        self.tally.attempts += self.site.live_rows()
+        self.tally.attempts += self.sagemaker.live_rows()

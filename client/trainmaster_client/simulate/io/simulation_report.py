@@ -17,8 +17,8 @@ from trainmaster_client.simulate.comparison.figure_rows import figure_rows
 from trainmaster_client.simulate.comparison.figures import Waits
 from trainmaster_client.simulate.comparison.outcomes import seconds, submitted_s
 from trainmaster_client.simulate.comparison.seeds import spreads
-from trainmaster_client.simulate.past_jobs import PastJob
-from trainmaster_client.simulate.replays import ReplayedAttempt, WarmInterval
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt, WarmInterval
 
 JOB_FIELDS = (
     "name",

@@ -10,7 +10,7 @@ from trainmaster.core.request.request import read_request
 from trainmaster.core.request.validation import check_request
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 
 DEFAULT_RUNTIME = timedelta(days=1)
 """As SageMaker's, where MaxRuntimeInSeconds is not written. Source: API reference, StoppingCondition."""

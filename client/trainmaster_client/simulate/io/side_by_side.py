@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.engine import PoolNames, add, groups, nothing_yet, plain_pools, replay_pools
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.processes import Progress, Work, spread
-from trainmaster_client.simulate.replays import Replay
-from trainmaster_client.simulate.tally import Tally
+from trainmaster_client.simulate.engine.event_loop import PoolNames, add, groups, nothing_yet
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.engine.tally import Tally
+from trainmaster_client.simulate.io.processes import Work, spread
+from trainmaster_client.simulate.io.replaying import plain_pools, replay_pools
 
 FEW_JOBS = 500
 """Up to so many, of all columns together, processes of their own would cost more than they save."""

@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 from trainmaster.core.jobs.instances import Vector
 
-from trainmaster_client.simulate.past_jobs import (
+from trainmaster_client.simulate.engine.past_jobs import (
     INTERRUPTED,
     INTERRUPTED_STATUS,
     STOPPING,

@@ -1,17 +1,19 @@
 """When a job would have started, had it been submitted at each hour of a history."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.admitted_jobs import Admission, Admitted
-from trainmaster_client.simulate.engine import Engine, engine_of, groups
-from trainmaster_client.simulate.past_jobs import History, PastJob
-from trainmaster_client.simulate.pool_replay import PoolReplay
-from trainmaster_client.simulate.processes import Progress, Work, spread
-from trainmaster_client.simulate.runs import SECOND
+from trainmaster_client.simulate.engine.admitted_jobs import Admission, Admitted
+from trainmaster_client.simulate.engine.event_loop import Engine, engine_of, groups
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.pool_replay import PoolReplay
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.runs import SECOND
+from trainmaster_client.simulate.io.processes import Work, spread
 
 EVERY = timedelta(hours=1)
 BOUND = timedelta(days=7)
@@ -99,7 +101,7 @@ def _answered(question: _Question, seconds: Seconds, progress: Progress) -> Sequ
     found = Admission.of(policy).judge(job)
     assert isinstance(found, Admitted), found
     (pools,) = [group for group in groups(policy) if found.pool.name in group]
-    engine = engine_of(question.history, policy, pools, PoolReplay.of)
+    engine = engine_of(question.history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
     answers: list[Answer] = []
     for number, second in enumerate(seconds):
         engine.run(until=second)
@@ -113,14 +115,14 @@ def _answered(question: _Question, seconds: Seconds, progress: Progress) -> Sequ
 
 def _waits(engine: Engine[PoolReplay], job: PastJob, found: Admitted) -> timedelta | None:
     """In a copy of this second."""
-    begun_s = engine.agenda.now
+    begun_s = engine.event_queue.now
     setting = engine.setting.fork()
     pools = {name: pool.fork(setting) for name, pool in engine.pools.items()}
     copy = replace(engine, setting=setting, pools=pools, to_come=dict(engine.to_come))
     pool = pools[found.pool.name]
     copy.expect(job, found)
     while copy.step(until=begun_s + BOUND // SECOND) is not None:
-        run = pool.site.runs.get(job.name)
+        run = pool.sagemaker.runs.get(job.name)
         if run is not None:
             return timedelta(seconds=run.start_s - begun_s)
     return None

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.engine import nothing_yet
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.processes import Progress
-from trainmaster_client.simulate.recorded import recorded
-from trainmaster_client.simulate.replays import Replay
-from trainmaster_client.simulate.side_by_side import Column, side_by_side
-from trainmaster_client.simulate.variations import sized_to, without_team
+from trainmaster_client.simulate.engine.event_loop import nothing_yet
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.recorded import recorded
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.engine.variations import sized_to, without_team
+from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

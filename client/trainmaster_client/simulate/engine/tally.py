@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from trainmaster.core.jobs.instances import Capacity
 
-from trainmaster_client.simulate.replays import ReplayedAttempt, WarmInterval
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt, WarmInterval
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,10 +3,8 @@
 What becomes of a job is decided by the functions that decide it in the product.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from typing import Self
 
 from trainmaster.core.forecast.run_times import start_of_month
@@ -21,16 +19,17 @@ from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, ques
 from trainmaster.core.monitoring.checkpoints import is_worth_a_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admitted_jobs import Admitted, learned_in, submitted, traits_of
-from trainmaster_client.simulate.agenda import Agenda, What
-from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, AccountBounds, Pace, PastJob
-from trainmaster_client.simulate.pool_passes import PoolPasses
-from trainmaster_client.simulate.pool_state import PoolState, TeamBudgets
-from trainmaster_client.simulate.replays import end_text
-from trainmaster_client.simulate.runs import Finish, Run
-from trainmaster_client.simulate.site import Site
-from trainmaster_client.simulate.tally import Tally
+from trainmaster_client.simulate.engine.admitted_jobs import Admitted, learned_in, submitted, traits_of
+from trainmaster_client.simulate.engine.checkpoint_turns import CheckpointTurns
+from trainmaster_client.simulate.engine.event_queue import What
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.engine.pool_passes import PoolPasses
+from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.engine.replay_setting import Setting
+from trainmaster_client.simulate.engine.replays import end_text
+from trainmaster_client.simulate.engine.runs import Finish, Run
+from trainmaster_client.simulate.engine.simulated_sagemaker import SimulatedSageMaker
+from trainmaster_client.simulate.engine.tally import Tally
 
 MINUTE_S = 60
 """``reconcile`` runs this often, and wakes every pool."""
@@ -44,55 +43,34 @@ _DOUBTED = frozenset({FailureClass.SERVICE, FailureClass.HARDWARE, FailureClass.
 """After these SageMaker keeps no warm pool: the hosts may be to blame."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What all pools of a replay share."""
-
-    policy: Policy
-    begins: datetime
-    pace: Pace
-    agenda: Agenda
-    account: AccountBounds
-    budgets: TeamBudgets
-    cpu_clock: Callable[[], float]
-
-    def fork(self) -> "Setting":
-        """For copies of its pools that go their own way."""
-        return replace(self, agenda=self.agenda.fork(), budgets=self.budgets.fork())
-
-    def site_of(self, pool: str) -> Site:
-        return Site(pool=pool, begins=self.begins, pace=self.pace, agenda=self.agenda, account=self.account)
-
-    @cached_property
-    def never_retries(self) -> Policy:
-        recovery = replace(self.policy.governing.recovery, max_retries=0)
-        return replace(self.policy, governing=replace(self.policy.governing, recovery=recovery))
-
-
 @dataclass(slots=True, kw_only=True)
 class PoolReplay:
     setting: Setting
     state: PoolState
-    site: Site
+    sagemaker: SimulatedSageMaker
     passes: PoolPasses
     tally: Tally
     turns: CheckpointTurns = field(default_factory=CheckpointTurns)
     minute_put: bool = False
-    """The next run of ``reconcile`` is on the agenda."""
+    """The next run of ``reconcile`` is on the event_queue."""
 
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
         """An empty pool."""
         tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
-        site = setting.site_of(rules.name)
+        sagemaker = setting.sagemaker_of(rules.name)
         return cls(
-            setting=setting, state=state, site=site, tally=tally, passes=_passes(setting, state, site, tally)
+            setting=setting,
+            state=state,
+            sagemaker=sagemaker,
+            tally=tally,
+            passes=_passes(setting, state, sagemaker, tally),
         )
 
     # ---- what happens
 
     def submitted(self, past: PastJob, found: Admitted) -> None:
-        self.site.expects(past)
+        self.sagemaker.expects(past)
         keys = learned_in(past, found)
         known = self.state.known(traits_of(past, found), keys, now=past.submitted_at)
         self.state.enters(submitted(past, found, known))
@@ -104,7 +82,7 @@ class PoolReplay:
             return True
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
-        run = self.site.news_of(name, serial, what)
+        run = self.sagemaker.news_of(name, serial, what)
         if run is not None:
             self._news(what, self.state.jobs[name], run)
         return run is not None
@@ -127,22 +105,27 @@ class PoolReplay:
     def decide(self) -> None:
         """A pass, and the next minute where something may come of it."""
         self.passes.run()
-        if self.minute_put or (self.state.is_quiet and not self.site.runs):
+        if self.minute_put or (self.state.is_quiet and not self.sagemaker.runs):
             return
         second = self._next_minute()
         if second is not None:
             self.minute_put = True
-            self.setting.agenda.put(second, What.MINUTE, self.state.rules.name)
+            self.setting.event_queue.put(second, What.MINUTE, self.state.rules.name)
 
     def _next_minute(self) -> float | None:
-        now = self.setting.agenda.now
-        idle_s = now - self.site.moved_s
-        if self.site.runs or self.setting.agenda.has_news or self.state.parked or idle_s < GIVE_UP_S:
+        now = self.setting.event_queue.now
+        idle_s = now - self.sagemaker.moved_s
+        if (
+            self.sagemaker.runs
+            or self.setting.event_queue.has_news
+            or self.state.parked
+            or idle_s < GIVE_UP_S
+        ):
             return int(now // MINUTE_S + 1) * MINUTE_S
         if self.state.budgets.limits and idle_s < LONGEST_MONTHS_S:
-            month = start_of_month(self.site.now)
+            month = start_of_month(self.sagemaker.now)
             next_month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
-            return self.site.second(next_month) + MINUTE_S
+            return self.sagemaker.second(next_month) + MINUTE_S
         return None
 
     def _trains(self, job: Job) -> None:
@@ -152,11 +135,11 @@ class PoolReplay:
 
     def _over(self, job: Job, run: Run) -> None:
         """Its training has come to an end by itself."""
-        past, breaks = self.site.courses[job.name].past, self.site.courses[job.name].breaks
+        past, breaks = self.sagemaker.courses[job.name].past, self.sagemaker.courses[job.name].breaks
         if run.finish is Finish.MAX_RUNTIME:
             self._ends(job, "Stopped", "MaxRuntimeExceeded")
         elif run.finish is Finish.BREAK and breaks[0].code == INTERRUPTED:
-            self.site.interrupt(job.name)
+            self.sagemaker.interrupt(job.name)
             self._progressed(job)
         elif run.finish is Finish.BREAK:
             self._fails(job, _class_of(breaks[0].code), self.setting.policy)
@@ -169,16 +152,16 @@ class PoolReplay:
 
     def _stopped_by_user(self, job: Job) -> None:
         """Where its stop is not known, how long it took is part of how long it trained."""
-        stopping = steps.cancelled(job, reason=_BY_USER, now=self.site.now)
-        if self.site.stop_is_known(job.name):
-            self.state.commit(Change(before=job, after=stopping), now=self.site.now)
+        stopping = steps.cancelled(job, reason=_BY_USER, now=self.sagemaker.now)
+        if self.sagemaker.stop_is_known(job.name):
+            self.state.commit(Change(before=job, after=stopping), now=self.sagemaker.now)
         else:
             self.state.changes_attempt(stopping)
             self._ends(stopping, "Stopped", "Stopped")
 
     def _progressed(self, job: Job) -> None:
-        seen = self.site.progress(job)
-        after = steps.progressed(job, seen, now=self.site.now)
+        seen = self.sagemaker.progress(job)
+        after = steps.progressed(job, seen, now=self.sagemaker.now)
         self.state.changes_attempt(after)
         self._judge_spot(after, seen)
 
@@ -186,19 +169,19 @@ class PoolReplay:
         """The spot rules may end its attempt: the next plan sends the stop."""
         if not spot_fallback.concern(job):
             return
-        found = spot_fallback.verdict(job, seen, self.setting.policy, now=self.site.now)
+        found = spot_fallback.verdict(job, seen, self.setting.policy, now=self.sagemaker.now)
         if found is not None and found.stays is None:
             self.state.changes_attempt(steps.leaves_spot(job, found.why))
 
     def _withdrawn(self, name: str) -> bool:
         """A job that waits is over; one that is live is stopped."""
-        if not self.site.may_withdraw(name):
+        if not self.sagemaker.may_withdraw(name):
             return False
         job = self.state.jobs[name]
-        change = Change(before=job, after=steps.cancelled(job, reason=_BY_USER, now=self.site.now))
-        self.state.commit(change, now=self.site.now)
+        change = Change(before=job, after=steps.cancelled(job, reason=_BY_USER, now=self.sagemaker.now))
+        self.state.commit(change, now=self.sagemaker.now)
         if not job.is_live:
-            del self.site.courses[name]
+            del self.sagemaker.courses[name]
         return True
 
     # ---- ends
@@ -216,14 +199,16 @@ class PoolReplay:
         policy: Policy | None = None,
     ) -> None:
         """Its instances are free, and it is decided what becomes of it."""
-        seen = self.site.ended(job, status=status, secondary=secondary, keeps_hosts=failure not in _DOUBTED)
+        seen = self.sagemaker.ended(
+            job, status=status, secondary=secondary, keeps_hosts=failure not in _DOUBTED
+        )
         facts = EndFacts(job=job, seen=seen)
         if asked := questions(job, seen):
             facts = replace(facts, policy=policy or self.setting.policy)
             if Question.IS_RETRIED in asked:
                 diagnosis = Diagnosis(failure_class=failure or FailureClass.UNKNOWN, advice="")
                 facts = replace(facts, diagnosis=diagnosis)
-        now = self.site.now
+        now = self.sagemaker.now
         change = settlement.settled(job, decide(facts, now=now), seen, now=now)
         self.state.commit(change, now=now)
         self._note(job, change, broke=failure is not None)
@@ -231,15 +216,15 @@ class PoolReplay:
     def _note(self, job: Job, change: Change, *, broke: bool) -> None:
         end, preemptor = end_text(change), job.live_attempt.preempted_for
         by = preemptor.name if preemptor is not None and end == "preempted" else None
-        ended = self.site.end(job.name, broke=broke)
-        self.tally.attempts.append(self.site.row(job.name, ended, end=end, by=by))
+        ended = self.sagemaker.end(job.name, broke=broke)
+        self.tally.attempts.append(self.sagemaker.row(job.name, ended, end=end, by=by))
         self.turns.discard(job.name)
         if change.after.is_final:
-            del self.site.courses[job.name]
+            del self.sagemaker.courses[job.name]
 
     def close(self) -> None:
         """The replay ends here: what is live and warm is noted as it is."""
-        self.tally.attempts += self.site.live_rows()
+        self.tally.attempts += self.sagemaker.live_rows()
         for pool in list(self.state.warm_pools.values()):
             self.passes.take_warm(pool)
 
@@ -248,8 +233,10 @@ class PoolReplay:
     def _reconcile(self) -> None:
         self.minute_put = False
         self._look_for_checkpoints()
-        for name in [one for one, run in self.site.runs.items() if run.earlier and run.stopped_s is None]:
-            self._judge_spot(self.state.jobs[name], self.site.progress(self.state.jobs[name]))
+        for name in [
+            one for one, run in self.sagemaker.runs.items() if run.earlier and run.stopped_s is None
+        ]:
+            self._judge_spot(self.state.jobs[name], self.sagemaker.progress(self.state.jobs[name]))
 
     def _look_for_checkpoints(self) -> None:
         """It wakes the pool before it looks, and once more when it has seen something."""
@@ -260,14 +247,14 @@ class PoolReplay:
 
     def _seen_checkpoints(self) -> dict[str, datetime]:
         """Those that are news, by job."""
-        now, max_age = self.site.now, self.setting.policy.governing.checkpoints.max_age
+        now, max_age = self.sagemaker.now, self.setting.policy.governing.checkpoints.max_age
         others_wait, found = len(self.state.lanes) > 0, dict[str, datetime]()
         for name in self.turns.of(now):
-            entry, run = self.state.running[name], self.site.runs[name]
+            entry, run = self.state.running[name], self.sagemaker.runs[name]
             if run.stopped_s is not None:
                 continue
             if is_worth_a_look(entry, others_wait=others_wait, max_age=max_age, now=now):
-                written_at = self.site.saved_at(name)
+                written_at = self.sagemaker.saved_at(name)
                 if written_at is not None and written_at != entry.checkpoint.last:
                     found[name] = written_at
         return found
@@ -275,14 +262,18 @@ class PoolReplay:
     def fork(self, setting: Setting) -> Self:
         """A copy that goes its own way; what is in it never changes, only what it holds."""
         tally, state = Tally(), self.state.fork(setting.budgets)
-        site = self.site.fork(setting.agenda)
-        passes = _passes(setting, state, site, tally)
+        sagemaker = self.sagemaker.fork(setting.event_queue)
+        passes = _passes(setting, state, sagemaker, tally)
         turns = self.turns.fork()
-        return replace(self, setting=setting, state=state, site=site, passes=passes, tally=tally, turns=turns)
+        return replace(
+            self, setting=setting, state=state, sagemaker=sagemaker, passes=passes, tally=tally, turns=turns
+        )
 
 
-def _passes(setting: Setting, state: PoolState, site: Site, tally: Tally) -> PoolPasses:
-    return PoolPasses(state=state, site=site, policy=setting.policy, cpu_clock=setting.cpu_clock, tally=tally)
+def _passes(setting: Setting, state: PoolState, sagemaker: SimulatedSageMaker, tally: Tally) -> PoolPasses:
+    return PoolPasses(
+        state=state, sagemaker=sagemaker, policy=setting.policy, cpu_clock=setting.cpu_clock, tally=tally
+    )
 
 
 _CLASSES = {one.value: one for one in FailureClass}

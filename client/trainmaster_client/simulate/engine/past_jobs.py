@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from trainmaster_client.simulate.assumptions import COLD_START, LAUNCH, REPLACED, RESTORE, STOP, WARM_START
+from trainmaster_client.simulate.engine.assumptions import (
+    COLD_START,
+    LAUNCH,
+    REPLACED,
+    RESTORE,
+    STOP,
+    WARM_START,
+)
 
 DOWNLOADING, TRAINING, UPLOADING, STOPPING = "Downloading", "Training", "Uploading", "Stopping"
 INTERRUPTED_STATUS = "Interrupted"

@@ -6,7 +6,7 @@ As the same attempt went where the history says that, else at the usual shares o
 from collections.abc import Iterator
 from datetime import timedelta
 
-from trainmaster_client.simulate.past_jobs import (
+from trainmaster_client.simulate.engine.past_jobs import (
     DOWNLOADING,
     INTERRUPTED_STATUS,
     STOPPING,
@@ -14,7 +14,7 @@ from trainmaster_client.simulate.past_jobs import (
     UPLOADING,
     PastAttempt,
 )
-from trainmaster_client.simulate.runs import Course, as_it_was, exact_s, in_s
+from trainmaster_client.simulate.engine.runs import Course, as_it_was, exact_s, in_s
 
 _Timed = tuple[str, timedelta]
 

@@ -15,7 +15,7 @@ from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode, Rules
 
-from trainmaster_client.simulate.past_jobs import PastJob
+from trainmaster_client.simulate.engine.past_jobs import PastJob
 
 JUDGED = frozenset(
     {"instance_types", "max_instances", "max_runtime", "max_estimated_cost_usd", "spot_needs_checkpoint"}

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, History, PastAttempt, PastJob
-from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
-from trainmaster_client.simulate.runs import SECOND
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, History, PastAttempt, PastJob
+from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.runs import SECOND
 
 RECORDED = "recorded"
 NO_POOL = "-"

@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Agenda:
+class EventQueue:
     """The clock of a replay, in seconds since the beginning of its history, to the millisecond."""
 
     now: float = 0

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from trainmaster.core.costs.ledger import MonthAccount, UsageLine, budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import Known, LearnedRow, likely_lengths
 from trainmaster.core.durations.traits import Traits, learned_key
@@ -23,7 +22,6 @@ from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import (
-    BudgetState,
     PreemptionReservation,
     RunningJob,
     Snapshot,
@@ -31,76 +29,9 @@ from trainmaster.core.planning.snapshot import (
     WarmPool,
 )
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.policy.document import Budget
 
-from trainmaster_client.simulate.waiting_lanes import LaneKey, Lanes
-
-
-@dataclass(slots=True, kw_only=True)
-class TeamBudgets:
-    """What teams have spent and promised, month by month, in all pools of a policy."""
-
-    limits: Mapping[str, Budget]
-    """By team."""
-    accounts: dict[tuple[str, str], MonthAccount] = field(default_factory=dict)
-    """By team and month."""
-    told: set[tuple[str, str]] = field(default_factory=set)
-    """That most of the month's budget is spent."""
-
-    @classmethod
-    def of(cls, policy: Policy) -> "TeamBudgets":
-        return cls(limits={team.name: team.budget for team in policy.teams if team.budget is not None})
-
-    def account(self, team: str, month: str) -> MonthAccount:
-        return self.accounts.get((team, month), MonthAccount())
-
-    def states(self, waiting: tuple[WaitingJob, ...], *, now: datetime) -> dict[str, BudgetState]:
-        """This month of each team that has a budget and waits."""
-        month = month_of(now)
-        return {
-            team: BudgetState(
-                month=month,
-                account=self.account(team, month),
-                limit_cents=budget_cents(self.limits[team].usd_per_month),
-                at_limit=self.limits[team].at_limit,
-                warned=(team, month) in self.told,
-            )
-            for team in sorted({job.team for job in waiting} & self.limits.keys())
-        }
-
-    def warned(self, team: str, month: str) -> None:
-        self.told.add((team, month))
-
-    def charge(self, change: Change) -> None:
-        """Reservations and bills, in the month of the claim."""
-        team = change.after.spec.team
-        if team not in self.limits:
-            return
-        before, after = _reserved(change.before), _reserved(change.after)
-        if before == after:
-            return
-        if before is not None:
-            ended = change.ended
-            bill = (ended.bill.cents or 0) if ended is not None else 0
-            month, cents = before
-            self.accounts[team, month] = self.account(team, month).settle(reserved=cents, cents=bill)
-        if after is not None:
-            month, cents = after
-            self.accounts[team, month] = self.account(team, month).reserve(cents)
-
-    def bill(self, warm: WarmPool, line: UsageLine | None) -> None:
-        if line is not None and warm.month is not None and warm.team in self.limits:
-            account = self.account(warm.team, warm.month)
-            self.accounts[warm.team, warm.month] = account.settle(reserved=0, cents=line.cents or 0)
-
-    def fork(self) -> Self:
-        return replace(self, accounts=dict(self.accounts), told=set(self.told))
-
-
-def _reserved(job: Job) -> tuple[str, int] | None:
-    """What its live attempt has reserved, and in which month."""
-    claim = job.live.claim if job.live else None
-    return None if claim is None or claim.month is None else (claim.month, claim.reserved_cents)
+from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
+from trainmaster_client.simulate.engine.waiting_lanes import LaneKey, Lanes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -231,6 +162,20 @@ class PoolState:
     def _keeps(self, pool: WarmPool) -> None:
         self.warm_pools[pool.training_job_name] = pool
         self._count(self.warm, pool.vector, +1)
+
+    def hold_of(self, preemptor: str) -> PreemptionReservation | None:
+        return self.holds.get(preemptor)
+
+    def keeps_warm(self, warm_pool: WarmPool) -> bool:
+        kept = self.warm_pools.get(warm_pool.training_job_name)
+        return kept is not None and not kept.releasing
+
+    def committed_cents(self, team: str, month: str) -> int:
+        account = self.budgets.account(team, month)
+        return account.spent + account.reserved
+
+    def give_up_warm(self, pool: WarmPool) -> None:
+        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
 
     def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
         self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)

@@ -10,10 +10,10 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
-from trainmaster_client.simulate.agenda import Agenda, What
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, STOPPING, AccountBounds, Pace, PastJob
-from trainmaster_client.simulate.replays import ReplayedAttempt
-from trainmaster_client.simulate.runs import (
+from trainmaster_client.simulate.engine.event_queue import EventQueue, What
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPING, AccountBounds, Pace, PastJob
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt
+from trainmaster_client.simulate.engine.runs import (
     SECOND,
     Course,
     Finish,
@@ -27,11 +27,16 @@ from trainmaster_client.simulate.runs import (
     startup_s,
     stop_s,
 )
-from trainmaster_client.simulate.status_news import launch_s, restart_news, startup_news, stop_news, upload_s
+from trainmaster_client.simulate.engine.status_news import (
+    launch_s,
+    restart_news,
+    startup_news,
+    stop_news,
+    upload_s,
+)
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
 """What no checkpoint has is lost with these; else the job had come to its end."""
-
 
 AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 """The only news of an attempt that is being stopped."""
@@ -57,11 +62,11 @@ class Ended:
 
 
 @dataclass(slots=True, kw_only=True)
-class Site:
+class SimulatedSageMaker:
     pool: str
     begins: datetime
     pace: Pace
-    agenda: Agenda
+    event_queue: EventQueue
     account: AccountBounds = field(default_factory=AccountBounds)
     runs: dict[str, Run] = field(default_factory=dict)
     """Live attempts, by job."""
@@ -82,8 +87,8 @@ class Site:
 
     @property
     def now(self) -> datetime:
-        if self.now_s != self.agenda.now:
-            self.now_s, self.now_read = self.agenda.now, self.instant(self.agenda.now)
+        if self.now_s != self.event_queue.now:
+            self.now_s, self.now_read = self.event_queue.now, self.instant(self.event_queue.now)
         return self.now_read
 
     def expects(self, past: PastJob) -> None:
@@ -102,30 +107,27 @@ class Site:
         course, run = self.courses.get(name), self.runs.get(name)
         if course is None or (run is not None and run.stopped_s is not None):
             return False
-        has_trained = course.has_trained or (run is not None and run.has_trained(self.agenda.now))
+        has_trained = course.has_trained or (run is not None and run.has_trained(self.event_queue.now))
         return course.trains_s is None or not has_trained
 
     # ---- what is asked of it
 
     def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
         """ResourceLimitExceeded: more of a type than the account may have, warm pools included."""
-        kept = warm or {}
+        kept, limits = warm or {}, self.account.instances
         return any(
-            self._live(one.instance_type) + kept.get(one, 0) + count
-            > self.account.instances[one.instance_type]
-            for one, count in vector.items()
-            if one.instance_type in self.account.instances
+            self._live(kind.instance_type) + kept.get(kind, 0) + count > limits[kind.instance_type]
+            for kind, count in vector.items()
+            if kind.instance_type in limits
         )
 
     def _live(self, instance_type: str) -> int:
-        vectors = (run.vector for run in self.runs.values())
-        return sum(
-            count for vector in vectors for one, count in vector.items() if one.instance_type == instance_type
-        )
+        held = (holding for run in self.runs.values() for holding in run.vector.items())
+        return sum(count for capacity, count in held if capacity.instance_type == instance_type)
 
     def begin(self, name: str, asked: Asked, *, warm: bool = False) -> None:
         """An attempt is created, and taken at once."""
-        now, course = self.agenda.now, self.courses[name]
+        now, course = self.event_queue.now, self.courses[name]
         if not next(iter(asked.vector)).is_spot:
             course = self.courses[name] = course.without_interruptions()
         created_s, length = self._created_s(), startup_s(course, number=asked.number, warm=warm)
@@ -151,22 +153,22 @@ class Site:
     def _created_s(self) -> float:
         """Its turn among all that the account creates."""
         if not self.account.start_gap_s:
-            return self.agenda.now
-        turn = max(self.agenda.now, self.agenda.create_s)
-        self.agenda.create_s = turn + self.account.start_gap_s
+            return self.event_queue.now
+        turn = max(self.event_queue.now, self.event_queue.create_s)
+        self.event_queue.create_s = turn + self.account.start_gap_s
         return turn
 
     def stop(self, name: str) -> None:
         """It trains no more; its instances are free a while from now. One that uploads ends as it would."""
-        now, run, course = self.agenda.now, self.runs[name], self.courses[name]
+        now, run, course = self.event_queue.now, self.runs[name], self.courses[name]
         self.moved_s = now
         if run.uploads(now):
             return
         self.runs[name] = replace(run, stopped_s=now)
         length = stop_s(course, run, now)
         for at in stop_news(course, number=run.number, stop_s=length):
-            self.agenda.put(exact_s(now + at), What.STOPPING, self.pool, name, run.serial)
-        self.agenda.put(exact_s(now + length), What.STOPPED, self.pool, name, run.serial)
+            self.event_queue.put(exact_s(now + at), What.STOPPING, self.pool, name, run.serial)
+        self.event_queue.put(exact_s(now + length), What.STOPPED, self.pool, name, run.serial)
 
     def stop_is_known(self, name: str) -> bool:
         """The same attempt was asked to stop, and the history says when."""
@@ -175,7 +177,7 @@ class Site:
 
     def interrupt(self, name: str) -> None:
         """The instances are taken, and the same attempt starts again as soon as there are others."""
-        now, run, course = self.agenda.now, self.runs[name], self.courses[name]
+        now, run, course = self.event_queue.now, self.runs[name], self.courses[name]
         trained = run.trained_s(now)
         lost = course.breaks[0].lost if course.past.attempts else None
         lost_s = None if lost is None else min(in_s(lost), exact_s(course.done_s + trained))
@@ -207,16 +209,16 @@ class Site:
         )
         self._put(over_s, What.OVER, name)
         if run.max_wait_s is not None:
-            self._put(max(run.start_s + run.max_wait_s, self.agenda.now), What.WAITED_TOO_LONG, name)
+            self._put(max(run.start_s + run.max_wait_s, self.event_queue.now), What.WAITED_TOO_LONG, name)
 
     def _put(self, second: float, what: What, name: str) -> None:
-        self.agenda.put(second, what, self.pool, name, self.serial)
+        self.event_queue.put(second, what, self.pool, name, self.serial)
 
     def end(self, name: str, *, broke: bool) -> Ended:
         """Its instances are free."""
         run, course = self.runs.pop(name), self.courses[name]
-        self.moved_s = self.agenda.now
-        trained = run.trained_s(run.last_s(self.agenda.now))
+        self.moved_s = self.event_queue.now
+        trained = run.trained_s(run.last_s(self.event_queue.now))
         lost_s = lost_then_s(course, run.number, trained) if broke or run.stopped_s is not None else None
         after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
         return Ended(run=run, lost_s=exact_s(run.lost_s + course.done_s + trained - after.done_s))
@@ -226,13 +228,13 @@ class Site:
     def saved_at(self, name: str) -> datetime | None:
         """When the newest checkpoint of this attempt was written; S3 says it in whole seconds."""
         run, course = self.runs[name], self.courses[name]
-        saved = course.saved_after(run.trained_s(self.agenda.now)) - course.done_s
+        saved = course.saved_after(run.trained_s(self.event_queue.now)) - course.done_s
         return self.instant(int(run.since_s + saved)) if saved > 0 else None
 
     def progress(self, job: Job) -> Observation:
         """Of a training job that has not ended."""
         run = self.runs[job.name]
-        secondary = "Training" if run.since_s <= self.agenda.now else "Interrupted"
+        secondary = "Training" if run.since_s <= self.event_queue.now else "Interrupted"
         return self._observed(job, run, status="InProgress", secondary=secondary)
 
     def ended(self, job: Job, *, status: str, secondary: str, keeps_hosts: bool) -> Observation:
@@ -247,7 +249,7 @@ class Site:
         )
 
     def _observed(self, job: Job, run: Run, *, status: str, secondary: str) -> Observation:
-        live, last = job.live_attempt, run.last_s(self.agenda.now)
+        live, last = job.live_attempt, run.last_s(self.event_queue.now)
         trained = run.has_trained(last)
         return Observation(
             training_job_name=live.training_job_name,
@@ -261,19 +263,17 @@ class Site:
         )
 
     def _intervals(self, run: Run, last: float, *, has_ended: bool) -> tuple[TrainingInterval, ...]:
-        over = [
-            TrainingInterval(since=self.instant(since), until=self.instant(until))
-            for since, until in run.earlier
-        ]
+        instant = self.instant
+        over = [TrainingInterval(since=instant(since), until=instant(until)) for since, until in run.earlier]
         if run.since_s > last or (run.since_s == run.stopped_s):
             return tuple(over)
         last = last if run.upload_since_s is None or not has_ended else min(last, run.upload_since_s)
-        until = self.instant(last) if has_ended else None
-        return (*over, TrainingInterval(since=self.instant(run.since_s), until=until))
+        until = instant(last) if has_ended else None
+        return (*over, TrainingInterval(since=instant(run.since_s), until=until))
 
     def row(self, name: str, ended: Ended, *, end: str, by: str | None = None) -> ReplayedAttempt:
         """The attempt as it went up to now."""
-        run, now = ended.run, self.agenda.now
+        run, now = ended.run, self.event_queue.now
         return ReplayedAttempt(
             job=name,
             attempt=run.number,
@@ -295,6 +295,6 @@ class Site:
         """Of what runs when the replay ends."""
         return [self.row(name, Ended(run=run, lost_s=0), end="live") for name, run in self.runs.items()]
 
-    def fork(self, agenda: Agenda) -> Self:
+    def fork(self, event_queue: EventQueue) -> Self:
         """A copy that goes its own way; what is in it never changes, only what it holds."""
-        return replace(self, agenda=agenda, runs=dict(self.runs), courses=dict(self.courses))
+        return replace(self, event_queue=event_queue, runs=dict(self.runs), courses=dict(self.courses))

@@ -1,89 +1,30 @@
 """Replays of a history: every pool of a policy, from event to event."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admitted_jobs import Admission, Admitted, not_judged
-from trainmaster_client.simulate.agenda import Agenda, Event, What
-from trainmaster_client.simulate.past_jobs import History, PastJob
-from trainmaster_client.simulate.plain_pool import PlainPool
-from trainmaster_client.simulate.pool_replay import PoolReplay, Setting
-from trainmaster_client.simulate.pool_state import TeamBudgets
-from trainmaster_client.simulate.processes import Progress
-from trainmaster_client.simulate.replays import PLAIN_QUEUE, Replay
-from trainmaster_client.simulate.runs import TICK, exact_s, in_s
-from trainmaster_client.simulate.tally import Tally
+from trainmaster_client.simulate.engine.admitted_jobs import Admission, Admitted, not_judged
+from trainmaster_client.simulate.engine.event_queue import Event, EventQueue, What
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.replay_setting import Setting
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.engine.runs import TICK, exact_s, in_s
+from trainmaster_client.simulate.engine.tally import Tally
+from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
 
 EVENTS_PER_REPORT = 500
 
 PoolNames = tuple[str, ...]
 
 
-def replay(
-    history: History,
-    policy: Policy,
-    *,
-    label: str,
-    progress: Progress | None = None,
-    until: datetime | None = None,
-) -> Replay:
-    """What would have become of the jobs of a history under a policy.
-
-    Args:
-        history: Whose jobs are submitted again, when they were.
-        policy: Decides.
-        label: Of the result.
-        progress: Hears of the share that is done.
-        until: Ends there with what is live then; None: once nothing is left to happen.
-    """
-    found = nothing_yet(history, policy, label=label)
-    parts = groups(policy)
-    for number, pools in enumerate(parts):
-        part = _part(progress, number, len(parts))
-        add(found, replay_pools(history, policy, pools, progress=part, until=until))
-    return found
-
-
-def plain_queue(history: History, policy: Policy, *, progress: Progress | None = None) -> Replay:
-    """The same jobs in the same pools, in a plain queue: strict priority with preemption."""
-    found = nothing_yet(history, policy, label=PLAIN_QUEUE)
-    pools = tuple(pool.name for pool in policy.pools)
-    add(found, plain_pools(history, policy, pools, progress=progress))
-    return found
-
-
-def plain_pools(
-    history: History, policy: Policy, pools: PoolNames, *, progress: Progress | None = None
-) -> list[Tally]:
-    """Some pools with the plain queue in them; none depends on another."""
-    engine = engine_of(history, policy, pools, PlainPool.of)
-    engine.run(progress=progress)
-    return engine.close()
-
-
 def groups(policy: Policy) -> list[PoolNames]:
     """Pools that have to be replayed together: all, where a team has a budget, which counts in every pool."""
     names = tuple(pool.name for pool in policy.pools)
     return [names] if any(team.budget for team in policy.teams) else [(name,) for name in names]
-
-
-def replay_pools(
-    history: History,
-    policy: Policy,
-    pools: PoolNames,
-    *,
-    progress: Progress | None = None,
-    until: datetime | None = None,
-) -> list[Tally]:
-    """One group of pools."""
-    engine = engine_of(history, policy, pools, PoolReplay.of)
-    engine.run(until=None if until is None else in_s(until - history.begins), progress=progress)
-    return engine.close()
 
 
 def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
@@ -118,10 +59,6 @@ def add(found: Replay, tallies: Iterable[Tally]) -> None:
         found.cpu_s += tally.cpu_s
 
 
-def _part(progress: Progress | None, number: int, parts: int) -> Progress | None:
-    return None if progress is None else lambda share: progress((number + share) / parts)
-
-
 class Pool(Protocol):
     """One pool of a replay. Whatever happens is followed by ``decide``."""
 
@@ -151,8 +88,8 @@ class Engine(Generic[P]):
     """When the last is."""
 
     @property
-    def agenda(self) -> Agenda:
-        return self.setting.agenda
+    def event_queue(self) -> EventQueue:
+        return self.setting.event_queue
 
     def expect(self, job: PastJob, found: Admitted) -> None:
         """It is going to be submitted."""
@@ -160,10 +97,10 @@ class Engine(Generic[P]):
         # Rounded up: not before it was there.
         second = in_s(-((self.setting.begins - job.submitted_at) // TICK) * TICK)
         self.last_s = max(self.last_s, second)
-        self.agenda.put(second, What.SUBMITTED, found.pool.name, job.name)
+        self.event_queue.put(second, What.SUBMITTED, found.pool.name, job.name)
         if job.withdrawn_after is not None:
             withdrawn_s = exact_s(second + in_s(job.withdrawn_after))
-            self.agenda.put(withdrawn_s, What.WITHDRAWN, found.pool.name, job.name)
+            self.event_queue.put(withdrawn_s, What.WITHDRAWN, found.pool.name, job.name)
 
     def run(self, *, until: float | None = None, progress: Progress | None = None) -> None:
         """Until nothing happens any more, or up to and with that second."""
@@ -171,15 +108,15 @@ class Engine(Generic[P]):
         while self.step(until=until) is not None:
             events += 1
             if progress is not None and events % EVENTS_PER_REPORT == 0:
-                progress(min(max(self.agenda.now / self.last_s, 0.0), 1.0))
+                progress(min(max(self.event_queue.now / self.last_s, 0.0), 1.0))
         if until is not None:
-            self.agenda.now = max(self.agenda.now, until)
+            self.event_queue.now = max(self.event_queue.now, until)
         if progress is not None:
             progress(1.0)
 
     def step(self, *, until: float | None = None) -> Event | None:
         """The next event, with the pass that it wakes; None: there is none by then."""
-        event = self.agenda.take(until=until)
+        event = self.event_queue.take(until=until)
         if event is None:
             return None
         pool = self.pools[event.pool]
@@ -197,17 +134,22 @@ class Engine(Generic[P]):
 
 
 def engine_of(
-    history: History, policy: Policy, pools: PoolNames, make: Callable[[PoolPolicy, Setting], P]
+    history: History,
+    policy: Policy,
+    pools: PoolNames,
+    make: Callable[[PoolPolicy, Setting], P],
+    *,
+    cpu_clock: Callable[[], float],
 ) -> Engine[P]:
-    """With every job of these pools to come."""
+    """Make the pools, with every job of theirs to come. ``cpu_clock`` measures the planner, in seconds."""
     setting = Setting(
         policy=policy,
         begins=history.begins,
         pace=history.pace,
-        agenda=Agenda(),
+        event_queue=EventQueue(),
         account=history.account,
         budgets=TeamBudgets.of(policy),
-        cpu_clock=time.process_time,
+        cpu_clock=cpu_clock,
     )
     mine = {pool.name: make(pool, setting) for pool in policy.pools if pool.name in pools}
     engine, admission = Engine(setting=setting, pools=mine), Admission.of(policy)

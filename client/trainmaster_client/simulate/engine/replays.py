@@ -8,7 +8,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 
-from trainmaster_client.simulate.past_jobs import INTERRUPTED
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED
 
 PLAIN_QUEUE = "plain queue"
 """Label of the column of a queue that goes by priority alone."""

@@ -12,7 +12,7 @@ from trainmaster.core.policy.job_rules import Rules
 from trainmaster.core.policy.keys import keys_of
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 
 Document = dict[str, Any]
 

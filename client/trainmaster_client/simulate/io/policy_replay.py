@@ -11,11 +11,11 @@ from trainmaster.core.policy import Policy, parse_policy
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
-from trainmaster_client.simulate.assumptions import ASSUMED, NOT_MODELLED
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
+from trainmaster_client.simulate.engine.assumptions import ASSUMED, NOT_MODELLED
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
 from trainmaster_client.simulate.page.document import PageFacts, page
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.side_by_side import Column, side_by_side
 from trainmaster_client.simulate.sources import history_from_account
 from trainmaster_client.simulate.sources.account_export import Period
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from multiprocessing.sharedctypes import SynchronizedArray
 from typing import Any, Generic, TypeVar
 
-Progress = Callable[[float], None]
-"""Called with the share that is done, 0 to 1."""
+from trainmaster_client.simulate.engine.replay_progress import Progress
+
 REPORT_SECONDS = 0.2
 """Between two reports of progress."""
 
