@@ -51,7 +51,7 @@ class Histogram:
         return max(self._length_at(gone + share * (total - gone)), longer_than)
 
     def remaining(self, share: float, *, trained: timedelta) -> timedelta | None:
-        """Return the time left, never negative, to a job that has trained for so long.
+        """Return the time left, never negative, to a job that has trained this long.
 
         None as in ``quantile``.
         """

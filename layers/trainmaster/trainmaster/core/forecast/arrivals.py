@@ -25,7 +25,7 @@ NEVER = timedelta(days=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """The arrivals in one pool. Each lane and priority comes singly, at its mean rate of this month and the last.
+    """Future arrivals in one pool: one by one, each lane and priority at its mean rate of two months.
 
     Jobs are counted where they complete: in the long run as many come as go.
     """

@@ -44,10 +44,7 @@ class Outlook:
 
 
 def differences(before: Outlook, after: Outlook) -> Iterator[Difference]:
-    """Yield the differences for candidates and running jobs.
-
-    Jobs in neither plan fare like others of their lane.
-    """
+    """Yield the differences of candidates and running jobs; others fare like the candidates of their lane."""
     yield from _impossible(before, after)
     yield from _moved(before, after)
     stopped_before = {victim.name for action in _preemptions(before) for victim in action.victims}

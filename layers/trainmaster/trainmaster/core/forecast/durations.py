@@ -57,8 +57,7 @@ def _spread(likelihoods: dict[int, float], left: float, buckets: range) -> None:
 
 
 START_UP = timedelta(minutes=4)
-"""Time from the start of an attempt to Training on new instances. Source: typical of SageMaker training
-jobs."""
+"""Time from an attempt's start to Training on new instances. Source: typical of SageMaker training jobs."""
 LOST_BY_STOP = timedelta(minutes=15)
 """Training that a stop costs a job with checkpoints: half of the usual time between two of them."""
 BORROWED_JOBS = 5.0
@@ -98,17 +97,14 @@ class Durations:
         return cls(known, unfinished)
 
     def of_waiting(self, job: WaitingJob, chance: float) -> timedelta:
-        """Draw how long its next attempt trains if it is not stopped; ``chance`` is the quantile, 0 to 1."""
+        """Draw how long its next attempt trains if it is not stopped; ``chance`` is the quantile."""
         saved = _saved(job)
         lengths = self._lengths(_kind(job), job.likely)
         longer_than, most = job.trained or timedelta(), saved + job.runs_at_most
         return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
 
     def of_running(self, job: RunningJob, chance: float, *, now: datetime) -> timedelta:
-        """Draw how long its attempt trains in all if it is not stopped.
-
-        ``chance`` is the quantile, 0 to 1.
-        """
+        """Draw how long its attempt trains in all if it is not stopped; ``chance`` is the quantile."""
         saved = _saved(job)
         lengths = self._lengths(_kind(job), job.expected.likely)
         longer_than, most = trained(job, now=now), saved + runs_at_most(job)
@@ -117,7 +113,7 @@ class Durations:
     def _lengths(self, kind: Kind, likely: LikelyLengths | None) -> Histogram:
         """Mix half and half the present lengths of its team and shape with those learned at its submission.
 
-        The first include jobs that have not ended yet, the second are of the job's own program.
+        The first include jobs that have not ended yet; the second are those of the job's own program.
         """
         if (kind, likely) not in self._made:
             of_kind = self._lengths(kind, None) if likely is not None else self._lengths_of(kind)
@@ -127,10 +123,7 @@ class Durations:
         return self._made[kind, likely]
 
     def _lengths_of(self, kind: Kind) -> Histogram:
-        """Return the team's lengths filled up with the pool's.
-
-        Those of any limit where no job had this limit.
-        """
+        """Return the team's lengths with some of the pool's; if no job had this limit, those of any limit."""
         key, limit = kind
         own, everybody = self._known.get(key), self._known.values()
         if any(limit in times.counts for times in everybody):
@@ -149,7 +142,7 @@ class Durations:
 
 
 def _whole(lengths: Histogram, chance: float, *, longer_than: timedelta, most: timedelta) -> timedelta:
-    """Draw the whole training time, at most ``most``, of a job that trains ``longer_than`` this."""
+    """Draw the whole training time of a job: more than ``longer_than``, at most ``most``."""
     drawn = lengths.quantile(chance, longer_than=longer_than)
     if drawn is None:
         return longer_than + max(most - longer_than, timedelta()) * chance

@@ -1,21 +1,29 @@
 """One possible future of a pool: lengths and arrivals are drawn, ``plan()`` decides, until a job starts."""
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
-from itertools import chain
-from operator import attrgetter
 
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
 from trainmaster.core.forecast.future_budgets import FutureBudgets
+from trainmaster.core.forecast.future_queue import FutureQueue
 from trainmaster.core.forecast.sampling import Chance, Slots
-from trainmaster.core.jobs.instances import Vector, lane_text, total
+from trainmaster.core.jobs.instances import Vector, total
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.actions import EndReservation, LimitReservation, Plan, Preempt, Start
+from trainmaster.core.planning.actions import Plan, Start
+from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.changes import (
+    HoldEnded,
+    HoldLimited,
+    HoldPlaced,
+    HoldUsed,
+    JobStarts,
+    PoolChange,
+    VictimAsked,
+)
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
@@ -35,9 +43,6 @@ PATIENCE = timedelta(days=7)
 """Time after which a future is broken off if as many jobs are ahead as at first."""
 HORIZON = timedelta(days=56)
 """Horizon of estimates: twice the longest MaxRuntimeInSeconds of SageMaker."""
-
-Lane = tuple[str, str]
-"""Team, and text of what its jobs ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +80,7 @@ class Future:
         self._running = {job.name: job for job in outlook.snapshot.running}
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
-        self._lanes: dict[Lane, list[WaitingJob]] = {}
-        self._names: set[str] = set()  # of those that wait
+        self._queue = FutureQueue(outlook.waiting)
         self._asked_as: dict[str, WaitingJob] = {}  # jobs that started in this future, as they waited
         self._trains: dict[str, timedelta] = {}
         """Training that each job that has started has left in its attempt, or in the next one."""
@@ -84,8 +88,6 @@ class Future:
         self._slots = Slots()
         self._budgets = FutureBudgets.of(outlook.snapshot)
         self._ends: dict[str, datetime] = {}
-        for waiting in outlook.waiting:
-            self._queue(waiting)
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
@@ -96,7 +98,7 @@ class Future:
         heapify(self._events)
 
     def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
-        """Return the time from now until it starts; None: not within the horizon, not in time, or ``grows``.
+        """Return the time until it starts; None if that is past the horizon, not in time, or ``grows``.
 
         If ``most_looks`` do not suffice, the rest is extrapolated at the pace so far.
         """
@@ -117,8 +119,8 @@ class Future:
 
     def _ahead(self, name: str) -> int:
         """Count the waiting jobs that go before the job."""
-        mine = next(job for job in self._outlook.waiting if job.name == name).rank
-        return sum(bisect_left(lane, mine, key=_rank) for lane in self._lanes.values())
+        job = next(waiting for waiting in self._outlook.waiting if waiting.name == name)
+        return self._queue.count_before(job)
 
     def _extrapolated(self, before: int, left: int) -> timedelta | None:
         """Extrapolate the wait at the pace so far; None if no job ahead has started."""
@@ -160,7 +162,7 @@ class Future:
                 self._ended(name, max(at, self._since))
                 happened = True
         while self._next_arrival is not None and self._next_arrival.submitted_at <= upto:
-            self._queue(self._next_arrival)
+            self._queue.add(self._next_arrival)
             self._next_arrival = next(self._arrivals, None)
             happened = True
         return happened
@@ -176,7 +178,7 @@ class Future:
         self._slots.came_free(job.vector, at)
         if job.state is JobState.PREEMPTING:
             self._stops[name] = job.preemptions + 1
-            self._queue(waits_again(job, self._asked_as.get(name)))
+            self._queue.add(waits_again(job, self._asked_as.get(name)))
 
     def _holds_until(self, job: RunningJob) -> datetime:
         """Return when a running job gives its instances back if it is not stopped."""
@@ -189,10 +191,7 @@ class Future:
         return (job.training_since or max(job.claimed_at + START_UP, now)) + trains
 
     def _warm_pools_that_go(self) -> dict[str, Vector]:
-        """Return the warm pools that cannot be reused, by a name that no job has.
-
-        The next look frees each.
-        """
+        """Return the warm pools that cannot be reused, by names that no job has; each ends when next seen."""
         going: dict[str, Vector] = {}
         now = self._outlook.now
         for warm in self._outlook.snapshot.warm_pools:
@@ -210,19 +209,6 @@ class Future:
         self._ends[name] = at
         heappush(self._events, (at, name))
 
-    # ---- the queue
-
-    def _queue(self, job: WaitingJob) -> None:
-        insort(self._lanes.setdefault(_lane(job), []), job, key=_rank)
-        self._names.add(job.name)
-
-    def _unqueue(self, job: WaitingJob) -> None:
-        lane = self._lanes[_lane(job)]
-        lane.remove(job)
-        if not lane:
-            del self._lanes[_lane(job)]
-        self._names.discard(job.name)
-
     def _snapshot(self) -> Snapshot:
         return replace(
             self._outlook.snapshot,
@@ -230,10 +216,10 @@ class Future:
             warm=total(self._going.values()),
             warm_pools=(),
             holds=tuple(self._holds.values()),
-            waiting=tuple(chain.from_iterable(lane[:HEADS] for lane in self._lanes.values())),
+            waiting=self._queue.heads(),
             due=(),
             running=tuple(self._running.values()),
-            gone_preemptors=frozenset(self._holds.keys() - self._names),
+            gone_preemptors=frozenset(self._holds.keys() - self._queue.names),
             role_starts={},  # as if AWS took every start again
             watch=None,
             budgets=self._budgets.pass_to(self._now),
@@ -255,26 +241,33 @@ class Future:
         return None
 
     def _carry_out(self, planned: Plan) -> dict[str, datetime]:
+        """Apply the plan; return when each job started that it starts."""
+        changes = [change for action in planned.actions for change in applied(action)]
         started: dict[str, datetime] = {}
-        for action in planned.actions:
-            match action:
-                case Start():
-                    started[action.job.name] = self._start(action)
-                case Preempt():
-                    self._preempt(action)
-                case EndReservation(hold=hold):
-                    del self._holds[hold.preemptor]
-                case LimitReservation(hold=hold, until=until):
-                    self._holds[hold.preemptor] = replace(hold, until=until)
-                case _:
-                    continue
+        for change in changes:
+            if isinstance(change, JobStarts):
+                started[change.start.job.name] = self._start(change.start)
+            else:
+                self._take(change)
         return started
+
+    def _take(self, change: PoolChange) -> None:
+        """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""
+        match change:
+            case VictimAsked():
+                self._ask_to_stop(change)
+            case HoldPlaced(hold=hold):
+                self._holds[hold.preemptor] = hold
+            case HoldUsed(preemptor=preemptor) | HoldEnded(hold=PreemptionReservation(preemptor=preemptor)):
+                del self._holds[preemptor]
+            case HoldLimited(hold=hold, until=until):
+                self._holds[hold.preemptor] = replace(hold, until=until)
+            case _:
+                pass
 
     def _start(self, action: Start) -> datetime:
         job, vector = action.job, action.shape.vector
-        self._unqueue(job)
-        if action.ends_hold:
-            del self._holds[job.name]
+        self._queue.remove(job)
         at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
         self._asked_as[job.name] = job
         self._budgets.started(action, at)
@@ -286,20 +279,10 @@ class Future:
         self._ends_at(job.name, at + START_UP + self._trains[job.name])
         return at
 
-    def _preempt(self, action: Preempt) -> None:
-        job, futile = action.job, action.job.futile
-        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
-        for victim in action.victims:
-            self._trains[victim.name] -= saved_by(victim, stopped=at)
-            self._running[victim.name] = stopping(victim, action)
-            self._ends_at(victim.name, at + self._stopping())
-        self._holds[action.job.name] = PreemptionReservation(
-            preemptor=action.job.name, vector=action.shape.vector
-        )
-
-
-_rank = attrgetter("rank")
-
-
-def _lane(job: WaitingJob) -> Lane:
-    return (job.team, lane_text(job.shapes, job.choice))
+    def _ask_to_stop(self, change: VictimAsked) -> None:
+        job, victim = change.preemption.job, change.victim
+        asked_from = min(job.futile.until, self._now) if job.futile else self._since
+        at = max(job.submitted_at, self._since, asked_from)
+        self._trains[victim.name] -= saved_by(victim, stopped=at)
+        self._running[victim.name] = stopping(victim, change.preemption)
+        self._ends_at(victim.name, at + self._stopping())

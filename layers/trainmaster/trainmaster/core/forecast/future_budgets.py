@@ -91,10 +91,7 @@ class FutureBudgets:
         self._change(job.team, reservation.month, reserved=-reservation.cents, spent=cost)
 
     def _change(self, team: str, month: str, *, reserved: int, spent: int = 0) -> None:
-        """Change the account of an attempt's month, the month of its claim.
-
-        One that is over is not changed.
-        """
+        """Change the account of the month that an attempt was claimed in, unless that month is over."""
         state = self.states[team]
         if state.month == month:
             account = state.account

@@ -93,7 +93,7 @@ class WholeFuture(Future):
         return [place for place, job in in_turn if job.name not in self.starts]
 
     def _falls_behind(self, place: int) -> bool:
-        """Tell whether as many jobs are ahead of it as at first: they are then ahead of the jobs behind it too."""
+        """Tell whether no fewer jobs are ahead than at first; they are ahead of the jobs behind it too."""
         name = self._outlook.waiting[place].name
         return name not in self.starts and self._ahead(name) >= max(place, 1)
 

@@ -19,7 +19,7 @@ from trainmaster.core.policy import PoolPolicy
 MOST_AHEAD = 500
 """Most queue entries in a question; of jobs behind them only lane and number are known."""
 MOST_UNSEEN = 2000
-"""Most jobs of which only the lane is known that take part in a future."""
+"""Most stand-ins in one future for jobs of which only the lane is known."""
 MOST_DRAWS = 40
 MOST_LOOKS = 150_000
 """Most jobs looked at in all passes of all futures: about a second of CPU. Source: measured, 5 to 7 us
@@ -31,7 +31,7 @@ MOST_RUNNING = 5000
 """Most running jobs: with more, every step of a future takes too long."""
 HOUR, DAY = 3600.0, 24 * 3600.0
 REACTION_SECONDS = 60.0
-"""Seconds added to every wait of a future: what it decides at once takes a pass, the release of a warm pool,
+"""Time added to every wait of a future: what it decides at once takes a pass, the release of a warm pool,
 a second victim. Source: measured, docs/benchmarks.md; between 60 and 90 makes no difference."""
 ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.75, 0.3
 """Standard deviations of the logarithm of a wait that the futures do not show: people submit in bursts, and
@@ -66,7 +66,7 @@ class StartEstimate:
 
 
 def too_much(question: Question) -> str | None:
-    """Return what makes the question too large to be worked out; None if nothing does."""
+    """Say in words what makes the question too large to be worked out; None if nothing does."""
     if len(_lanes_ahead(question)) > MOST_SHAPES:
         return f"jobs of more than {MOST_SHAPES} different shapes go before it"
     if len(question.snapshot.running) > MOST_RUNNING:
@@ -160,7 +160,7 @@ def _saving(question: Question) -> float:
 
 
 def _model_error(log_of_wait: float) -> float:
-    """Return the error of the model: it falls from that of an hour to that of a day, with the wait's logarithm."""
+    """Return the error of the model, which falls with the logarithm of the wait, from an hour to a day."""
     part = (log_of_wait - math.log(HOUR)) / math.log(DAY / HOUR)
     return ERROR_OF_AN_HOUR + min(max(part, 0.0), 1.0) * (ERROR_OF_A_DAY - ERROR_OF_AN_HOUR)
 

@@ -27,7 +27,7 @@ from trainmaster.core.outbox.texts.wording import to_tell
 
 
 def messages_of_end(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
-    """Return the deletion of an ended attempt's alarms, if it had any: names follow from its size, no list is read."""
+    """Return the deletion of an ended attempt's alarms, if any; their names follow from its size."""
     ended = change.ended
     if ended is None or ended.watch.monitored is None:
         return ()
@@ -36,9 +36,12 @@ def messages_of_end(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...
 
 
 def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> OutboxMessage:
-    """Return the message that deletes alarms; one for each training job, however often it is left.
+    """Return the message that deletes alarms; it has one id for each training job, however often it is left.
 
-    ``alarms`` are names without the stack's.
+    Args:
+        training_job_name: The training job that was monitored.
+        alarms: Names of alarms, without ``trainmaster-`` and the stack.
+        at: Instant at which the message is left.
     """
     return OutboxMessage(
         id=f"alarms#{training_job_name}",

@@ -1,4 +1,4 @@
-"""Messages: work outside the table that a change in it causes, kept as rows that ``schedule`` does and deletes.
+"""Outbox messages: rows for work outside the table, written by its cause, done and deleted by ``schedule``.
 
 A message is left in the same transaction as its cause, so it cannot get lost. Done twice (a crash between
 doing and deleting) it does no harm: its notice carries its id, by which a reader drops the second.

@@ -30,7 +30,7 @@ class Image:
     def allows(self, other: "Image") -> bool:
         """Tell whether the other has the registry and repository of this one.
 
-        Its tag and digest if any.
+        Its tag and digest must match too, if this one names them.
         """
         return (
             (self.registry, self.repository) == (other.registry, other.repository)

@@ -140,10 +140,7 @@ def _todo_when_retried(change: Change) -> str:
 
 
 def _preempted(change: Change) -> Notice:
-    """Return the notice of a preemption.
-
-    Names stay within their team: of another one only the team is given.
-    """
+    """Return the notice of a preemption; of another team's preemptor it gives the team, not the name."""
     job, ended = change.after, change.ended
     preemptor = ended.preempted_for if ended else None
     whom = {}

@@ -134,10 +134,7 @@ def stops_detail(change: Change) -> Mapping[str, int]:
 
 
 def todo_when_stopped(job: Job) -> str:
-    """Return what helps against being stopped again.
-
-    From the second preemption on it is more than nothing.
-    """
+    """Return what to do: nothing at the first preemption, what helps against others from the second on."""
     if job.preemptions <= 1:
         return "It is in the queue and starts again automatically."
     return (
