@@ -287,7 +287,7 @@ def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
 
 
 def shape_taken(shape: Shape, seen: Observation) -> Shape:
-    """Return the shape cut to the type that SageMaker took of InstancePreferences, once it has reported it."""
+    """Return the shape, cut to the type that SageMaker took of InstancePreferences once that is known."""
     if seen.selected_type is None:
         return shape
     took = {
