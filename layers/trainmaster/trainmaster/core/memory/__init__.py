@@ -1,1 +1,1 @@
-"""The memory that a training needs on each rank, and the bytes that the rank receives in a step."""
+"""Memory that a training needs on each rank, and the bytes that the rank receives in a step."""

@@ -1,8 +1,8 @@
-"""The shipped table: which accelerators SageMaker's instance types have, how many, and their memory.
+"""Accelerators of SageMaker's instance types: the shipped table of kinds, counts and memory.
 
 Figures are those of EC2's DescribeInstanceTypes (``GpuInfo``, ``NeuronInfo``, ``MemoryInfo``) for the type
-without ``ml.``; families say where theirs come from instead. Memory is that of the device: a process can use
-a little less.
+without ``ml.``; a family of another source names it. Memory is that of the device: a process can use a
+little less.
 """
 
 import re
@@ -16,20 +16,21 @@ INSTANCE_PAGE = "Amazon EC2 user guide, accelerated computing instances"
 # Neither GPUs nor Neuron devices: general purpose, compute, memory optimised, burstable.
 _WITHOUT = re.compile(r"ml\.[mcrt][0-9][a-z0-9-]*\.[a-z0-9]+")
 _WITHOUT_BF16 = frozenset({"K80", "V100", "T4"})
-"""Compute capability below 8.0. Source: NVIDIA, CUDA C++ programming guide, arithmetic instructions."""
+"""GPUs with a compute capability below 8.0. Source: NVIDIA, CUDA C++ programming guide, arithmetic
+instructions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerators:
-    """What one instance has; all of one kind."""
+    """Accelerators of one instance; all of one kind."""
 
     kind: str
     count: int
     memory_mib: int
-    """Of one accelerator."""
+    """Memory of one accelerator, in MiB."""
     are_gpus: bool
     host_gib: int | None
-    """Memory of the instance itself; None: not in the table."""
+    """Memory of the instance itself, in GiB; None: not in the table."""
 
     @property
     def multiply_bf16(self) -> bool:
@@ -42,7 +43,7 @@ class Accelerators:
 
     @property
     def memory_bytes(self) -> int:
-        """Of one accelerator."""
+        """Memory of one accelerator, in bytes."""
         return self.memory_mib * 2**20
 
 
@@ -53,11 +54,11 @@ class Family:
     name: str
     kind: str
     memory_mib: int
-    """Of one accelerator."""
+    """Memory of one accelerator, in MiB."""
     counts: Mapping[str, int]
-    """By what stands behind the family in the type's name."""
+    """Number of accelerators by size, the last part of the type's name."""
     host_gib: Mapping[str, int] = field(default_factory=dict)
-    """Memory of the instance, likewise; empty where nobody asked for it yet."""
+    """Memory of the instance in GiB, by size; empty where it is not needed yet."""
     are_gpus: bool = True
     source: str = EC2
 
@@ -238,8 +239,8 @@ BY_TYPE: Mapping[str, Accelerators] = MappingProxyType(
 
 
 def gpus(instance_type: str) -> int | None:
-    """GPUs of one instance: 0 where it has none (Trainium and Inferentia are no GPUs), None where unknown."""
-    found = BY_TYPE.get(instance_type)
-    if found is not None:
-        return found.count if found.are_gpus else 0
+    """Return the GPUs of one instance: 0 if none (Trainium and Inferentia are no GPUs), None if unknown."""
+    accelerators = BY_TYPE.get(instance_type)
+    if accelerators is not None:
+        return accelerators.count if accelerators.are_gpus else 0
     return 0 if _WITHOUT.fullmatch(instance_type) else None

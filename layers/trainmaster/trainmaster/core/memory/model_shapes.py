@@ -1,4 +1,4 @@
-"""What a decoder of the training program consists of, as far as memory and traffic depend on it."""
+"""Shape of a decoder of the training program, as far as memory and traffic depend on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ class ModelShape(TransformerShape):
     vocabulary: int
     sequence_length: int
     head_width: int = 0
-    """0: width / heads."""
+    """Width of one head; 0: width / heads."""
     qkv_bias: bool = False
     output_bias: bool = False
     feed_forward_bias: bool = False
     head_norms: bool = False
-    """Queries and keys are normed, head by head."""
+    """Whether queries and keys are normed, head by head."""
     tied_head: bool = False
-    """The head is the embedding."""
+    """Whether the head is the embedding."""
 
     samples: ClassVar = "sequences"
 
@@ -41,7 +41,11 @@ class ModelShape(TransformerShape):
 
     @property
     def block(self) -> tuple[Parameters, ...]:
-        """Query, key, value and output; gate, up and output of the feed-forward layer; norms and biases."""
+        """Parameters of one block.
+
+        They are query, key, value and output; gate, up and output of the feed-forward layer; norms and
+        biases.
+        """
         return (
             Parameters(1, self.query_width, self.width),
             Parameters(1, self.width, self.query_width),
@@ -64,7 +68,7 @@ class ModelShape(TransformerShape):
         )
 
     def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
-        """Of one block: two matrices beside each target, of its inputs and of its outputs."""
+        """Return the adapters of one block: two matrices for each target, of its inputs and its outputs."""
         sides = {
             "q_proj": (self.query_width, self.width),
             "k_proj": (self.kv_width, self.width),
@@ -76,21 +80,21 @@ class ModelShape(TransformerShape):
         }
         pairs = (sides[name] for name in targets)
         return tuple(
-            one for outs, ins in pairs for one in (Parameters(1, rank, ins), Parameters(1, outs, rank))
+            matrix for outs, ins in pairs for matrix in (Parameters(1, rank, ins), Parameters(1, outs, rank))
         )
 
     @property
     def embedding(self) -> tuple[Parameters, ...]:
-        """A unit of its own; none where the head is the embedding."""
+        """The embedding, a unit of its own; empty where the head is the embedding."""
         return () if self.tied_head else (Parameters(1, self.vocabulary, self.width),)
 
     @property
     def head(self) -> tuple[Parameters, ...]:
-        """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        """The head with the last norm: a unit that stays gathered, as the backward pass begins with it."""
         return (Parameters(1, self.vocabulary, self.width), Parameters(1, self.width, 1))
 
     def on_tensor_rank(self, ranks: int) -> "ModelShape":
-        """What a rank has where so many divide each matrix: norms are whole, and heads that are shared."""
+        """Return a rank's part if this many divide each matrix: norms and shared heads are whole."""
         return replace(
             self,
             heads=self.heads // ranks,
@@ -110,18 +114,20 @@ class ModelShape(TransformerShape):
             "vocabulary": self.vocabulary,
             "sequence_length": self.sequence_length,
         }
-        found = {name: size for name, size in sizes.items() if size % ranks}
+        misfits = {name: size for name, size in sizes.items() if size % ranks}
         if self.kv_heads % ranks and ranks % self.kv_heads:
-            found["kv_heads"] = self.kv_heads
-        return found
+            misfits["kv_heads"] = self.kv_heads
+        return misfits
 
     def token_ranks(self, tensor: int) -> int:
         return tensor
 
     def whole_block(self, width: int, tensor: int) -> int:
-        """Inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
+        """Bytes kept of a token: inputs of matrices, attention and the gate.
 
-        Fused kernels of a GPU may keep less. Attention keeps a sum per head.
+        Of each norm two vectors and a number.
+
+        Norms count in fp32. Fused kernels of a GPU may keep less. Attention keeps a sum per head.
         """
         inputs = 2 * self.width + 3 * self.query_width + 2 * self.kv_width + 4 * self.hidden
         norms = 2 * (2 * self.width + 1) // tensor + self.head_norms * self._head_norms
@@ -129,28 +135,28 @@ class ModelShape(TransformerShape):
 
     @property
     def _head_norms(self) -> int:
-        """Numbers in fp32: of queries and keys two vectors, and one for each head."""
+        """Numbers in fp32 that norms of heads keep: two vectors of queries and keys, and one a head."""
         return 2 * (self.query_width + self.kv_width) + self.heads + self.kv_heads
 
     def costly_part(self, width: int) -> int:
-        """Its input, what its seven matrices give, attention and its sum per head."""
+        """Bytes kept of a token: its input, the results of seven matrices, attention and a sum per head."""
         matrices = 2 * self.width + self.query_width + 2 * self.kv_width + 2 * self.hidden
         return (self.width + self.query_width + matrices) * width + self.heads * 4
 
     def outside_bytes(self, width: int) -> int:
-        """Logits as computed; in fp32; their logarithms or gradients."""
+        """Bytes of logits: as computed, and in fp32 with their logarithms or gradients."""
         return self.sequence_length * self.vocabulary * (width + 8)
 
     def exchanges(self, _tensor: int, *, again: bool) -> int:
-        """Gathered before attention, feed-forward layer and head; scattered after the embedding and both.
+        """Count the exchanges: gathered before attention, feed-forward layer and head, scattered after them.
 
-        The backward pass does the same the other way. A block that is computed again gathers twice more and
-        scatters once: the checkpoint stops before what nobody needs.
+        The embedding scatters, too. The backward pass does the same the other way. A block that is computed
+        again gathers twice more and scatters once: the checkpoint stops before results that are not needed.
         """
         return 2 * (4 * self.layers + 2) + (3 * self.layers if again else 0)
 
     def shared_gradients(self, tensor: int) -> int:
-        """Of norms, and of heads that are shared."""
+        """Count the gradients of norms, and of heads that are shared."""
         in_block = 2 * self.width + 2 * self.head_norms * self.head_width
         if self.kv_heads < tensor:
             in_block += 2 * self.kv_width * (self.width + self.qkv_bias)

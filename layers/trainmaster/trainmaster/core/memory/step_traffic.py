@@ -1,4 +1,4 @@
-"""Bytes that a rank of the training program receives in a step, inside its host and from others.
+"""Traffic of a step: bytes that a rank of the training program receives inside its host and from others.
 
 Closed arithmetic, nothing is run: what FSDP gathers and reduces follows from the shapes, to the padding of
 rows. An algorithm that moves as little as possible is assumed: of a tensor that n ranks gather, or reduce
@@ -21,7 +21,7 @@ from trainmaster.core.memory.training_runs import ActivationCheckpointing, Run, 
 from trainmaster.core.memory.transformer_shapes import elements
 
 _TERM = 4
-"""Bytes of a number of the loss."""
+"""Bytes of one number of the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +45,17 @@ class Received:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTraffic:
     weights: Received
-    """Gathered."""
+    """Bytes of gathered weights."""
     gradients: Received
-    """Reduced and scattered to their shards."""
+    """Bytes of gradients that are reduced and scattered to their shards."""
     copies: Received
-    """Gradients that copies of the model, or of its shards, sum by all-reduce."""
+    """Bytes of gradients that copies of the model, or of its shards, sum by all-reduce."""
     activations: Received
-    """Exchanged by the ranks that divide matrices, with their terms of the loss and shared gradients."""
+    """Bytes exchanged by ranks that divide matrices, with their terms of the loss and shared gradients."""
 
     @property
     def sharding(self) -> Received:
-        """What FSDP can do while a rank computes."""
+        """FSDP's traffic, which can happen while a rank computes."""
         return self.weights + self.gradients + self.copies
 
     @property
@@ -65,14 +65,14 @@ class StepTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Ranks that exchange something: so many on each of these hosts."""
+    """Ranks that exchange something: ``on_host`` of them on each of ``hosts``."""
 
     hosts: int
     on_host: int
 
     @classmethod
     def of(cls, ranks: int, *, stride: int, ranks_per_host: int) -> "Group":
-        """Of so many ranks, each ``stride`` after the one before."""
+        """Build the group of this many ranks, each ``stride`` after the one before."""
         on_host = max(1, min(ranks, ranks_per_host // stride))
         return cls(hosts=math.ceil(ranks / on_host), on_host=on_host)
 
@@ -81,18 +81,18 @@ class Group:
         return self.hosts * self.on_host
 
     def gathering(self, whole: int) -> Received:
-        """A tensor of so many bytes; reducing and scattering it moves the same, the other way."""
+        """Gather a tensor of this many bytes; reducing and scattering it moves the same, the other way."""
         together = whole * (self.size - 1) // self.size
         between = whole * (self.hosts - 1) // (self.hosts * self.on_host)
         return Received(inside_host=together - between, between_hosts=between)
 
     def reducing(self, whole: int) -> Received:
-        """All-reduce: reduce and scatter, then gather."""
+        """All-reduce a tensor: reduce and scatter, then gather."""
         return self.gathering(2 * whole)
 
 
 def step_traffic(run: Run, cluster: Cluster) -> StepTraffic:
-    """Of one optimizer step, all its parts together."""
+    """Return the traffic of one optimizer step, all its parts together."""
     tensor, per_host = tensor_ranks(run, cluster), cluster.ranks_per_host
     copy = shards(run, cluster)
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), max(1, copy // tensor)
@@ -109,7 +109,7 @@ def step_traffic(run: Run, cluster: Cluster) -> StepTraffic:
 
 
 def _gathered(run: Run, among: int) -> int:
-    """Bytes of all gatherings of a step: blocks and the embedding twice, where they are freed in between.
+    """Return the bytes of all gatherings of a step: blocks and the embedding twice, if freed in between.
 
     The last unit is kept; a frozen embedding is gathered again, too.
     """
@@ -125,7 +125,7 @@ def _gathered(run: Run, among: int) -> int:
 
 
 def _divided(run: Run, cluster: Cluster, group: Group) -> Received:
-    """What the ranks exchange that divide matrices: tokens, terms of the loss, gradients of what is whole."""
+    """Return the traffic of ranks that divide matrices: tokens, terms of the loss, shared gradients."""
     shape, width = run.shape, run.computed_width
     samples = math.ceil(run.batch_size * group.size / (cluster.world_size * run.accumulation))
     samples *= run.accumulation

@@ -1,4 +1,4 @@
-"""What a job of the training program trains, and how, as its hyperparameters say."""
+"""Runs of the training program, read from the hyperparameters of a job."""
 
 import json
 from collections.abc import Mapping
@@ -12,28 +12,29 @@ DEFAULT_BATCH_SIZE = 8
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """Matrices of a block that may have adapters."""
 _SCALED_TOGETHER = 256
-"""Neighbours in a row, of moments of a byte each."""
+"""Number of neighbours in a row that share a scale, of moments of a byte each."""
 _LONGEST_NUMBER = 9
-"""Digits; keeps the sums small."""
+"""Most digits of a number, which keeps the sums small."""
 
 
 class Precision(StrEnum):
     AUTO = "auto"
-    """bf16 where the GPUs multiply it, else fp32; ``Run.on`` tells which."""
+    """bf16 where the GPUs have units for it, else fp32; ``Run.on`` decides."""
     FP32 = "fp32"
     BF16 = "bf16"
     """Computes in bf16; weights, gradients and optimizer are fp32."""
     BF16_PURE = "bf16_pure"
     FLOAT8 = "float8"
-    """As bf16, but matrices of the blocks are multiplied in float8; counted as bf16, which is never less."""
+    """Like bf16, but matrices of the blocks are multiplied in float8; counted as bf16, which is never
+    less."""
     FLOAT8_ROWWISE = "float8_rowwise"
     FLOAT8_EMULATED = "float8_emulated"
     FLOAT8_ROWWISE_EMULATED = "float8_rowwise_emulated"
 
     @classmethod
     def _missing_(cls, value: object) -> "Precision | None":
-        """The program takes dashes for underscores."""
-        return next((one for one in cls if one.value == str(value).replace("-", "_")), None)
+        """Accept dashes for underscores, as the program does."""
+        return next((member for member in cls if member.value == str(value).replace("-", "_")), None)
 
 
 class Optimizer(StrEnum):
@@ -45,20 +46,20 @@ class Optimizer(StrEnum):
 
 
 class ReduceDtype(StrEnum):
-    """What gradients are summed in over the ranks, where the weights are computed in bf16."""
+    """Precision in which gradients are summed over the ranks, where weights are computed in bf16."""
 
     FP32 = "fp32"
     BF16 = "bf16"
 
 
 class Strategy(StrEnum):
-    """FSDP's words for what is divided among which ranks."""
+    """FSDP's names for what is divided among which ranks."""
 
     FULL_SHARD = "full_shard"
     SHARD_GRAD_OP = "shard_grad_op"
-    """As full_shard, but the weights stay gathered from forward to backward."""
+    """Like full_shard, but the weights stay gathered from forward to backward."""
     HYBRID_SHARD = "hybrid_shard"
-    """full_shard within a group of ranks, those of a host unless it says otherwise."""
+    """full_shard within a group of ranks, by default those of a host."""
     HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
     NO_SHARD = "no_shard"
     TP = "tp"
@@ -66,7 +67,7 @@ class Strategy(StrEnum):
 
 
 class Objective(StrEnum):
-    """What a model of images learns."""
+    """Objectives of a model of images."""
 
     CLASSIFY = "classify"
     MASKED = "masked"
@@ -74,7 +75,7 @@ class Objective(StrEnum):
 
 
 class ActivationCheckpointing(StrEnum):
-    """What is computed again in the backward pass instead of being kept."""
+    """Tensors that are computed again in the backward pass instead of being kept."""
 
     NONE = "none"
     SELECTIVE = "selective"
@@ -85,13 +86,13 @@ class ActivationCheckpointing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a job of the training program trains, and how."""
+    """The model that a job of the training program trains, and how."""
 
     shape: Shape
     batch_size: int = DEFAULT_BATCH_SIZE
     """Sequences or images of one optimizer step, over all ranks."""
     accumulation: int = 1
-    """Parts that a step is cut into."""
+    """Number of parts that a step is cut into."""
     precision: Precision = Precision.AUTO
     reduce_dtype: ReduceDtype = ReduceDtype.FP32
     strategy: Strategy = Strategy.FULL_SHARD
@@ -102,15 +103,15 @@ class Run:
     optimizer: Optimizer = Optimizer.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
     prefetch_blocks: int = 1
-    """Gathered before they are needed; FSDP itself gathers one."""
+    """Number of blocks gathered before they are needed; FSDP itself gathers one."""
     cpu_offload: bool = False
-    """Weights, gradients and optimizer are in the memory of the host."""
+    """Whether weights, gradients and optimizer are in the memory of the host."""
     lora_rank: int = 0
-    """Of the adapters that are trained instead of the model; 0: the model is."""
+    """Rank of the adapters that are trained instead of the model; 0: the model is trained."""
     lora_targets: tuple[str, ...] = LORA_TARGETS
 
     def on(self, *, gpus_with_bf16: bool) -> "Run":
-        """Put in the place of precision ``auto`` what the program chooses on such GPUs."""
+        """Replace precision ``auto`` by what the program chooses on such GPUs."""
         if self.precision is not Precision.AUTO:
             return self
         return replace(self, precision=Precision.BF16 if gpus_with_bf16 else Precision.FP32)
@@ -127,26 +128,31 @@ class Run:
         return 4 if is_wide else 2
 
     def trained_shard(self, shards: int) -> int:
-        """Elements that are trained, on the rank that has most of them."""
+        """Return the number of trained elements on the rank that has most of them."""
         if not self.lora_rank:
             return self.shape.largest_shard(shards)
         return self.shape.layers * elements(self.shape.adapters(self.lora_targets, self.lora_rank), shards)
 
     def moment_bytes(self, shards: int) -> int:
-        """Of the optimizer, on the rank that has most; in bf16_pure the rest of Kahan's sum is among them."""
+        """Return the optimizer's bytes on the rank that has most.
+
+        Bf16_pure includes the rest of Kahan's sum.
+        """
         if self.precision is Precision.BF16_PURE:
             return 6 * self.trained_shard(shards)
         block = self.shape.adapters(self.lora_targets, self.lora_rank) if self.lora_rank else self.shape.block
-        in_blocks = sum(self._moments(one, shards, in_block=True) for one in block)
+        in_blocks = sum(self._moments(part, shards, in_block=True) for part in block)
         root = () if self.lora_rank else self.shape.root
-        return self.shape.layers * in_blocks + sum(self._moments(one, shards, in_block=False) for one in root)
+        return self.shape.layers * in_blocks + sum(
+            self._moments(part, shards, in_block=False) for part in root
+        )
 
-    def _moments(self, one: Parameters, shards: int, *, in_block: bool) -> int:
-        rows, is_matrix = one.number * -(-one.rows // shards), one.columns > 1
-        if is_matrix and one.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
-            return rows * (2 * one.columns + 8 * -(-one.columns // _SCALED_TOGETHER))
+    def _moments(self, part: Parameters, shards: int, *, in_block: bool) -> int:
+        rows, is_matrix = part.number * -(-part.rows // shards), part.columns > 1
+        if is_matrix and part.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
+            return rows * (2 * part.columns + 8 * -(-part.columns // _SCALED_TOGETHER))
         has_one = is_matrix and in_block and self.optimizer is Optimizer.MUON
-        return rows * one.columns * (4 if has_one else 8)
+        return rows * part.columns * (4 if has_one else 8)
 
     @property
     def trained_in_block(self) -> int:
@@ -154,7 +160,10 @@ class Run:
 
 
 def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
-    """The run that hyperparameters of the training program describe; None where they name no known model."""
+    """Return the run that hyperparameters of the training program describe.
+
+    None if they name no known model.
+    """
     given = {key.replace("-", "_"): _plain(value) for key, value in hyperparameters.items()}
     shape = EVERY_PRESET.get(given.get("preset", ""))
     if shape is None:
@@ -191,7 +200,7 @@ def _shaped(shape: Shape, given: Mapping[str, str]) -> Shape:
 def shape_of(
     shape: Shape, *, sequence_length: int, image_size: int, classes: int, objective: Objective
 ) -> Shape:
-    """The shape with what options say of it; 0: as the preset has it.
+    """Return the shape with the given options; 0 keeps the preset's value.
 
     Raises:
         ValueError: The option is of the other family, or an image does not divide into patches.
@@ -213,20 +222,27 @@ _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no
 
 
 def _strategy(given: Mapping[str, str]) -> Strategy:
-    """The program takes FSDP1's names too: FULL_SHARD, _HYBRID_SHARD_ZERO2, and `sharding_strategy`."""
+    """Read the strategy.
+
+    FSDP1's names count, too: FULL_SHARD, _HYBRID_SHARD_ZERO2, and `sharding_strategy`.
+    """
     text = given.get("strategy", given.get("sharding_strategy", Strategy.FULL_SHARD))
     return Strategy(text.lower().removeprefix("_"))
 
 
 def _activation_checkpointing(given: Mapping[str, str]) -> ActivationCheckpointing:
-    """It may be a yes or no."""
+    """Read the setting, which may be a yes or no."""
     words = {"true": ActivationCheckpointing.FULL, "false": ActivationCheckpointing.NONE}
     text = given.get("activation_checkpointing", ActivationCheckpointing.NONE)
     return words.get(text.lower()) or ActivationCheckpointing(text)
 
 
 def _targets(text: str) -> tuple[str, ...]:
-    """Raises ValueError."""
+    """Read the targets of adapters, in the order of ``LORA_TARGETS``.
+
+    Raises:
+        ValueError: A target is no matrix of a block.
+    """
     named = LORA_TARGETS if text == "all" else tuple(text.split(","))
     if set(named) - set(LORA_TARGETS):
         raise ValueError("lora_targets names no matrix of a block")
@@ -234,7 +250,7 @@ def _targets(text: str) -> tuple[str, ...]:
 
 
 def _plain(value: object) -> str:
-    """The SDK writes hyperparameters as JSON, plain boto3 as they are."""
+    """Return the text of a hyperparameter: the SDK writes them as JSON, plain boto3 as they are."""
     text = value if isinstance(value, str) else ""
     try:
         read = json.loads(text)

@@ -1,4 +1,4 @@
-"""What the arithmetic of memory and traffic asks of a model of the training program, whatever its family."""
+"""Shape of a model of the training program, whatever its family, for the arithmetic of memory and traffic."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ class Parameters(NamedTuple):
     rows: int
     columns: int
     is_flat: bool = True
-    """At most two dimensions; of others adamw_8bit has the moments of a vector."""
+    """Whether it has at most two dimensions; others have the moments of a vector with adamw_8bit."""
 
 
 class TransformerShape(ABC):
-    """A model of any family: what its arithmetic asks."""
+    """A model of any family, with all that the arithmetic needs."""
 
     __slots__ = ()
 
     samples: ClassVar[str]
-    """What a batch consists of."""
+    """Unit of a batch, in the plural."""
     layers: int
     width: int
     heads: int
@@ -39,16 +39,16 @@ class TransformerShape(ABC):
     @property
     @abstractmethod
     def embedding(self) -> tuple[Parameters, ...]:
-        """A unit of its own."""
+        """The embedding, a unit of its own."""
 
     @property
     @abstractmethod
     def head(self) -> tuple[Parameters, ...]:
-        """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        """The head with the last norm: a unit that stays gathered, as the backward pass begins with it."""
 
     @abstractmethod
     def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
-        """Of one block: two matrices beside each target, of its inputs and of its outputs."""
+        """Return the adapters of one block: two matrices for each target, of its inputs and its outputs."""
 
     @property
     @abstractmethod
@@ -57,40 +57,43 @@ class TransformerShape(ABC):
 
     @abstractmethod
     def indivisible(self, ranks: int) -> Mapping[str, int]:
-        """Dimensions that cannot be divided among so many ranks of a tensor group."""
+        """Return the dimensions that this many ranks of a tensor group cannot divide."""
 
     @abstractmethod
     def token_ranks(self, tensor: int) -> int:
-        """Among how many ranks the tokens are divided between matrices."""
+        """Return the number of ranks that the tokens are divided among between matrices."""
 
     @abstractmethod
     def whole_block(self, width: int, tensor: int) -> int:
-        """Bytes of a token that one block keeps; ``width``: of a number that is computed with.
+        """Return the bytes of a token that one block keeps.
 
-        With ``tensor`` ranks that divide matrices, their inputs are gathered and kept so; norms and inputs of
-        blocks are of a part of the tokens.
+        If ``tensor`` ranks divide matrices, their inputs are gathered and kept so; norms and inputs of blocks
+        are of a part of the tokens. ``width`` is the bytes of a number that is computed with.
         """
 
     @abstractmethod
     def costly_part(self, width: int) -> int:
-        """Likewise, of what is kept where all else is computed again."""
+        """Return the bytes of a token that one block keeps if all cheap parts are computed again."""
 
     @abstractmethod
     def outside_bytes(self, width: int) -> int:
-        """Of a sample: what a step needs outside of blocks."""
+        """Return the bytes of a sample that a step needs outside of blocks."""
 
     @abstractmethod
     def exchanges(self, tensor: int, *, again: bool) -> int:
-        """How often the tokens between matrices are gathered or scattered in a step; summing them is both."""
+        """Count how often the tokens between matrices are gathered or scattered in a step.
+
+        Summing them is both.
+        """
 
     @abstractmethod
     def shared_gradients(self, tensor: int) -> int:
-        """Numbers of weights that every rank of a tensor group has, each with a part of the gradient."""
+        """Count the weights that every rank of a tensor group has, each with a part of the gradient."""
 
     @property
     @abstractmethod
     def loss_terms(self) -> int:
-        """Of a sample: numbers that a tensor group exchanges for the loss, twice each."""
+        """Numbers of a sample that a tensor group exchanges for the loss, twice each."""
 
     @property
     def query_width(self) -> int:
@@ -98,7 +101,7 @@ class TransformerShape(ABC):
 
     @property
     def root(self) -> tuple[Parameters, ...]:
-        """All that is in no block."""
+        """All parameters outside of blocks."""
         return (*self.embedding, *self.head)
 
     @property
@@ -107,8 +110,8 @@ class TransformerShape(ABC):
 
     @property
     def matrix_elements(self) -> int:
-        """Of one block."""
-        return elements(tuple(one for one in self.block if one.columns > 1), shards=1)
+        """Number of elements in the matrices of one block."""
+        return elements(tuple(part for part in self.block if part.columns > 1), shards=1)
 
     @property
     def head_params(self) -> int:
@@ -119,7 +122,7 @@ class TransformerShape(ABC):
         return self.largest_shard(1)
 
     def largest_shard(self, shards: int) -> int:
-        """Elements on the rank that has most: of each parameter the rows are dealt out, rounded up.
+        """Return the elements on the rank that has most: rows of each parameter are divided, rounded up.
 
         Source: PyTorch documentation, torch.distributed.fsdp.fully_shard: sharded like torch.chunk on
         dimension 0, and padded to even sizes.
@@ -128,4 +131,4 @@ class TransformerShape(ABC):
 
 
 def elements(parameters: tuple[Parameters, ...], shards: int) -> int:
-    return sum(one.number * -(-one.rows // shards) * one.columns for one in parameters)
+    return sum(part.number * -(-part.rows // shards) * part.columns for part in parameters)

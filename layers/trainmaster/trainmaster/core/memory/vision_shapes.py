@@ -1,4 +1,4 @@
-"""What a vision transformer of the training program consists of, for its memory and traffic."""
+"""Shape of a vision transformer of the training program, for its memory and traffic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _COLOURS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionShape(TransformerShape):
-    """Of one encoder: patches as tokens, LayerNorm, GELU."""
+    """One encoder: patches as tokens, LayerNorm, GELU."""
 
     layers: int
     width: int
@@ -26,14 +26,14 @@ class VisionShape(TransformerShape):
     classes: int = 1000
     has_class_token: bool = True
     is_masked: bool = False
-    """Hidden patches are predicted, not classes."""
+    """Whether hidden patches are predicted, not classes."""
     qkv_bias: bool = True
     norm_bias: bool = True
     head_norms: bool = False
     is_parallel: bool = False
-    """Attention and feed-forward layer have one norm before both."""
+    """Whether attention and feed-forward layer have one norm before both."""
     head_width: int = 0
-    """0: width / heads."""
+    """Width of one head; 0: width / heads."""
     embedded_width: int = 0
     """Columns of the embedding on a rank; 0: all."""
 
@@ -60,7 +60,7 @@ class VisionShape(TransformerShape):
 
     @property
     def _outputs(self) -> int:
-        """Of the head, for one token."""
+        """Number of the head's results for one token."""
         return self._patch_values if self.is_masked else self.classes
 
     @property
@@ -70,7 +70,10 @@ class VisionShape(TransformerShape):
 
     @property
     def block(self) -> tuple[Parameters, ...]:
-        """Query, key, value and output; up and output of the feed-forward layer; norms and biases."""
+        """Parameters of one block.
+
+        They are query, key, value and output; up and output of the feed-forward layer; norms and biases.
+        """
         norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
         return (
             Parameters(3, self.query_width, self.width),
@@ -97,7 +100,7 @@ class VisionShape(TransformerShape):
 
     @property
     def head(self) -> tuple[Parameters, ...]:
-        """With the last norm."""
+        """The head with the last norm."""
         return (
             Parameters(1, self._outputs, self.width),
             Parameters(1, self._outputs, 1),
@@ -105,7 +108,7 @@ class VisionShape(TransformerShape):
         )
 
     def adapters(self, _targets: tuple[str, ...], _rank: int) -> tuple[Parameters, ...]:
-        """The program has none for images."""
+        """Return no adapters, as the program has none for images."""
         return ()
 
     @property
@@ -114,7 +117,7 @@ class VisionShape(TransformerShape):
         return self.width * (self._patch_values * self.patches + self._outputs * self._predictions)
 
     def on_tensor_rank(self, ranks: int) -> "VisionShape":
-        """What a rank has where so many divide each matrix: norms and the head are whole."""
+        """Return a rank's part if this many divide each matrix: norms and the head are whole."""
         return replace(
             self,
             heads=self.heads // ranks,
@@ -123,16 +126,21 @@ class VisionShape(TransformerShape):
         )
 
     def indivisible(self, ranks: int) -> Mapping[str, int]:
-        """Tokens need not be divided."""
+        """Return the dimensions that do not divide; tokens need not."""
         sizes = {"heads": self.heads, "hidden": self.hidden}
         return {name: size for name, size in sizes.items() if size % ranks}
 
     def token_ranks(self, tensor: int) -> int:
-        """Where the tokens do not divide, each rank has all of them between matrices."""
+        """Return the ranks that tokens are divided among.
+
+        If they do not divide, each rank has all of them.
+        """
         return 1 if self.sequence_length % tensor else tensor
 
     def whole_block(self, width: int, tensor: int) -> int:
-        """Of one block: inputs of norms and matrices, and attention; a norm keeps two numbers of a token.
+        """Bytes that one block keeps of a token: inputs of norms and matrices, and attention.
+
+        Two numbers a norm.
 
         Attention keeps a sum per head, and a second copy where queries and keys are normed.
         """
@@ -143,12 +151,12 @@ class VisionShape(TransformerShape):
         return inputs * width + head_norms + (2 * norms + self.heads) * 4
 
     def costly_part(self, width: int) -> int:
-        """Of one block: its input, what its six matrices give, attention and its sum per head."""
+        """Bytes one block keeps of a token: input, results of six matrices, attention, a sum per head."""
         matrices = 2 * self.width + 3 * self.query_width + self.hidden
         return (self.width + self.query_width + matrices) * width + self.heads * 4
 
     def outside_bytes(self, width: int) -> int:
-        """Of an image: its pixels, as bytes and as computed with, and what the head gives, likewise in fp32.
+        """Bytes of an image: its pixels, as bytes and as computed with, and the head's results, also in fp32.
 
         A masked objective also keeps what its head sees, the pixels that it aims at and how far it is off.
         """
@@ -159,7 +167,9 @@ class VisionShape(TransformerShape):
         return pixels + outputs * (width + 8)
 
     def exchanges(self, tensor: int, *, again: bool) -> int:
-        """How often the tokens between matrices are gathered or scattered in a step; summing them is both.
+        """Count how often the tokens between matrices are gathered or scattered in a step.
+
+        Summing them is both.
 
         Each block gathers twice and scatters twice in each pass, or sums twice; one that is computed again
         gathers twice more and scatters once, or sums once. The embedding gathers its columns; where tokens
@@ -170,7 +180,7 @@ class VisionShape(TransformerShape):
         return 8 * self.layers + repeated + (3 if is_divided else 1)
 
     def shared_gradients(self, tensor: int) -> int:
-        """Of norms of tokens that are divided, and of heads."""
+        """Count the gradients of norms of tokens that are divided, and of heads."""
         in_block = 2 * self.head_norms * (1 + self.norm_bias) * self.head_width
         if self.token_ranks(tensor) > 1:
             norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
@@ -179,7 +189,7 @@ class VisionShape(TransformerShape):
 
     @property
     def loss_terms(self) -> int:
-        """Each rank has the whole head."""
+        """No numbers are exchanged for the loss, as each rank has the whole head."""
         return 0
 
 
