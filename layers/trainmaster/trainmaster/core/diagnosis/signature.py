@@ -8,10 +8,7 @@ from trainmaster.core.jobs.failures import FailureClass
 
 
 class Certainty(IntEnum):
-    """Certainty of a line about the cause. The lowest value decides.
-
-    Among equals the line that came first.
-    """
+    """Certainty of a line about the cause: the lowest value decides, of equals the first line."""
 
     CODE = 0
     """SageMaker's own code in the failure reason."""

@@ -82,10 +82,7 @@ class StopsInARow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotState:
-    """The spot side of an attempt, whose instances SageMaker may take away.
-
-    On-demand attempts keep the defaults.
-    """
+    """State of an attempt whose instances SageMaker may take away; on demand it stays as it began."""
 
     interruptions: int = 0
     stays: Reason | None = None
@@ -227,10 +224,7 @@ class Attempt:
 
     @property
     def preemptor(self) -> Preemptor | None:
-        """The job that it was stopped for, if it ended because of that.
-
-        Another reason may have come first.
-        """
+        """The job that it was stopped for; None if another reason ended it first."""
         ended_so = self.reason is not None and self.reason.code is ReasonCode.PREEMPTION
         return self.preempted_for if ended_so else None
 

@@ -125,10 +125,7 @@ class JobSpec:
 
     @property
     def vector(self) -> Vector:
-        """Instances that it asked for as submitted.
-
-        With InstancePreferences every type that may be chosen.
-        """
+        """Instances that it asked for as submitted; of InstancePreferences all types."""
         return asked_for(self.shapes, self.choice)
 
 

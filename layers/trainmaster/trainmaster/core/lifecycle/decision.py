@@ -51,7 +51,7 @@ class Row:
     def leaves_spot(self) -> bool:
         """Whether the job is requeued and may be so on demand.
 
-        Not after a restore, where nothing ended of itself.
+        After a restore it may not, as nothing ended of itself.
         """
         return self.becomes in WAITING and self.code is not _C.RESTORED
 

@@ -87,7 +87,7 @@ def as_json(planned: Plan) -> dict[str, object]:
 def strategies(planned: Plan) -> Sequence[Choice]:
     """Return the planned strategy and others that fit.
 
-    Without a bound of the scaling where instances differ.
+    Choices have no bound of the scaling where instances differ.
     """
     types = {instance_type for instance_type, _ in planned.instances}
     speeds = SPEEDS.get(types.pop()) if len(types) == 1 else None

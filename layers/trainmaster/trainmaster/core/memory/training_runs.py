@@ -136,7 +136,7 @@ class Run:
     def moment_bytes(self, shards: int) -> int:
         """Return the optimizer's bytes on the rank that has most.
 
-        Bf16_pure includes the rest of Kahan's sum.
+        With bf16_pure the rest of Kahan's sum is among them.
         """
         if self.precision is Precision.BF16_PURE:
             return 6 * self.trained_shard(shards)
@@ -162,7 +162,7 @@ class Run:
 def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
     """Return the run that hyperparameters of the training program describe.
 
-    None if they name no known model.
+    None means that they name no known model.
     """
     given = {key.replace("-", "_"): _plain(value) for key, value in hyperparameters.items()}
     shape = EVERY_PRESET.get(given.get("preset", ""))

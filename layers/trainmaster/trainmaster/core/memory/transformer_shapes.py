@@ -83,7 +83,7 @@ class TransformerShape(ABC):
     def exchanges(self, tensor: int, *, again: bool) -> int:
         """Count how often the tokens between matrices are gathered or scattered in a step.
 
-        Summing them is both.
+        A sum counts as both.
         """
 
     @abstractmethod

@@ -21,9 +21,9 @@ def needs_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta, now:
 
 
 def is_worth_a_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta, now: datetime) -> bool:
-    """Tell whether a look is useful: where jobs wait, as preemption chooses by it.
+    """Tell whether a look is useful.
 
-    Else once it is too old.
+    It is where jobs wait, as preemption chooses by checkpoints, and else if the known one is too old.
     """
     if entry.training_since is None or not entry.has_checkpoint:
         return False

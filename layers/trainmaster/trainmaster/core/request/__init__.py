@@ -1,1 +1,1 @@
-"""A CreateTrainingJob request: is it one, and what does it ask for?"""
+"""CreateTrainingJob requests: whether a body is one, and what it asks for."""

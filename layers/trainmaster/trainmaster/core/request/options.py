@@ -1,4 +1,4 @@
-"""What users tell trainmaster in tags, because tags are what plain SDK code can set."""
+"""Options of trainmaster that users set in tags, because plain SDK code can set tags."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"
-"""Tags that begin so are ours: options that users may set, and what we put on each attempt."""
+"""Prefix of our tags: options that users may set, and marks that we put on each attempt."""
 PRIORITY = "priority"
 TEAM = "team"
 PREEMPTIBLE = "trainmaster:preemptible"
@@ -31,14 +31,14 @@ _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 class OnOom(StrEnum):
-    """What a retry after running out of GPU memory changes."""
+    """Changes that a retry after running out of GPU memory can make."""
 
     HALVE_BATCH = "halve_batch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """One of the shapes the job may run in."""
+    """One of the shapes that the job may run in."""
 
     capacity: Capacity
     count: int
@@ -51,14 +51,14 @@ class UserOptions:
     team: str | None = None
     preemptible: bool = True
     retries: int | None = None
-    """None: as many as the policy allows."""
+    """Most retries; None: as many as the policy allows."""
     on_oom: OnOom | None = None
     alternatives: tuple[Alternative, ...] = ()
-    """In the order of preference; empty: only what ResourceConfig says."""
+    """Alternatives in the order of preference; empty: only the shape of ResourceConfig."""
 
 
 class BadOptionError(ValueError):
-    """The value of an option's tag says nothing; ``hint`` tells what would."""
+    """The value of an option's tag is invalid; ``hint`` says what is valid."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -67,7 +67,11 @@ class BadOptionError(ValueError):
 
 
 def read_options(tags: Mapping[str, str]) -> UserOptions:
-    """The options among a job's tags. Raises BadOptionError."""
+    """Read the options among a job's tags.
+
+    Raises:
+        BadOptionError: A value is invalid.
+    """
     return UserOptions(**{READERS[key][0]: READERS[key][1](tags[key]) for key in READERS if key in tags})
 
 
@@ -107,10 +111,10 @@ def _on_oom(text: str) -> OnOom:
 
 
 def _alternatives(text: str) -> tuple[Alternative, ...]:
-    found = tuple(_alternative(part) for part in text.split(" "))
-    if len(set(found)) < len(found):
+    alternatives = tuple(_alternative(part) for part in text.split(" "))
+    if len(set(alternatives)) < len(alternatives):
         raise BadOptionError("names the same shape twice", "name each shape once, the best first")
-    return found
+    return alternatives
 
 
 def _alternative(text: str) -> Alternative:
@@ -135,16 +139,19 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     ON_OOM: ("on_oom", _on_oom),
     ALTERNATIVES: ("alternatives", _alternatives),
 }
-"""Tag key -> field of UserOptions and how its text is read. Every option there is."""
+"""Fields of UserOptions by tag key, with the reader of their text. Every option is in it."""
 
 
 def nearest_option(key: str) -> str | None:
-    """The option whose name the key has but for case, blanks and our prefix; None: it has none."""
+    """Return the option whose name the key has but for case, blanks and our prefix; None: it has none."""
     return _BY_BARE_NAME.get(_bare(key))
 
 
 def near_misses(body: Mapping[str, Any]) -> Iterator[FieldError]:
-    """A warning for each tag that looks like an option and is none. Those below our prefix are refused."""
+    """Yield a warning for each tag that looks like an option and is none.
+
+    Those below our prefix are refused.
+    """
     for index, tag in enumerate(body.get("Tags", [])):
         key = tag["Key"]
         option = nearest_option(key)

@@ -1,4 +1,4 @@
-"""What a valid CreateTrainingJob request asks for, and what CreateTrainingJob gets for each attempt."""
+"""Read what a valid CreateTrainingJob request asks for, and make the request of each attempt."""
 
 import hashlib
 import json
@@ -28,38 +28,39 @@ TAG_ATTEMPT = "trainmaster:attempt"
 TAG_SPEC = "trainmaster:spec"
 
 MAX_NAME_CHARACTERS = 63
-"""Source: SageMaker API reference, TrainingJobName."""
+"""Most characters of a name. Source: SageMaker API reference, TrainingJobName."""
 SHORTEST_PENDING = timedelta(seconds=1800)
-"""Source: SageMaker API reference, MaxPendingTimeInSeconds; the same for the longest."""
+"""Shortest pending time. Source of both bounds: SageMaker API reference, MaxPendingTimeInSeconds."""
 LONGEST_PENDING = timedelta(seconds=2_419_200)
 ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
 """Families that MaxPendingTimeInSeconds works for. Source: as above."""
 
 TAG_TEAM = "trainmaster:team"
-"""Of a session of a launcher role, beside ``TAG_STACK``."""
+"""Tag of a session of a launcher role, beside ``TAG_STACK``."""
 
 _HASH_CHARACTERS = 6
 _WARM_KEY_BYTES = 8
 _SDK_INSTANCE_TYPE = "sagemaker_instance_type"
-"""Where SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker 2.257.7."""
+"""Hyperparameter in which SDK v2 gives its containers the instance type, as JSON. Source: sagemaker
+2.257.7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What one job asks for."""
+    """Demand of one job."""
 
     name: str
     shapes: tuple[Shape, ...]
-    """The forms it can run in, in the order of preference; nearly always just one."""
+    """Shapes that it can run in, in the order of preference; nearly always just one."""
     choice: Choice
     options: UserOptions
     role_arn: str
     max_runtime: timedelta
     max_wait: timedelta | None
-    """Managed spot: from creation to end, waiting included."""
+    """Time from creation to end, waiting included; only of managed spot."""
     checkpoint_uri: str | None
     keep_alive: timedelta | None
-    """KeepAlivePeriodInSeconds as asked for; None or zero: the pool's."""
+    """KeepAlivePeriodInSeconds as requested; None or zero: the pool's."""
 
     @property
     def vector(self) -> Vector:
@@ -67,7 +68,7 @@ class Ask:
 
 
 def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
-    """What a request says about how long its job trains."""
+    """Return the traits of a request by which the training time of its job is predicted."""
     algorithm, hyperparameters = body.get("AlgorithmSpecification", {}), body.get("HyperParameters")
     return Traits(
         team=team,
@@ -120,12 +121,14 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
 
 
 def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
-    return tuple(_alternative(body, one) for one in options.alternatives)
+    return tuple(_alternative(body, alternative) for alternative in options.alternatives)
 
 
-def _alternative(body: Mapping[str, Any], one: Alternative) -> Shape:
-    vector = {one.capacity: one.count}
-    return Shape(vector=vector, subnet=one.subnet, warm_key=warm_key(body, vector, subnet=one.subnet))
+def _alternative(body: Mapping[str, Any], alternative: Alternative) -> Shape:
+    vector = {alternative.capacity: alternative.count}
+    return Shape(
+        vector=vector, subnet=alternative.subnet, warm_key=warm_key(body, vector, subnet=alternative.subnet)
+    )
 
 
 def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
@@ -137,7 +140,7 @@ def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> 
 
 
 def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
-    """What a job must have in common with another to reuse its warm pool, as a digest.
+    """Return, as a digest, what a job must have in common with another to reuse its warm pool.
 
     None where SageMaker keeps no warm pool: spot, and more than one instance type.
     Source: SageMaker developer guide, managed warm pools, matching training jobs.
@@ -162,7 +165,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:
-    """The same bytes for the same request, whatever the order of keys and tags; no more than were sent."""
+    """Return the same bytes for the same request, whatever the order of keys and tags; none are added."""
     tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
     ordered = {**body, "Tags": tags} if "Tags" in body else body
     text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -170,12 +173,12 @@ def canonical(body: Mapping[str, Any]) -> bytes:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Whether two submissions are the same one: SHA-256 of the canonical body, in hex."""
+    """Return SHA-256 of the canonical body, in hex, by which a repeated submission is recognised."""
     return hashlib.sha256(canonical(body)).hexdigest()
 
 
 def attempt_name(name: str, entry_id: str, attempt: int) -> str:
-    """The training job's name: always the same for the same attempt of the same submission.
+    """Return the training job's name: always the same for the same attempt of the same submission.
 
     Attempt 0 runs under the very name the user chose, so code that describes it by that name works.
     """
@@ -189,7 +192,7 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher:
-    """Who calls CreateTrainingJob, where that is not the stack itself: a role that a team has for it."""
+    """A role of a team that calls CreateTrainingJob in place of the stack itself."""
 
     role_arn: str
     team: str
@@ -199,13 +202,13 @@ class Launcher:
 def attempt_request(
     body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta | None
 ) -> dict[str, Any]:
-    """What CreateTrainingJob gets: the user's request in the attempt's shape and name, our tags last.
+    """Return the request to CreateTrainingJob: the user's, in the attempt's shape and name, our tags last.
 
     Args:
-        body: As submitted.
-        attempt: As claimed.
-        job: Whose attempt it is.
-        stack: Whose job it is: several stacks may share an account.
+        body: The request as submitted.
+        attempt: The attempt as claimed.
+        job: The job of the attempt.
+        stack: The stack of the job: several stacks may share an account.
         capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself;
             None: as long as it wants.
     """
@@ -223,9 +226,9 @@ def attempt_request(
 
 
 def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, Any]:
-    """Spot flag, subnet and the SDK's own note of the instance type follow the shape that was pinned.
+    """Return the body with spot flag, subnet and the SDK's note of the instance type after the pinned shape.
 
-    So do hyperparameters that were rewritten since the job ran out of GPU memory.
+    Hyperparameters that were rewritten after the job ran out of GPU memory are replaced, too.
     """
     changed = dict(body)
     if attempt.capacity_type is CapacityType.SPOT:
@@ -249,12 +252,14 @@ def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -
 
 
 def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
-    """The pinned type and count; of InstancePreferences those that are held; the pool's keep-alive."""
+    """Return the pinned type and count; of InstancePreferences those that are held; the pool's keep-alive."""
     shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
     if "InstancePreferences" in resources:
         held = {capacity.instance_type for capacity in attempt.vector}
         shaped["InstancePreferences"] = [
-            one for one in resources["InstancePreferences"] if one["InstanceType"] in held
+            preference
+            for preference in resources["InstancePreferences"]
+            if preference["InstanceType"] in held
         ]
     elif "InstanceType" in resources:
         ((capacity, count),) = attempt.vector.items()
@@ -265,7 +270,7 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
 
 
 def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | None) -> dict[str, Any]:
-    """What is left of the job's run time, the wait of a spot attempt, and for accelerated instances."""
+    """Return the rest of the run time, the wait of a spot attempt, and that for accelerated instances."""
     shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
     shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
     if attempt.max_wait is not None:
@@ -278,7 +283,7 @@ def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | N
 
 
 def is_ours(tags: Mapping[str, str], job: Job) -> bool:
-    """True when a training job with these tags was started for the attempt that the job is at."""
+    """Tell whether a training job with these tags was started for the attempt that the job is at."""
     return all(tags.get(key) == value for key, value in _marks(job).items())
 
 

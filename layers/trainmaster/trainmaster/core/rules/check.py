@@ -116,7 +116,7 @@ def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -
 def longest_runtime(policy: Policy, team: str) -> timedelta | None:
     """Return the least ``max_runtime`` of the rules that judge the team's submissions.
 
-    None if none has one.
+    None means that no rule bounds it.
     """
     in_force = _in_force(policy, policy.team(team), is_submission=True)
     bounds = [rules.max_runtime.value for _, rules in in_force if rules.max_runtime is not None]

@@ -68,7 +68,7 @@ def enforced_first(violations: Sequence[Violation]) -> tuple[Violation, ...]:
 def causes(record: ViolationRecord) -> tuple[Violation, ...]:
     """Return the violations that caused the outcome.
 
-    None if it was to be stopped for bypassing the queue alone.
+    There are none if bypassing the queue is the only reason to stop it.
     """
     to_be_stopped = record.outcome in {Outcome.STOPPED, Outcome.NOT_STOPPED}
     if to_be_stopped and not any(violation.mode is Mode.ENFORCE for violation in record.violations):

@@ -1,4 +1,4 @@
-"""What becomes of a valid request: the pool it waits in, what the policy has against it, the new job."""
+"""Admit a valid request: the pool that it waits in, the policy's objections, the new job."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ _RANDOM_BITS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """One valid request of one caller for one of the teams he is in."""
+    """One valid request of one caller for one of the caller's teams."""
 
     body: Mapping[str, Any]
     ask: Ask
     team: str
     submitted_by: str
     sent: Mapping[str, Any] | None = None
-    """As it was sent, where the queue has added to it; None: nothing was added."""
+    """The request as it was sent, if the queue has added to it; None: nothing was added."""
     key_hash: str | None = None
     """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
 
     @property
     def identity(self) -> str:
-        """Equal for the same request sent again, whatever the policy has the queue add to it."""
+        """Hash that is equal for the same request sent again, whatever the queue has added to it."""
         return body_hash(self.body if self.sent is None else self.sent)
 
     @property
@@ -60,27 +60,31 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the policy says to a submission."""
+    """The policy's verdict on a submission."""
 
     pool: PoolPolicy | None
-    """Where the job would wait; None when its types have no common pool."""
+    """Pool that the job would wait in; None when its types have no common pool."""
     violations: tuple[FieldError, ...]
     audited: tuple[Violation, ...] = ()
-    """Of rules that are not enforced: the job is accepted, and they are recorded."""
+    """Violations of rules that are not enforced: the job is accepted, and they are recorded."""
     warnings: tuple[FieldError, ...] = ()
-    """What is accepted, but perhaps not what its author means."""
+    """Warnings about what is accepted, but perhaps not what its author means."""
 
     def accepted(self) -> PoolPolicy:
-        """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
+        """Return the pool.
+
+        Raises:
+            PolicyViolationError: The policy has objections; the error lists all of them.
+        """
         if self.violations or self.pool is None:
             first = f"{self.violations[0].field}: {self.violations[0].message}"
-            more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
-            raise PolicyViolationError(first + more, errors=self.violations)
+            others = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
+            raise PolicyViolationError(first + others, errors=self.violations)
         return self.pool
 
 
 def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, policy: Policy) -> Submission:
-    """A valid request as the queue keeps it: with a run time, its own or a default within the rules.
+    """Return a valid request as the queue keeps it: with a run time, its own or a default within the rules.
 
     The default is stored with the request, so that a start judges what was accepted.
     """
@@ -93,15 +97,15 @@ def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, poli
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
-    found = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
+    against = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
     return Verdict(
         pool=policy.pool_of(_types(submission.ask)),
         violations=(
             *_pool_violations(submission, policy),
             *_priority_violations(submission, policy),
-            *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
+            *(violation.as_field_error() for violation in against if violation.mode is Mode.ENFORCE),
         ),
-        audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+        audited=tuple(violation for violation in against if violation.mode is Mode.AUDIT),
         warnings=(*_default_runtime(submission), *near_misses(submission.body)),
     )
 
@@ -126,14 +130,14 @@ def new_job(
     now: datetime,
     known: Known = NOTHING_KNOWN,
 ) -> Job:
-    """The job as it enters the queue.
+    """Return the job as it enters the queue.
 
     Args:
-        submission: Accepted.
-        pool: Where it waits.
-        entry_id: Of the submission.
-        now: Of the submission.
-        known: What the ended jobs say of it.
+        submission: An accepted submission.
+        pool: The pool that it waits in.
+        entry_id: Id of the submission.
+        now: Instant of the submission.
+        known: Run times of ended jobs like it.
     """
     spec, priority = _spec(submission, pool, entry_id, now, known), submission.ask.options.priority
     return Job(
@@ -146,7 +150,7 @@ def new_job(
 
 
 def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime, known: Known) -> JobSpec:
-    """Write down what was submitted, to the millisecond that the table keeps."""
+    """Record what was submitted, to the millisecond that the table keeps."""
     ask = submission.ask
     entered = now.replace(microsecond=now.microsecond // 1000 * 1000)
     return JobSpec(
@@ -176,7 +180,10 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
 
 
 def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | None:
-    """What a job that cannot be stopped may use of the pool; spot jobs too, as they may be moved off spot."""
+    """Return the quota of a job that cannot be stopped.
+
+    Spot jobs have it too, as they may be moved off spot.
+    """
     ask = submission.ask
     why = why_fixed(
         preemptible=ask.options.preemptible,
@@ -189,7 +196,7 @@ def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | 
 def audit_record(
     job: Job, submission: Submission, audited: tuple[Violation, ...], *, revision: int
 ) -> ViolationRecord:
-    """What is kept of an accepted job with violations; the same for the same job, however often."""
+    """Return the record of an accepted job with violations; it is the same for the same job each time."""
     return ViolationRecord(
         at=job.spec.submitted_at,
         training_job_name=job.name,
@@ -203,12 +210,12 @@ def audit_record(
 
 
 def is_same_request(job: Job, submission: Submission) -> bool:
-    """True where the job was made from the same body for the same team, whenever that was."""
+    """Tell whether the job was made from the same body for the same team, whenever that was."""
     return job.spec.team == submission.team and job.spec.body_hash == submission.identity
 
 
 def ulid(now: datetime, randomness: bytes) -> str:
-    """An entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
+    """Return an entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
 
     Source: github.com/ulid/spec.
     """
@@ -259,9 +266,9 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
-    """What is wrong with the priority for a job of the team; None: nothing."""
-    found = policy.team(team)
-    ceiling = found.max_priority if found else MAX_PRIORITY
+    """Return what is wrong with the priority for a job of the team; None if nothing is."""
+    team_policy = policy.team(team)
+    ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
     if priority <= ceiling:
         return None
     return FieldError(

@@ -1,4 +1,4 @@
-"""A request that meets a job of its name: the same submission sent again, or another one."""
+"""Decide about a request that meets a job of its name: the same submission sent again, or another one."""
 
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -18,7 +18,7 @@ from trainmaster.core.submission.admission import Submission, is_same_request
 KEY_HEADER = "Idempotency-Key"
 MOST_KEY_CHARACTERS = 128
 REPEATED_WITHIN = timedelta(seconds=60)
-"""How long after its submission an ended job still answers a request without a key: so long a client repeats
+"""Time after its submission in which an ended job still answers a request without a key, as a client repeats
 a request whose answer was lost. Later, the same request is another submission, such as the next night's."""
 
 RULE_NAME_TAKEN = ReasonCode.NAME_TAKEN.value
@@ -28,9 +28,10 @@ _ENDED = {JobState.COMPLETED: "completed", JobState.FAILED: "failed", JobState.S
 
 
 def hash_of_key(header: str | None) -> str | None:
-    """SHA-256 (hex) of the key that a caller sent; None where none was sent.
+    """Return SHA-256 (hex) of the key that a caller sent; None where none was sent.
 
-    Raises InvalidRequestError for what is not 1 to 128 printable ASCII characters.
+    Raises:
+        InvalidRequestError: It is not 1 to 128 printable ASCII characters.
     """
     if header is None:
         return None
@@ -47,12 +48,12 @@ def hash_of_key(header: str | None) -> str | None:
 def conflict_with(job: Job, submission: Submission, *, now: datetime, is_seen: bool) -> FieldError | None:
     """Tell why the job that has the name does not answer the request; None where it does.
 
-    A key counts within the jobs of its name and team alone, so it is kept in the row of the job.
+    A key counts only within the jobs of its name and team, so it is kept in the row of the job.
 
     Args:
-        job: Which has the name, or one of whose attempts has it.
+        job: The job that has the name, or one of whose attempts has it.
         submission: The request that was sent.
-        now: When it was.
+        now: When it was sent.
         is_seen: True where the caller may see jobs of that team.
     """
     is_repeated_key = submission.key_hash is not None and submission.key_hash == job.spec.key_hash
@@ -90,7 +91,7 @@ def _name_taken(job: Job, name: str, *, now: datetime, is_seen: bool) -> FieldEr
 
 
 def _standing(job: Job, *, now: datetime) -> str:
-    """State and end: "completed on 26 Nov 02:10 UTC"."""
+    """Render state and end: "completed on 26 Nov 02:10 UTC"."""
     if not job.is_final:
         return f"is {job.state}"
     ended = _ENDED[job.state]

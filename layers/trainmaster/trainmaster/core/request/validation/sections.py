@@ -11,13 +11,13 @@ Section = Mapping[str, JsonValue]
 
 
 def section(parent: Section, name: str) -> Section | None:
-    """The object under ``name``; empty where there is none, None where something else stands."""
+    """Return the object under ``name``; empty if it is missing, None if it is something else."""
     value = parent.get(name, {})
     return value if isinstance(value, dict) else None
 
 
 def whole_number(parent: Section, name: str) -> int | None:
-    """The number under ``name``, also where it is written as 2.0; None where something else stands."""
+    """Return the number under ``name``, also if it is written as 2.0; None if it is something else."""
     value = parent.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -30,7 +30,7 @@ def text(parent: Section, name: str) -> str | None:
 
 
 def elements(parent: Section, name: str) -> Iterator[tuple[int, Section]]:
-    """The objects in the list under ``name``, with their places."""
+    """Yield the objects in the list under ``name``, with their indexes."""
     value = parent.get(name)
     for index, element in enumerate(value if isinstance(value, list) else ()):
         if isinstance(element, dict):

@@ -1,4 +1,4 @@
-"""Does a body have the shape of a CreateTrainingJob request: names, types, bounds, patterns and enums."""
+"""Check that a body has the shape of a CreateTrainingJob request: names, types, bounds, patterns, enums."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ _SIZE_HINTS: Mapping[str, str] = {
 
 
 def shape_mistakes(body: JsonValue) -> list[Mistake]:
-    """Every departure from the model, in the order of the body, up to MAX_ERRORS."""
+    """Return every departure from the model, in the order of the body, up to MAX_ERRORS."""
     return list(islice(_check(ROOT, body, ()), MAX_ERRORS))
 
 
@@ -75,7 +75,7 @@ def _check_structure(shape: Shape, value: JsonObject, path: Path) -> Iterator[Mi
 
 
 def _known(name: str, members: Iterable[str]) -> str:
-    """What the caller may have meant, else what there is."""
+    """Suggest the field that the caller may have meant, else list all fields."""
     by_lower_case = {member.lower(): member for member in members}
     if len(name) <= _LONGEST_NAME:
         near = get_close_matches(name.lower(), by_lower_case, n=1)
@@ -127,7 +127,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _check_number(shape: Shape, value: float, path: Path) -> Iterator[Mistake]:
-    """Take 86400.0, as spreadsheets and pandas write it, for the whole number that it is."""
+    """Check a number; 86400.0, as spreadsheets and pandas write it, counts as the whole number that it is."""
     most = shape.get("max", _MAX_INTEGER[shape["type"]])
     least = shape.get("min", -most - 1)
     if isinstance(value, float) and not value.is_integer():
@@ -148,7 +148,7 @@ def _check_size(name: str, size: int, unit: str, path: Path) -> Iterator[Mistake
 
 
 def _shown(number: int) -> str:
-    """A number is harmless to repeat; one that Python would refuse to print is not worth it."""
+    """Render a number, which is harmless to repeat, unless it is too long for Python to print."""
     return str(number) if abs(number) <= _MAX_INTEGER["long"] else "a number that large"
 
 
