@@ -125,7 +125,8 @@ class ModelShape(TransformerShape):
     def whole_block(self, width: int, tensor: int) -> int:
         """Bytes kept of a token: inputs of matrices, attention and the gate.
 
-        A norm keeps two vectors and a number in fp32. Fused kernels of a GPU may keep less. Attention keeps a sum per head.
+        A norm keeps two vectors and a number in fp32. Fused kernels of a GPU may keep less. Attention keeps a
+        sum per head.
         """
         inputs = 2 * self.width + 3 * self.query_width + 2 * self.kv_width + 4 * self.hidden
         norms = 2 * (2 * self.width + 1) // tensor + self.head_norms * self._head_norms

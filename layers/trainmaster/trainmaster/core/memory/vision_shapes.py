@@ -140,7 +140,8 @@ class VisionShape(TransformerShape):
     def whole_block(self, width: int, tensor: int) -> int:
         """Bytes that one block keeps of a token: inputs of norms and matrices, and attention.
 
-        A norm keeps two numbers. Attention keeps a sum per head, and a second copy where queries and keys are normed.
+        A norm keeps two numbers. Attention keeps a sum per head, and a second copy where queries and keys are
+        normed.
         """
         among, norms = self.token_ranks(tensor), 1 if self.is_parallel else 2
         gathered = 2 if among > 1 else norms  # parallel layers gather their input each by itself
@@ -167,9 +168,10 @@ class VisionShape(TransformerShape):
     def exchanges(self, tensor: int, *, again: bool) -> int:
         """Count how often the tokens between matrices are gathered or scattered in a step.
 
-        A sum counts as both. Each block gathers twice and scatters twice in each pass, or sums twice; one that is computed again
-        gathers twice more and scatters once, or sums once. The embedding gathers its columns; where tokens
-        are divided it does so in the backward pass, too, and the head gathers its input.
+        A sum counts as both. Each block gathers twice and scatters twice in each pass, or sums twice; one
+        that is computed again gathers twice more and scatters once, or sums once. The embedding gathers its
+        columns; where tokens are divided it does so in the backward pass, too, and the head gathers its
+        input.
         """
         is_divided = self.token_ranks(tensor) > 1
         repeated = (3 if is_divided else 2) * self.layers if again else 0
