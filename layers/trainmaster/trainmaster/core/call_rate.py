@@ -18,7 +18,7 @@ LEARNED_FOR = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class CallRate:
     """Of one operation. The plain one: nobody has been refused."""
 
     gap: timedelta = NO_GAP
@@ -36,13 +36,13 @@ class Pace:
         return self.throttled_at is not None and now - self.throttled_at < LEARNED_FOR
 
 
-def taken(pace: Pace, *, at: datetime, accepted: int) -> Pace:
+def taken(pace: CallRate, *, at: datetime, accepted: int) -> CallRate:
     """Somebody took the turn ``at``, after so many calls that AWS accepted since it was last changed."""
     gap: timedelta = pace.gap * FASTER**accepted
     return replace(pace, gap=gap, not_before=at + gap)
 
 
-def refused(pace: Pace, *, now: datetime, draw: float) -> Pace:
+def refused(pace: CallRate, *, now: datetime, draw: float) -> CallRate:
     """AWS refused a call: full jitter before the next one. Refusals that come together count as one.
 
     Args:
@@ -53,4 +53,4 @@ def refused(pace: Pace, *, now: datetime, draw: float) -> Pace:
     if pace.throttled_at is not None and pace.holds(now) and now - pace.throttled_at < pace.gap:
         return pace
     gap = min(max(pace.gap * SLOWER, FIRST_GAP), LONGEST_GAP) if pace.holds(now) else FIRST_GAP
-    return Pace(gap=gap, not_before=max(now + gap * draw, pace.turn(now)), throttled_at=now)
+    return CallRate(gap=gap, not_before=max(now + gap * draw, pace.turn(now)), throttled_at=now)
