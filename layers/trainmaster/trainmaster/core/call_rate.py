@@ -12,15 +12,14 @@ FIRST_GAP = timedelta(seconds=0.5)
 LONGEST_GAP = timedelta(seconds=15)
 SLOWER = 1.1
 FASTER = 0.97
-"""Factors of the gap after a refusal and after an accepted call.
-
-Between the two, one call in four is refused, and most of the rate is used."""
+"""Factors of the gap after a refusal and after an accepted call: between the two, one call in four is refused,
+and most of the rate is used."""
 LEARNED_FOR = timedelta(minutes=10)
 """Time without another refusal after which the learned gap is forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class CallRate:
     """The rate limit of one operation. The default value means that no call was refused."""
 
     gap: timedelta = NO_GAP
@@ -38,7 +37,7 @@ class Pace:
         return self.throttled_at is not None and now - self.throttled_at < LEARNED_FOR
 
 
-def taken(pace: Pace, *, at: datetime, accepted: int) -> Pace:
+def taken(pace: CallRate, *, at: datetime, accepted: int) -> CallRate:
     """Return the limit after the turn ``at`` was taken.
 
     ``accepted`` counts calls accepted since its last change.
@@ -47,7 +46,7 @@ def taken(pace: Pace, *, at: datetime, accepted: int) -> Pace:
     return replace(pace, gap=gap, not_before=at + gap)
 
 
-def refused(pace: Pace, *, now: datetime, draw: float) -> Pace:
+def refused(pace: CallRate, *, now: datetime, draw: float) -> CallRate:
     """Return the limit after a refusal, with full jitter. Refusals that come together count as one.
 
     Args:
@@ -58,4 +57,4 @@ def refused(pace: Pace, *, now: datetime, draw: float) -> Pace:
     if pace.throttled_at is not None and pace.holds(now) and now - pace.throttled_at < pace.gap:
         return pace
     gap = min(max(pace.gap * SLOWER, FIRST_GAP), LONGEST_GAP) if pace.holds(now) else FIRST_GAP
-    return Pace(gap=gap, not_before=max(now + gap * draw, pace.turn(now)), throttled_at=now)
+    return CallRate(gap=gap, not_before=max(now + gap * draw, pace.turn(now)), throttled_at=now)
