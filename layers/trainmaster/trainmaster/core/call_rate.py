@@ -12,8 +12,8 @@ FIRST_GAP = timedelta(seconds=0.5)
 LONGEST_GAP = timedelta(seconds=15)
 SLOWER = 1.1
 FASTER = 0.97
-"""Factors of the gap after a refusal and after an accepted call: between the two, one call in four is refused,
-and most of the rate is used."""
+"""Factors of the gap after a refusal and after an accepted call: between the two, one call in four is
+refused, and most of the rate is used."""
 LEARNED_FOR = timedelta(minutes=10)
 """Time without another refusal after which the learned gap is forgotten."""
 
