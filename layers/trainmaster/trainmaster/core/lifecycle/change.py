@@ -29,7 +29,7 @@ class Change:
     role: RoleChange | None = None
     """Change of the record of its role, if AWS refused a start of it."""
     note: Reason | None = None
-    """Who wanted the change, for the history; with a note there is a line even if the state stays."""
+    """Reason of a requested change, for the history; with a note there is a line even if the state stays."""
 
 
 def status_is_news(change: Change) -> bool:
