@@ -101,7 +101,7 @@ def is_told(text: str) -> bool:
 
 
 def is_warning(text: str) -> bool:
-    """Tell whether a line was logged below the level of an error, as what went well in the end often is."""
+    """Tell whether a line was logged as a warning, often about a call that was retried and then succeeded."""
     head = text[:_HEAD]
     return not _LAST_WORDS.search(head) and bool(_LEVEL.search(head) or _PYTHON_WARNING.search(text))
 

@@ -60,6 +60,7 @@ belong to other processes."""
 
 def exit_of(code: int) -> Exit:
     """Return the meaning of an exit code; ``-9``, and what a shell makes of it (247), count as 137."""
+    # A shell shows the code -9 as its byte, 247; as a signal it is 128 + 9.
     signal = -code if code < 0 else 256 - code if code in _NEGATIVE else None
     return EXITS.get(128 + signal if signal else code, OTHER_EXIT)
 

@@ -224,7 +224,7 @@ class Attempt:
 
     @property
     def preemptor(self) -> Preemptor | None:
-        """The job that it was stopped for; None if another reason ended it first."""
+        """The job that it was stopped for; None if it ended for another reason."""
         ended_so = self.reason is not None and self.reason.code is ReasonCode.PREEMPTION
         return self.preempted_for if ended_so else None
 

@@ -52,6 +52,7 @@ def after_another(
         now: When that is recorded.
     """
     count = 1 if known is None else known.count + 1
+    # Unbounded doubling would overflow ``timedelta`` long before LONGEST_WAIT cuts it.
     doubled: timedelta = FIRST_WAIT * 2 ** min(count - 1, _MOST_DOUBLINGS)
     return FutilePreemptions(
         count=count,

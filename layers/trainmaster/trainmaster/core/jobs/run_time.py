@@ -73,4 +73,6 @@ def likely_left(job: Job) -> timedelta | None:
         whole = job.spec.predicted if likely is None else likely_length(job.spec)
         return None if whole is None else max(whole - job.checkpointed, timedelta())
     most = max(job.spec.max_runtime - job.checkpointed, timedelta())
+    # ``remaining`` counts from what it has outlasted, so both together are the whole; what checkpoints keep
+    # of that is not trained again.
     return min(likely.remaining(known, at_most=most) + known - job.checkpointed, most)

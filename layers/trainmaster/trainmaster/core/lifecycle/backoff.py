@@ -13,4 +13,5 @@ def backoff(
     """Return a wait with full jitter (uniform up to the exponential limit), which a hash makes repeatable."""
     ceiling: timedelta = min(most, first * 2 ** min(refused, 10))
     digest = hashlib.blake2b(f"{entry_id}:{refused}".encode(), digest_size=7).digest()
+    # Seven bytes of the hash are 56 bits: a uniform number in [0, 1).
     return max(timedelta(seconds=1), ceiling * (int.from_bytes(digest, "big") / 2**56))

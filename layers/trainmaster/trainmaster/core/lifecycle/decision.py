@@ -140,6 +140,8 @@ def end_of(job: Job, seen: Observation | None) -> TrainingJobEnd:
     """
     reported = TrainingJobEnd.of(seen)
     stopped_or_failed = seen is not None and seen.status in {"Stopped", "Failed"}
+    # A stop of ours explains the end by itself, so only attempts that nobody asked to stop can have waited in
+    # vain.
     waits_in_vain = stopped_or_failed and job.state in _NO_STOP_OF_OURS and _pending_time_is_over(job, seen)
     return TrainingJobEnd.NEVER_TRAINED if waits_in_vain else reported
 

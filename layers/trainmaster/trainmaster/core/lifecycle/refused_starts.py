@@ -112,6 +112,7 @@ def _counted(
     if before is None:
         return RequestRefusals(count=1, code=refusal.code, number=0, alone_since=at)
     again = replace(before, count=before.count + 1, code=refusal.code, alone=before.alone + 1)
+    # Another job of the role was refused or accepted in between: then this is not one job alone at its tries.
     others_tried = role is None or role.number != before.number or _took_since(role, before)
     return replace(again, alone=1, alone_since=at) if others_tried else again
 
@@ -161,6 +162,7 @@ def _held_against(
     refused = (*others, latest)[-MOST_REFUSED_STARTS:]
     alike = sum(refused_start.code == refusal.code for refused_start in refused)
     pause = role.pause
+    # Only the probe of a pause prolongs it: other refusals are of starts that were under way when it began.
     if pause is not None and is_probe:
         probes = pause.probes + 1
         pause = replace(pause, probes=probes, next_probe_at=at + wait_after(probes + 1))

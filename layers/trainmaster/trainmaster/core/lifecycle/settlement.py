@@ -144,7 +144,7 @@ def _idle(live: Attempt, end: End, ended_at: datetime) -> timedelta:
 
 
 def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
-    """Return the training lost: all of a failed job; 0 if a requeued job's checkpoints could not be seen."""
+    """Return unsaved training that is lost; of a requeued job 0 if it may be in an unseen checkpoint."""
     if end.becomes is JobState.FAILED:
         return unsaved
     return unsaved if end.comes_back and not _saves_unseen(job) else timedelta()

@@ -106,6 +106,7 @@ def _enough(progress: _Progress, rules: Spot) -> str | None:
     """Return why the job should leave spot; None if it makes progress."""
     if progress.interruptions > rules.max_interruptions:
         return f"interrupted {progress.interruptions} times on spot, more than {rules.max_interruptions}"
+    # Without interruptions little progress is not the fault of spot.
     if not progress.interruptions or progress.elapsed < PATIENCE:
         return None
     if progress.trained >= progress.elapsed * rules.min_progress_ratio:

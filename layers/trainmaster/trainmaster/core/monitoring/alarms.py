@@ -21,8 +21,7 @@ from trainmaster.core.planning.snapshot import RunningJob, Snapshot
 from trainmaster.core.policy.governance import Watch
 
 AT_ONCE = 20
-"""Most attempts in one plan, lest a changed policy keeps jobs from starting: CloudWatch takes 3 alarms a
-second."""
+"""Most attempts in one plan, lest they delay starts: CloudWatch takes 3 alarms a second."""
 PREFIX = "trainmaster"
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 METRIC = "GPUUtilization"
@@ -252,6 +251,7 @@ def _of_test(test: _Test, name: str, hosts: tuple[str, ...], gpus_per_host: int)
     for number, part in enumerate(names):
         covered = hosts[number * HOSTS_OF_ONE : (number + 1) * HOSTS_OF_ONE]
         yield _over(test, part, covered, gpus_per_host, acts=False)
+    # Idle if the busiest host is, so all parts must be in ALARM; underused as soon as one host is.
     joined = " AND " if test.kind is AlarmKind.IDLE else " OR "
     rule = joined.join(f'ALARM("{part}")' for part in names)
     yield Alarm(name=name, description=_description(test), acts=True, rule=rule)

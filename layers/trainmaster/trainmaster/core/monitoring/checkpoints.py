@@ -32,6 +32,7 @@ def is_worth_a_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta,
 
 def looks_at(name: str, *, now: datetime) -> bool:
     """Tell whether it is the job's turn: each has one in five runs, spread over the runs."""
+    # The hash spreads the jobs over the runs; the minute of the run picks those whose turn it is.
     turn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
     return int(now.timestamp() // 60) % CHECKPOINT_RUNS == turn % CHECKPOINT_RUNS
 

@@ -90,6 +90,7 @@ def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: dat
     live = job.live_attempt
     if since is None or idle is None or idle.then is IdleThen.NOTIFY:
         return steps.idle(job, since=since)
+    # The same ALARM keeps the instant that its owner was notified of; a new one begins a new warning.
     known = live.watch.stop_due if live.watch.is_idle_since(since) else None
     return steps.idle(job, since=since, stop_due=known or now + idle.warn_first)
 

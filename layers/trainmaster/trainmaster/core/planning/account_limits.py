@@ -42,6 +42,7 @@ def limit_after(
     is_lower = known is None or limit < known.limit
     refusals = known.refusals if known else 0
     lowest = limit if known is None else min(limit, known.limit)
+    # The quota may just be on its way back, so this refusal does not lengthen the wait of the next one.
     if is_lower and last_end is not None and at - last_end < RECENT_END:
         return AccountLimit(limit=lowest, until=at + SOON, refusals=refusals)
     wait = _limit_wait(refusals) * _jitter(f"{seed}:{refusals}")
@@ -114,4 +115,5 @@ def _doubled(first: timedelta, times: int) -> timedelta:
 def _jitter(seed: str) -> float:
     """Draw a factor between a half and one."""
     digest = hashlib.blake2b(seed.encode(), digest_size=7).digest()
+    # Seven bytes are 56 bits, so dividing by 2**57 gives 0 to 0.5.
     return 0.5 + int.from_bytes(digest, "big") / 2**57

@@ -168,12 +168,16 @@ def _started(action: Start) -> Changes:
 
 def _preempted(action: Preempt) -> Changes:
     """Return a preemption: the hold is for all that the job needs, and says what is still to be freed."""
+    # A batch may hold fewer victims than the preemption needs: what the others are to free stays on the hold,
+    # so that a later pass can go on from there.
     missing = lacking(action.short, total(victim.vector for victim in action.victims))
     hold = PreemptionReservation(
         preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
     )
     stops = (VictimAsked(victim=victim, preemption=action) for victim in action.victims)
     return Changes(
+        # The victims were chosen for exactly these numbers: with others, too many or too few would be
+        # stopped.
         guard=Guard(used=action.used),
         written=(*stops, HoldPlaced(hold=hold, replaces=action.goes_on)),
         afterwards=tuple(StopSent(job=victim) for victim in action.victims),

@@ -86,6 +86,7 @@ def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
     for job in running:
         ends_by = job.expected.ends_by
         if job.state in ASKED_TO_STOP:
+            # SageMaker gives a job 120 seconds to save after a stop, so END_SLACK is ample.
             ends.append((min(ends_by or soon, soon), job.vector))
         elif ends_by is not None:
             ends.append((ends_by, job.vector))
@@ -108,6 +109,7 @@ def frees_by(
 def _reserve(
     job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], now: datetime
 ) -> BackfillReservation:
+    # Add up ends in the order of time until every type that the shape needs suffices.
     available = dict(free)
     missing = {capacity for capacity, count in shape.vector.items() if available.get(capacity, 0) < count}
     at = now

@@ -46,6 +46,7 @@ class BudgetRelief:
     def text(self, team: str, budget: BudgetState, *, short: int) -> str:
         """Say what a job that lacks ``short`` cents of its team's month waits for: the end of its reason."""
         month_over = f"when the month ends, {minute_text(month_end(budget.month))}"
+        # Only reservations come back before the month ends; money that was spent does not.
         if short > budget.account.reserved:
             return f"; it starts {month_over}: all that runs cannot give back so much"
         who = self._from(team, short)

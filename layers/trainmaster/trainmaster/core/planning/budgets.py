@@ -56,6 +56,8 @@ class Budgets:
         )
         if worst_case is None or worst_case > budget.limit_cents:
             return reason  # no wait helps
+        # Reserved money may come back when jobs end early: say how much of it this job needs, and from which
+        # jobs.
         short = account.spent + account.reserved + worst_case - budget.limit_cents
         relief = self._relief.text(job.team, replace(budget, account=account), short=short)
         return replace(reason, message=reason.message + relief)

@@ -87,6 +87,8 @@ class _Ends:
 
         Jobs give all of theirs back at once, so half of the time that is before the mean.
         """
+        # Ends of stopping jobs are in the sorted list, but their instances go to others. Each round adds
+        # those that are due by the instant found so far, until the instant does not move any more.
         wanted = enough = len(SPREAD) * (max(count, self.width) - self.width / 2)
         while True:
             reached = self._reached(wanted)

@@ -91,6 +91,7 @@ def points(weight: int, *, share: float, used: float) -> float:
     They are 0 at its share; ``weight`` lost at twice it, gained at half of it; ``MOST`` times as many at
     the ends. They always fall as use rises.
     """
+    # At twice the share the fraction is -1/3, which MOST makes one weight; at the ends it is 1 or -1.
     return MOST * weight * ((share - used) / (share + used))
 
 

@@ -168,6 +168,8 @@ class FreeCapacity:
         now_warm = self.warm()
         still_warm = minus(now_warm, warm.vector) if warm else now_warm
         others = (other_hold.vector for other_hold in self.holds.values())
+        # The claim's guard: when it is written, no more may be in use than leaves these instances free beside
+        # all that is warm, unsettled or held for others.
         room = minus(self.capacity, shape.vector, still_warm, self.unsettled, *others)
         probed = self.above_limit(shape.vector, warm)
         if job.refused is None:

@@ -44,6 +44,8 @@ class LimitedWarmPools:
             return ()
         if why is not None and why.code is not ReasonCode.ACCOUNT_LIMIT:
             return ()
+        # A job that was refused itself may be the cause: only a second one shows that the quota of the type
+        # is used up.
         needed = SEVERAL if refused else 1
         if not all(self._is_limited(shape.vector, refusals=needed) for shape in job.shapes):
             return ()

@@ -101,6 +101,8 @@ class Loans:
         fixed = self.fixed.get(job.team, {})
         for capacity, count in on_demand_part(vector).items():
             nominal = self._nominal(job.team).get(capacity.instance_type, 0)
+            # The quota is filled up to this job, so those beyond it can be stopped: only fixed jobs count
+            # then.
             is_within = used.get(capacity, 0) + count <= nominal
             if is_within or (is_covered and fixed.get(capacity, 0) + count <= nominal):
                 continue

@@ -48,4 +48,6 @@ def _left(job: Job) -> timedelta:
 
 def behind_ms(left: timedelta) -> int:
     """Return how much later a job of this length goes: each hour more counts less than the one before."""
+    # The fraction rises from 0 towards 1 and never reaches it, so MOST_BEHIND bounds how far a long job falls
+    # back.
     return int(MOST_BEHIND * (left / (left + HALF_BEHIND)) / timedelta(milliseconds=1))

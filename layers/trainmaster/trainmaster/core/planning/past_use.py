@@ -85,6 +85,8 @@ class Holding:
         """Return the instance-hours as they count now: the integral of what decays."""
         if self.until <= self.since:
             return 0.0
+        # An hour held at t counts 2 ** -((now - t) / half_life) now. The integral from since to until is
+        # half_life / ln 2 * left * decay(until); expm1 keeps short holdings exact.
         left = -math.expm1(-math.log(2) * ((self.until - self.since) / half_life))
         return (
             self.instances * (half_life / _HOUR) / math.log(2) * left * decay(self.until, half_life, now=now)

@@ -1,4 +1,4 @@
-"""Reasons why jobs wait, worded only when they are read, which a mere pass never does; and the last ones."""
+"""Reasons why jobs wait, worded only when they are read, and the reasons last written to each job."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

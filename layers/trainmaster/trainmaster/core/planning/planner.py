@@ -44,6 +44,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     gone = {ending.hold.preemptor for ending in over}
     holds = tuple(hold for hold in snapshot.holds if hold.preemptor not in gone)
     walk = QueueWalk.of(snapshot, pool, holds=holds, now=now)
+    # Nothing starts, but stops, deadlines of holds and warm pools must go on: instances are billed meanwhile.
     if snapshot.blocked:
         reason = wait_reasons.PAUSED if snapshot.paused else snapshot.recount
         waits = {job.name: reason for job in snapshot.waiting if reason is not None}
@@ -51,6 +52,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
         return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
     for job in walk.order():
         walk.consider(job)
+    # Jobs that were deferred for less refused ones of their role get their chance only now.
     for job in walk.pauses.last_round():
         walk.consider(job)
     gone_on = {action.job.name for action in walk.actions if isinstance(action, Preempt) and action.goes_on}

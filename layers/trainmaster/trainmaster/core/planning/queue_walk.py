@@ -89,6 +89,7 @@ class QueueWalk:
         shapes = self._possible(job)
         why = None if shapes else self.reasons[job.name]
         assert not isinstance(why, Later)  # a refusal is worded at once
+        # Releasing takes minutes; the job waits for it without stopping anybody.
         if released := self.limited.given_up_for(job, why):
             self.reasons[job.name] = wait_reasons.releasing(job.vector, released)
             return False
@@ -101,6 +102,7 @@ class QueueWalk:
         if job.name in self.capacity.holds:
             self._wait_for_victims(job)
             return False
+        # Instances that are freed for a job which AWS refuses would stand idle, so none are.
         taken = self._never_refused(job, shapes)
         if not taken:
             self.limited.give_up_for_a_try(job, shapes[0].vector)

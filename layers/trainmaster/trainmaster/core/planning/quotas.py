@@ -155,9 +155,12 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]
     demand = _on_demand(jobs)
     if fits(demand, nominal):
         return {}
+    # The team has no quota of any type that it asks for: no order is needed, as nothing is left for any of
+    # them.
     if demand.keys().isdisjoint(nominal):
         uncovered = [alike for held, alike in jobs.items() if any(capacity in demand for capacity, _ in held)]
         return {job.name: BORROWER for alike in uncovered for job in alike}
+    # Some are covered and some are not: give the quota away in the order of their turns.
     turns: list[tuple[bool, int, str, Held]] = []
     for held, alike in jobs.items():
         counted = tuple((capacity, count) for capacity, count in held if capacity in demand)

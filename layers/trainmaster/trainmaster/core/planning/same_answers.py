@@ -40,6 +40,8 @@ class SameAnswers:
         if answer is None:
             return None
         priority, runs_at_most, first = answer
+        # A higher priority might preempt, and a shorter run might backfill: such a job must be considered
+        # itself.
         return first if job.priority <= priority and job.runs_at_most >= runs_at_most else None
 
     def note(self, job: WaitingJob, first: BackfillReservation) -> None:

@@ -49,6 +49,7 @@ class StartPauses:
         assert role.pause is not None, role
         if role.pause.next_probe_at > self.now:
             return wait_reasons.starts_paused(role, self.pool, to=job.team)
+        # The least refused job may not fit now; then the last round gives its turn to one of the others.
         if (job.turned_down or 0) > self._fewest[key] and not self.is_last_round:
             self.deferred.append(job)
             return wait_reasons.starts_paused(role, self.pool, to=job.team)

@@ -84,6 +84,8 @@ class Upkeep:
         if pool.warm_key in self.wanted:
             return self._extended(pool, upto=pool.since + self.rules.max_idle)
         retain = min(self.rules.retain, self.rules.max_idle)
+        # No waiting job can use it, but one that is submitted soon may: ``retain`` is what the policy pays
+        # for that.
         if idle < retain and self.limited.isdisjoint(pool.vector):
             return self._extended(pool, upto=pool.since + retain)
         return ReleaseWarm(warm_pool=pool, because="no waiting job can use it")

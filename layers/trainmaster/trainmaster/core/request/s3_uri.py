@@ -29,6 +29,7 @@ class S3Location:
     def holds(self, other: Self) -> bool:
         """Tell whether the other place is in this one, both as written and with ``..`` resolved."""
         inside = "".join(f"{part}/" for part in self.parts)
+        # S3 takes ``..`` literally and some tools resolve it: the place must be inside by both readings.
         literal, resolved = f"{other.key}/", "".join(f"{part}/" for part in _resolved(other.parts))
         return self.bucket == other.bucket and literal.startswith(inside) and resolved.startswith(inside)
 
