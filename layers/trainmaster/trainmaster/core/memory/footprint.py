@@ -159,7 +159,13 @@ def _kept(run: Run, width: int, tensor: int) -> int:
 
 
 def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
-    """Return the bytes that all blocks keep of a token from the forward to the backward pass."""
+    """Return the bytes that all blocks keep of a token from the forward to the backward pass.
+
+    Args:
+        run: The run, with the shape that a rank has of the model.
+        width: Bytes of a number that is computed with.
+        tensor: Number of ranks that divide each matrix.
+    """
     shape = run.shape
     match run.activation_checkpointing:
         case ActivationCheckpointing.NONE:

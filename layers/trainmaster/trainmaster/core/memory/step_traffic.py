@@ -72,7 +72,13 @@ class Group:
 
     @classmethod
     def of(cls, ranks: int, *, stride: int, ranks_per_host: int) -> "Group":
-        """Build the group of this many ranks, each ``stride`` after the one before."""
+        """Build the group of this many ranks, each ``stride`` after the one before.
+
+        Args:
+            ranks: Number of ranks in the group.
+            stride: Distance between two ranks of the group, in ranks of the cluster.
+            ranks_per_host: Number of ranks on each host.
+        """
         on_host = max(1, min(ranks, ranks_per_host // stride))
         return cls(hosts=math.ceil(ranks / on_host), on_host=on_host)
 

@@ -196,7 +196,14 @@ def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | 
 def audit_record(
     job: Job, submission: Submission, audited: tuple[Violation, ...], *, revision: int
 ) -> ViolationRecord:
-    """Return the record of an accepted job with violations; it is the same for the same job each time."""
+    """Return the record of an accepted job with violations; it is the same for the same job each time.
+
+    Args:
+        job: The accepted job.
+        submission: Its submission.
+        audited: Violations of audited rules.
+        revision: Revision of the policy that it was checked against.
+    """
     return ViolationRecord(
         at=job.spec.submitted_at,
         training_job_name=job.name,

@@ -60,7 +60,13 @@ def _caller(match: re.Match[str], kind: PrincipalKind, *, path: str | None) -> C
 
 
 def is_admin(caller: Caller, policy: Policy, admin_principal_arns: Iterable[str]) -> bool:
-    """Tell whether the caller is an admin of the policy, or of the deployment, whatever the policy says."""
+    """Tell whether the caller is an admin of the policy, or of the deployment, whatever the policy says.
+
+    Args:
+        caller: The caller.
+        policy: The policy in force.
+        admin_principal_arns: Admins of the deployment, as ARNs of principals.
+    """
     deployed = (parse_principal(arn) for arn in admin_principal_arns)
     return _matches_any(caller, policy.admins) or _matches_any(
         caller, (pattern for pattern in deployed if pattern is not None)

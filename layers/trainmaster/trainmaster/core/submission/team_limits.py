@@ -11,7 +11,14 @@ _MINUTE_SECONDS = 60
 
 
 def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -> TooManyRequestsError:
-    """Make the answer when the team has reached a limit of the pool; nothing was stored."""
+    """Make the answer when the team has reached a limit of the pool; nothing was stored.
+
+    Args:
+        team: Name of the team.
+        pool: The policy of the pool.
+        limit: The limit that was reached.
+        at: Instant of the call, for the seconds until the next minute.
+    """
     field = f"pools.{pool.name}.limits.{limit}"
     if limit is TeamLimit.MAX_WAITING:
         message = f"{pool.limits.max_waiting} jobs of team {team} already wait in pool {pool.name}"
