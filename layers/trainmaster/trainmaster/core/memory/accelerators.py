@@ -1,8 +1,8 @@
-"""Accelerators of SageMaker's instance types: the shipped table of kinds, counts and memory.
+"""The shipped table: which accelerators SageMaker's instance types have, how many, and their memory.
 
 Figures are those of EC2's DescribeInstanceTypes (``GpuInfo``, ``NeuronInfo``, ``MemoryInfo``) for the type
-without ``ml.``; a family of another source names it. Memory is that of the device: a process can use a
-little less.
+without ``ml.``; families say where theirs come from instead. Memory is that of the device: a process can use
+a little less.
 """
 
 import re
@@ -16,21 +16,20 @@ INSTANCE_PAGE = "Amazon EC2 user guide, accelerated computing instances"
 # Neither GPUs nor Neuron devices: general purpose, compute, memory optimised, burstable.
 _WITHOUT = re.compile(r"ml\.[mcrt][0-9][a-z0-9-]*\.[a-z0-9]+")
 _WITHOUT_BF16 = frozenset({"K80", "V100", "T4"})
-"""GPUs with a compute capability below 8.0. Source: NVIDIA, CUDA C++ programming guide, arithmetic
-instructions."""
+"""Compute capability below 8.0. Source: NVIDIA, CUDA C++ programming guide, arithmetic instructions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerators:
-    """Accelerators of one instance; all of one kind."""
+    """The accelerators of one instance; all are of one kind."""
 
     kind: str
     count: int
     memory_mib: int
-    """Memory of one accelerator, in MiB."""
+    """MiB of one accelerator."""
     are_gpus: bool
     host_gib: int | None
-    """Memory of the instance itself, in GiB; None: not in the table."""
+    """GiB of the instance itself; None if the table does not have it."""
 
     @property
     def multiply_bf16(self) -> bool:
@@ -43,7 +42,7 @@ class Accelerators:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of one accelerator, in bytes."""
+        """Bytes of one accelerator."""
         return self.memory_mib * 2**20
 
 
@@ -54,11 +53,11 @@ class Family:
     name: str
     kind: str
     memory_mib: int
-    """Memory of one accelerator, in MiB."""
+    """MiB of one accelerator."""
     counts: Mapping[str, int]
-    """Number of accelerators by size, the last part of the type's name."""
+    """Accelerators of each size; the size is the part behind the family in the type's name."""
     host_gib: Mapping[str, int] = field(default_factory=dict)
-    """Memory of the instance in GiB, by size; empty where it is not needed yet."""
+    """GiB of the instance itself, by size; empty if it is not recorded."""
     are_gpus: bool = True
     source: str = EC2
 
@@ -239,7 +238,7 @@ BY_TYPE: Mapping[str, Accelerators] = MappingProxyType(
 
 
 def gpus(instance_type: str) -> int | None:
-    """Return the GPUs of one instance: 0 if none (Trainium and Inferentia are no GPUs), None if unknown."""
+    """Return the GPUs of one instance; Trainium and Inferentia are no GPUs. None if the type is unknown."""
     accelerators = BY_TYPE.get(instance_type)
     if accelerators is not None:
         return accelerators.count if accelerators.are_gpus else 0

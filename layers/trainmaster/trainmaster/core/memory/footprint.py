@@ -1,8 +1,8 @@
-"""Footprint: the memory that the training program needs on each rank, by closed arithmetic; nothing is run.
+"""How much memory the training program needs on each rank: closed arithmetic, nothing is run.
 
 State is exact: a parameter costs 4 bytes of fp32 weight, 4 of gradient and 8 of AdamW's two moments, and with
 ``bf16_pure`` 2, 2 and 6 (bf16 moments and the rest of Kahan's sum); sharding divides it by rows, and the rank
-with most rows counts. A step's further needs are estimated: tensors kept for the backward pass (counted from
+with most rows counts. What a step needs on top is estimated: tensors kept for the backward pass (counted from
 the model's code), gathered weights, gradients on their way to their shards, and logits. Sources: PyTorch
 documentation, fully_shard; Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
 arXiv 2205.05198.
@@ -16,11 +16,10 @@ from trainmaster.core.memory.accelerators import Accelerators
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 USABLE_PERCENT = 92
-"""Usable share of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A
-guess."""
+"""Share of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
 USABLE_HOST_PERCENT = 85
-"""Usable share of a host's memory under cpu_offload; the rest is the system's, the processes' and the
-data's. A guess."""
+"""Share of a host's memory under cpu_offload; the rest is for the system, the processes and the data. A
+guess."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +29,11 @@ class Cluster:
     hosts: int
     ranks_per_host: int
     memory_bytes: int
-    """Memory of the smallest GPU."""
+    """Bytes of the smallest GPU."""
     host_memory_bytes: int | None = None
-    """Memory of the smallest host; None: unknown, and then not checked."""
+    """Bytes of the smallest host; None if unknown, and then the host's memory is not judged."""
     multiplies_bf16: bool = True
-    """Whether every GPU has bf16 units."""
+    """True if every GPU has bf16 units."""
 
     @property
     def world_size(self) -> int:
@@ -43,13 +42,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesPerRank:
-    """Bytes on the GPU of one rank."""
+    """Bytes that one rank needs on its GPU."""
 
     params: int
     grads: int
     optimizer: int
     activations: int
-    """All bytes that a step needs on top of the state."""
+    """All that a step needs on top of the state."""
 
     @property
     def total(self) -> int:
@@ -59,16 +58,16 @@ class BytesPerRank:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     params: int
-    """Number of parameters of the whole model."""
+    """Parameters of the whole model."""
     world_size: int
     bytes_per_rank: BytesPerRank
     host_bytes_per_rank: int
-    """State that cpu_offload keeps in the host's memory instead."""
+    """Bytes that cpu_offload keeps in the host's memory instead of the GPU's."""
     checkpoint_bytes: int
-    """Bytes of all ranks together: weights and optimizer."""
+    """Bytes of weights and optimizer, all ranks together."""
     headroom_bytes: int
-    """Bytes left of the usable memory of a rank's GPU, or of its part of the host if that is less;
-    negative: bytes that are missing."""
+    """Bytes left to a rank in the usable memory of its GPU, or in its part of the host where that is less;
+    negative: the bytes that are missing."""
 
     @property
     def fits(self) -> bool:
@@ -78,22 +77,21 @@ class Estimate:
 _STATE = dict.fromkeys(Precision, (4, 4)) | {Precision.BF16_PURE: (2, 2)}
 """Bytes of weight and gradient of one parameter."""
 _FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
-"""Bytes of a weight beside which adapters are trained: as it is computed with."""
+"""Bytes of a frozen weight, beside which adapters are trained: its width in the computation."""
 KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
 """Strategies that keep weights gathered from a block's forward to its backward pass; no_shard keeps the
 copies in the precision of the computation."""
 
 
 _ADDS_EACH_PART = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
-"""Strategies that add the gradients of each part of a step to its sum in their shards."""
+"""Strategies that add each part's gradients into the shards at once, so that no whole gradient waits."""
 
 
 def estimate(run: Run, cluster: Cluster) -> Estimate:
-    """Estimate the needs of each rank of a run; precision ``auto`` is replaced by what these GPUs allow."""
+    """Estimate what each rank of a run needs; precision ``auto`` is resolved for these GPUs."""
     run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     weight, gradient = _STATE[run.precision]
     tensor = tensor_ranks(run, cluster)
-    # A tensor group divides each matrix; the groups then divide what is left of it by rows.
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), shards(run, cluster) // tensor
     trained = mine.trained_shard(among)
     frozen = mine.shape.largest_shard(among) if run.lora_rank else 0
@@ -115,7 +113,7 @@ def estimate(run: Run, cluster: Cluster) -> Estimate:
 
 
 def shards(run: Run, cluster: Cluster) -> int:
-    """Return the number of ranks that a copy of the model is divided among."""
+    """Return the number of ranks among which one copy of the model is divided."""
     match run.strategy:
         case Strategy.FULL_SHARD | Strategy.SHARD_GRAD_OP | Strategy.TP:
             return cluster.world_size
@@ -126,7 +124,7 @@ def shards(run: Run, cluster: Cluster) -> int:
 
 
 def tensor_ranks(run: Run, cluster: Cluster) -> int:
-    """Return how many of them divide each matrix; the others divide what is left of it by rows."""
+    """Return the number of ranks that divide each matrix; the others divide the rest of it by rows."""
     return cluster.world_size if run.strategy is Strategy.TP else run.tensor_parallel
 
 
@@ -139,13 +137,14 @@ def _headroom(cluster: Cluster, *, gpu: int, host: int) -> int:
 
 
 def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
-    """Return the bytes of a step: gathered weights, gradients, tensors for the backward pass, logits.
+    """Return the bytes that a step needs on top of the state.
 
-    ``run`` has the shape that a rank has of the model.
+    They are gathered weights, gradients, tensors kept for the backward pass, logits and theirs.
+
+    ``run`` has the shape that one rank has of the model.
     """
     shape = run.shape
     width = run.computed_width
-    # Ranks of one tensor group share their samples; a part of a step holds one accumulation's share of them.
     samples = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
     weights = _gathered_bytes(run, width) + _gradient_bytes(run, shards(run, cluster) // tensor, width)
     kept = shape.sequence_length * _kept(run, width, tensor) + shape.outside_bytes(width)
@@ -153,19 +152,13 @@ def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
 
 
 def _kept(run: Run, width: int, tensor: int) -> int:
-    """Return the bytes of a token for the backward pass, and those of the block that it computes again."""
+    """Return the bytes of a token: what the backward pass needs, and the block that it computes again."""
     again = run.activation_checkpointing is not ActivationCheckpointing.NONE
     return kept_per_token(run, width, tensor) + (run.shape.whole_block(width, tensor) if again else 0)
 
 
 def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
-    """Return the bytes that all blocks keep of a token from the forward to the backward pass.
-
-    Args:
-        run: The run, with the shape that a rank has of the model.
-        width: Bytes of a number that is computed with.
-        tensor: Number of ranks that divide each matrix.
-    """
+    """Return the bytes that all blocks keep of a token from the forward to the backward pass."""
     shape = run.shape
     match run.activation_checkpointing:
         case ActivationCheckpointing.NONE:
@@ -178,7 +171,10 @@ def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
 
 
 def _gathered_bytes(run: Run, width: int) -> int:
-    """Return the bytes of whole weights: all of them, or the head's, this block's and the next blocks'."""
+    """Return the bytes of whole weights beside the shards.
+
+    They are all weights, or those of the head, this block and the next.
+    """
     if run.strategy in KEEPS_GATHERED:
         return run.shape.params * width
     blocks = min(1 + max(run.prefetch_blocks, 1), run.shape.layers)
@@ -186,7 +182,7 @@ def _gathered_bytes(run: Run, width: int) -> int:
 
 
 def _gradient_bytes(run: Run, among: int, width: int) -> int:
-    """Return the bytes of gradients: a block's, as computed and as summed, and those of earlier parts.
+    """Return the bytes of a block's gradients, computed and summed, and of sums kept between a step's parts.
 
     Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
     may be wider than that of the gradients.
@@ -199,13 +195,16 @@ def _gradient_bytes(run: Run, among: int, width: int) -> int:
 
 
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:
-    """Return the cluster of instances and their counts; where they differ the smallest represents all."""
-    hosts = [accelerators.host_memory_bytes for accelerators, _ in instances]
+    """Describe instances, given with their counts, as one cluster.
+
+    Where they differ the smallest counts for all.
+    """
+    hosts = [instance.host_memory_bytes for instance, _ in instances]
     known = [memory for memory in hosts if memory is not None]
     return Cluster(
         hosts=sum(count for _, count in instances),
-        ranks_per_host=min(accelerators.count for accelerators, _ in instances),
-        memory_bytes=min(accelerators.memory_bytes for accelerators, _ in instances),
+        ranks_per_host=min(instance.count for instance, _ in instances),
+        memory_bytes=min(instance.memory_bytes for instance, _ in instances),
         host_memory_bytes=min(known) if len(known) == len(hosts) else None,
-        multiplies_bf16=all(accelerators.multiply_bf16 for accelerators, _ in instances),
+        multiplies_bf16=all(instance.multiply_bf16 for instance, _ in instances),
     )

@@ -1,4 +1,4 @@
-"""Plan the memory of a run of the training program on given instances, as JSON and as lines."""
+"""A plan of a run of the training program: what it needs of which instances, as JSON and as lines."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _GIB = 2**30
 _INSTANCES = re.compile(r"(ml\.[a-z0-9.-]+)=([1-9][0-9]{0,3})")
 
 Instances = tuple[tuple[str, int], ...]
-"""Instance types, and how many of each."""
+"""Instance types and how many of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +39,10 @@ class Plan:
 
 
 def read_instances(text: str) -> Instances:
-    """Parse instances like `ml.p5.48xlarge=16`, several with a comma or a space between them.
+    """Read ``ml.p5.48xlarge=16``; several are separated by commas or spaces.
 
     Raises:
-        ValueError: A part is wrong; the message says which, and why.
+        ValueError: A part is wrong; the message names it and says why.
     """
     instances: list[tuple[str, int]] = []
     for part in text.replace(",", " ").split():
@@ -66,20 +66,20 @@ def plan(name: str, run: Run, instances: Instances) -> Plan:
 
 
 def as_json(planned: Plan) -> dict[str, object]:
-    """Return a plan as JSON, in bytes.
+    """Return the plan as JSON, in bytes.
 
-    ``host_bytes_per_rank`` only where cpu_offload puts something there.
+    ``host_bytes_per_rank`` appears only if cpu_offload puts something there.
     """
-    estimated = planned.estimate
-    host = {"host_bytes_per_rank": estimated.host_bytes_per_rank} if planned.run.cpu_offload else {}
+    estimate = planned.estimate
+    host = {"host_bytes_per_rank": estimate.host_bytes_per_rank} if planned.run.cpu_offload else {}
     return {
-        "params": estimated.params,
-        "world_size": estimated.world_size,
-        "bytes_per_rank": asdict(estimated.bytes_per_rank),
+        "params": estimate.params,
+        "world_size": estimate.world_size,
+        "bytes_per_rank": asdict(estimate.bytes_per_rank),
         **host,
-        "checkpoint_bytes": estimated.checkpoint_bytes,
-        "fits": estimated.fits,
-        "headroom_bytes": estimated.headroom_bytes,
+        "checkpoint_bytes": estimate.checkpoint_bytes,
+        "fits": estimate.fits,
+        "headroom_bytes": estimate.headroom_bytes,
         "strategies": [choice_json(choice) for choice in strategies(planned)],
     }
 
@@ -87,7 +87,7 @@ def as_json(planned: Plan) -> dict[str, object]:
 def strategies(planned: Plan) -> Sequence[Choice]:
     """Return the planned strategy and others that fit.
 
-    Choices have no bound of the scaling where instances differ.
+    They have no bound of the scaling if instance types differ.
     """
     types = {instance_type for instance_type, _ in planned.instances}
     speeds = SPEEDS.get(types.pop()) if len(types) == 1 else None
@@ -127,8 +127,8 @@ def _how(planned: Plan) -> str:
 
 
 def _table(planned: Plan) -> Iterator[str]:
-    estimated, gpu = planned.estimate, _smallest(planned.instances)
-    per_rank = estimated.bytes_per_rank
+    estimate, gpu = planned.estimate, _smallest(planned.instances)
+    per_rank = estimate.bytes_per_rank
     yield f"{'on each GPU':<16}{'GiB':>8}"
     yield _row("weights", per_rank.params)
     yield _row("gradients", per_rank.grads)
@@ -137,14 +137,12 @@ def _table(planned: Plan) -> Iterator[str]:
     yield _row("together", per_rank.total)
     usable = gpu.memory_bytes * USABLE_PERCENT // 100
     yield _row("usable", usable, f"{USABLE_PERCENT} % of {gpu.kind}'s {gpu.memory_bytes / _GIB:.1f}")
-    if estimated.host_bytes_per_rank:
+    if estimate.host_bytes_per_rank:
         yield _row(
-            "in the host",
-            estimated.host_bytes_per_rank,
-            f"for each of {planned.cluster.ranks_per_host} ranks",
+            "in the host", estimate.host_bytes_per_rank, f"for each of {planned.cluster.ranks_per_host} ranks"
         )
-    whole = estimated.checkpoint_bytes
-    yield _row("a checkpoint", whole // estimated.world_size, f"a rank, {whole / _GIB:.1f} together")
+    whole = estimate.checkpoint_bytes
+    yield _row("a checkpoint", whole // estimate.world_size, f"a rank, {whole / _GIB:.1f} together")
 
 
 def _row(name: str, size: int, remark: str = "") -> str:
@@ -152,27 +150,27 @@ def _row(name: str, size: int, remark: str = "") -> str:
 
 
 def _verdict(planned: Plan) -> Iterator[str]:
-    estimated = planned.estimate
+    estimate = planned.estimate
     yield from _refused(planned.run, planned.cluster)
-    if estimated.fits:
-        yield f"Fits, {estimated.headroom_bytes / _GIB:.1f} GiB to spare."
+    if estimate.fits:
+        yield f"Fits, {estimate.headroom_bytes / _GIB:.1f} GiB to spare."
         return
-    yield f"Does not fit: {-estimated.headroom_bytes / _GIB:.1f} GiB more are needed on each rank."
+    yield f"Does not fit: {-estimate.headroom_bytes / _GIB:.1f} GiB more are needed on each rank."
     would_do = remedies(planned.run, planned.cluster)
     yield "What would fit:" if would_do else "No known setting would fit: use larger GPUs or a smaller model."
     yield from (f"  {text}" for text in would_do)
 
 
 def _refused(run: Run, cluster: Cluster) -> Iterator[str]:
-    """Yield what the program would refuse, whatever the memory."""
+    """Yield a line for each setting that the program would refuse, whatever the memory."""
     ranks, copy, tensor = cluster.world_size, shards(run, cluster), tensor_ranks(run, cluster)
     if cluster.ranks_per_host % tensor:
-        why = f"it does not divide the {cluster.ranks_per_host} GPUs of a host"
-        yield f"The program refuses tensor_parallel {tensor}: {why}."
+        reason = f"it does not divide the {cluster.ranks_per_host} GPUs of a host"
+        yield f"The program refuses tensor_parallel {tensor}: {reason}."
         return
     if wrong := run.shape.indivisible(tensor):
-        why = ", ".join(f"{name} {size}" for name, size in wrong.items())
-        yield f"The program refuses tensor_parallel {tensor}: it does not divide {why}."
+        reason = ", ".join(f"{name} {size}" for name, size in wrong.items())
+        yield f"The program refuses tensor_parallel {tensor}: it does not divide {reason}."
         return
     shares = ranks // tensor
     parts = shares * run.accumulation
@@ -186,7 +184,7 @@ def _refused(run: Run, cluster: Cluster) -> Iterator[str]:
 
 
 def _smallest(instances: Instances) -> Accelerators:
-    """Return the GPU with the least memory, which the plan has to fit into."""
+    """Return the GPU that the plan has to fit into."""
     return min(
         (BY_TYPE[instance_type] for instance_type, _ in instances),
         key=lambda accelerators: accelerators.memory_bytes,
@@ -194,7 +192,7 @@ def _smallest(instances: Instances) -> Accelerators:
 
 
 def usd_per_hour(instances: Instances) -> Decimal | None:
-    """Sum the shipped prices; None where one is missing."""
+    """Add up the shipped prices of the instances; None if one has no price."""
     prices = [USD_PER_HOUR.get(instance_type) for instance_type, _ in instances]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):

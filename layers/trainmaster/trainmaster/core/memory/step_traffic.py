@@ -1,4 +1,4 @@
-"""Traffic of a step: bytes that a rank of the training program receives inside its host and from others.
+"""Bytes that a rank of the training program receives in a step, inside its host and from others.
 
 Closed arithmetic, nothing is run: what FSDP gathers and reduces follows from the shapes, to the padding of
 rows. An algorithm that moves as little as possible is assumed: of a tensor that n ranks gather, or reduce
@@ -21,12 +21,12 @@ from trainmaster.core.memory.training_runs import ActivationCheckpointing, Run, 
 from trainmaster.core.memory.transformer_shapes import elements
 
 _TERM = 4
-"""Bytes of one number of the loss."""
+"""Bytes of a number of the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """Bytes of a step, the mean over the ranks of a host."""
+    """Bytes that a rank receives in a step, averaged over the ranks of a host."""
 
     inside_host: int = 0
     between_hosts: int = 0
@@ -45,17 +45,17 @@ class Received:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTraffic:
     weights: Received
-    """Bytes of gathered weights."""
+    """Weights that are gathered."""
     gradients: Received
-    """Bytes of gradients that are reduced and scattered to their shards."""
+    """Gradients that are reduced and scattered to their shards."""
     copies: Received
-    """Bytes of gradients that copies of the model, or of its shards, sum by all-reduce."""
+    """Gradients that copies of the model, or of its shards, sum by all-reduce."""
     activations: Received
-    """Bytes exchanged by ranks that divide matrices, with their terms of the loss and shared gradients."""
+    """Exchanged by the ranks that divide matrices, with their terms of the loss and shared gradients."""
 
     @property
     def sharding(self) -> Received:
-        """FSDP's traffic, which can happen while a rank computes."""
+        """Return the traffic that FSDP can overlap with the computation."""
         return self.weights + self.gradients + self.copies
 
     @property
@@ -65,20 +65,14 @@ class StepTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Ranks that exchange something: ``on_host`` of them on each of ``hosts``."""
+    """Ranks that exchange something: so many on each of these hosts."""
 
     hosts: int
     on_host: int
 
     @classmethod
     def of(cls, ranks: int, *, stride: int, ranks_per_host: int) -> "Group":
-        """Build the group of this many ranks, each ``stride`` after the one before.
-
-        Args:
-            ranks: Number of ranks in the group.
-            stride: Distance between two ranks of the group, in ranks of the cluster.
-            ranks_per_host: Number of ranks on each host.
-        """
+        """Lay out ``ranks`` ranks over hosts, each ``stride`` after the one before."""
         on_host = max(1, min(ranks, ranks_per_host // stride))
         return cls(hosts=math.ceil(ranks / on_host), on_host=on_host)
 
@@ -87,20 +81,18 @@ class Group:
         return self.hosts * self.on_host
 
     def gathering(self, whole: int) -> Received:
-        """Gather a tensor of this many bytes; reducing and scattering it moves the same, the other way."""
-        # Each rank lacks all but its own part. A host receives once what its ranks lack together, and they
-        # share that.
+        """Gather a tensor of ``whole`` bytes; reducing and scattering it moves the same, the other way."""
         together = whole * (self.size - 1) // self.size
         between = whole * (self.hosts - 1) // (self.hosts * self.on_host)
         return Received(inside_host=together - between, between_hosts=between)
 
     def reducing(self, whole: int) -> Received:
-        """All-reduce a tensor: reduce and scatter, then gather."""
+        """All-reduce ``whole`` bytes: reduce and scatter, then gather."""
         return self.gathering(2 * whole)
 
 
 def step_traffic(run: Run, cluster: Cluster) -> StepTraffic:
-    """Return the traffic of one optimizer step, all its parts together."""
+    """Count what a rank receives in one optimizer step, all its parts together."""
     tensor, per_host = tensor_ranks(run, cluster), cluster.ranks_per_host
     copy = shards(run, cluster)
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), max(1, copy // tensor)
@@ -117,7 +109,7 @@ def step_traffic(run: Run, cluster: Cluster) -> StepTraffic:
 
 
 def _gathered(run: Run, among: int) -> int:
-    """Return the bytes of all gatherings of a step: blocks and the embedding twice, if freed in between.
+    """Return the bytes gathered in a step: blocks and the embedding twice if they are freed in between.
 
     The last unit is kept; a frozen embedding is gathered again, too.
     """
@@ -133,7 +125,7 @@ def _gathered(run: Run, among: int) -> int:
 
 
 def _divided(run: Run, cluster: Cluster, group: Group) -> Received:
-    """Return the traffic of ranks that divide matrices: tokens, terms of the loss, shared gradients."""
+    """Count the bytes of tokens, loss terms and undivided gradients that a tensor group exchanges."""
     shape, width = run.shape, run.computed_width
     samples = math.ceil(run.batch_size * group.size / (cluster.world_size * run.accumulation))
     samples *= run.accumulation

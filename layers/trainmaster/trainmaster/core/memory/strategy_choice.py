@@ -1,4 +1,4 @@
-"""Strategies that a run could have on the same instances: their memory, their traffic, and their bound."""
+"""The strategies that a run could have on the same instances: what each needs, moves, and lets through."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from trainmaster.core.memory.training_runs import Optimizer, Precision, Run, Str
 _GIB, _GB = 2**30, 10**9
 _HYBRID = (Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2)
 _DIVISIBLE = (Precision.FP32, Precision.BF16, Precision.BF16_PURE)
-"""Precisions that the program accepts with tensor parallel."""
+"""Precisions that the program takes with tensor parallel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Choice:
     estimate: Estimate
     traffic: StepTraffic
     bound: Bound | None
-    """Bound of the scaling; None: a speed of the instance is not known here."""
+    """Bound of the scaling; None if a speed of the instance is not known."""
     is_asked: bool
 
     @property
@@ -30,16 +30,16 @@ class Choice:
 
 
 def choices(run: Run, cluster: Cluster, speeds: Speeds | None) -> Sequence[Choice]:
-    """Return the requested run, and those others that fit and that the program accepts; the best bound first.
+    """Return the run as asked and the other ones that fit and that the program takes, the best bound first.
 
-    Where no bound is known, the one with most memory left comes first.
+    Where no bound is known, the one that leaves most memory comes first.
     """
     run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     others = [other for other in _others(run, cluster) if other != run]
-    compared = [
+    candidates = [
         _choice(candidate, cluster, speeds, is_asked=candidate is run) for candidate in (run, *others)
     ]
-    kept = [choice for choice in compared if choice.is_asked or choice.estimate.fits]
+    kept = [choice for choice in candidates if choice.is_asked or choice.estimate.fits]
     return sorted(kept, key=_rank, reverse=True)
 
 
@@ -59,7 +59,7 @@ def _choice(run: Run, cluster: Cluster, speeds: Speeds | None, *, is_asked: bool
 
 
 def _others(run: Run, cluster: Cluster) -> Iterator[Run]:
-    """Yield the same batch and options, divided otherwise: matrices among a host's ranks, or not at all."""
+    """Yield the run divided otherwise: its matrices among the ranks of a host, or not at all."""
     for tensor in sorted({1, cluster.ranks_per_host, run.tensor_parallel}):
         for strategy in Strategy:
             group = run.shard_group_size if strategy in _HYBRID else 0
@@ -69,7 +69,7 @@ def _others(run: Run, cluster: Cluster) -> Iterator[Run]:
 
 
 def _is_taken(run: Run, cluster: Cluster) -> bool:
-    """Tell whether the program accepts a run, and it is not another strategy under a second name."""
+    """Tell whether the program takes the run, and it is not another strategy under a second name."""
     tensor, copy, ranks = tensor_ranks(run, cluster), shards(run, cluster), cluster.world_size
     match run.strategy:
         case Strategy.TP:
@@ -100,7 +100,7 @@ def _is_divisible(run: Run, tensor: int) -> bool:
 def choice_json(choice: Choice) -> dict[str, object]:
     """Return a choice as JSON, in bytes of a rank.
 
-    ``at_most`` and ``unhidden`` are shares of the speed without communication.
+    ``at_most`` and ``unhidden`` are shares of the full speed.
     """
     scaling = None
     if choice.bound:
@@ -116,10 +116,10 @@ def choice_json(choice: Choice) -> dict[str, object]:
     }
 
 
-def choice_lines(compared: Sequence[Choice]) -> Iterator[str]:
-    """Render a table of less than 80 columns, and the meaning of its columns."""
+def choice_lines(strategies: Sequence[Choice]) -> Iterator[str]:
+    """Yield a table of less than 80 columns, and the meaning of its columns."""
     yield f"{'strategies':<26}{'GiB':>8}{'GB in host':>12}{'GB network':>12}{'at most':>10}{'unhidden':>10}"
-    for choice in compared:
+    for choice in strategies:
         moved, name = choice.traffic.total, f"{'*' if choice.is_asked else ' '} {choice.name}"
         shares = (choice.bound.at_most, choice.bound.unhidden) if choice.bound else (None, None)
         yield (
@@ -129,7 +129,7 @@ def choice_lines(compared: Sequence[Choice]) -> Iterator[str]:
         )
     yield ""
     yield "* as asked. GB that a GPU receives in a step, inside its host and from others."
-    if all(choice.bound for choice in compared):
+    if all(choice.bound for choice in strategies):
         yield f"A model, not a measurement: computing at {UTILISATION_PERCENT} % of the peak, bytes at stated"
         yield "bandwidths, at most this share of the speed without communication is left;"
         yield "unhidden: if nothing is hidden behind computing."

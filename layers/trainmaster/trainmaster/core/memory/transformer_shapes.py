@@ -1,4 +1,4 @@
-"""Shape of a model of the training program, whatever its family, for the arithmetic of memory and traffic."""
+"""Figures of a model of any family that the arithmetic of memory and traffic needs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ class Parameters(NamedTuple):
     rows: int
     columns: int
     is_flat: bool = True
-    """Whether it has at most two dimensions; others have the moments of a vector with adamw_8bit."""
+    """True for at most two dimensions; if more, adamw_8bit treats the moments like a vector's."""
 
 
 class TransformerShape(ABC):
-    """A model of any family, with all that the arithmetic needs."""
+    """A model of any family, by the figures that the arithmetic needs."""
 
     __slots__ = ()
 
     samples: ClassVar[str]
-    """Unit of a batch, in the plural."""
+    """Plural of the thing that a batch consists of, for messages."""
     layers: int
     width: int
     heads: int
@@ -30,7 +30,7 @@ class TransformerShape(ABC):
     @property
     @abstractmethod
     def sequence_length(self) -> int:
-        """Tokens of a sample."""
+        """Return the tokens of a sample."""
 
     @property
     @abstractmethod
@@ -39,41 +39,41 @@ class TransformerShape(ABC):
     @property
     @abstractmethod
     def embedding(self) -> tuple[Parameters, ...]:
-        """The embedding, a unit of its own."""
+        """List the embedding's parameters, which FSDP shards as a unit."""
 
     @property
     @abstractmethod
     def head(self) -> tuple[Parameters, ...]:
-        """The head with the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        """List the head and the last norm; they stay gathered, as the backward pass begins with them."""
 
     @abstractmethod
     def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
-        """Return the adapters of one block: two matrices for each target, of its inputs and its outputs."""
+        """List one block's adapters: two matrices beside each target, of its inputs and of its outputs."""
 
     @property
     @abstractmethod
     def matrix_elements_outside(self) -> int:
-        """Multiplications of a sample in matrices outside of blocks."""
+        """Count the multiplications of a sample in matrices outside of blocks."""
 
     @abstractmethod
     def indivisible(self, ranks: int) -> Mapping[str, int]:
-        """Return the dimensions that this many ranks of a tensor group cannot divide."""
+        """Return the dimensions, by name, that cannot be divided among so many ranks of a tensor group."""
 
     @abstractmethod
     def token_ranks(self, tensor: int) -> int:
-        """Return the number of ranks that the tokens are divided among between matrices."""
+        """Return the number of ranks among which tokens are divided between matrices."""
 
     @abstractmethod
     def whole_block(self, width: int, tensor: int) -> int:
-        """Return the bytes of a token that one block keeps.
+        """Return the bytes of a token that one block keeps; ``width`` is the bytes of a computed number.
 
-        If ``tensor`` ranks divide matrices, their inputs are gathered and kept so; norms and inputs of blocks
-        are of a part of the tokens. ``width`` is the bytes of a number that is computed with.
+        With ``tensor`` ranks that divide matrices, inputs of matrices are kept gathered; norms and inputs of
+        blocks are kept for a part of the tokens.
         """
 
     @abstractmethod
     def costly_part(self, width: int) -> int:
-        """Return the bytes of a token that one block keeps if all cheap parts are computed again."""
+        """Return the bytes of a token that one block keeps of its costly operations alone."""
 
     @abstractmethod
     def outside_bytes(self, width: int) -> int:
@@ -81,9 +81,9 @@ class TransformerShape(ABC):
 
     @abstractmethod
     def exchanges(self, tensor: int, *, again: bool) -> int:
-        """Count how often the tokens between matrices are gathered or scattered in a step.
+        """Count how often tokens between matrices are gathered or scattered in a step.
 
-        A sum counts as both.
+        Summing them is both.
         """
 
     @abstractmethod
@@ -93,7 +93,7 @@ class TransformerShape(ABC):
     @property
     @abstractmethod
     def loss_terms(self) -> int:
-        """Numbers of a sample that a tensor group exchanges for the loss, twice each."""
+        """Count the numbers of a sample that a tensor group exchanges for the loss, twice each."""
 
     @property
     def query_width(self) -> int:
@@ -101,7 +101,7 @@ class TransformerShape(ABC):
 
     @property
     def root(self) -> tuple[Parameters, ...]:
-        """All parameters outside of blocks."""
+        """List the parameters that belong to no block."""
         return (*self.embedding, *self.head)
 
     @property
@@ -110,8 +110,8 @@ class TransformerShape(ABC):
 
     @property
     def matrix_elements(self) -> int:
-        """Number of elements in the matrices of one block."""
-        return elements(tuple(part for part in self.block if part.columns > 1), shards=1)
+        """Count the elements of one block's matrices."""
+        return elements(tuple(parameters for parameters in self.block if parameters.columns > 1), shards=1)
 
     @property
     def head_params(self) -> int:
@@ -122,7 +122,7 @@ class TransformerShape(ABC):
         return self.largest_shard(1)
 
     def largest_shard(self, shards: int) -> int:
-        """Return the elements on the rank that has most: rows of each parameter are divided, rounded up.
+        """Count the elements on the rank that has most: each parameter's rows are dealt out, rounded up.
 
         Source: PyTorch documentation, torch.distributed.fsdp.fully_shard: sharded like torch.chunk on
         dimension 0, and padded to even sizes.
@@ -131,4 +131,6 @@ class TransformerShape(ABC):
 
 
 def elements(parameters: tuple[Parameters, ...], shards: int) -> int:
-    return sum(part.number * -(-part.rows // shards) * part.columns for part in parameters)
+    return sum(
+        parameter.number * -(-parameter.rows // shards) * parameter.columns for parameter in parameters
+    )

@@ -1,4 +1,4 @@
-"""Shape of a vision transformer of the training program, for its memory and traffic."""
+"""Vision transformers of the training program, as far as memory and traffic depend on the shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _COLOURS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionShape(TransformerShape):
-    """One encoder: patches as tokens, LayerNorm, GELU."""
+    """An encoder with patches as tokens, LayerNorm and GELU."""
 
     layers: int
     width: int
@@ -26,12 +26,12 @@ class VisionShape(TransformerShape):
     classes: int = 1000
     has_class_token: bool = True
     is_masked: bool = False
-    """Whether hidden patches are predicted, not classes."""
+    """Hidden patches are predicted, not classes."""
     qkv_bias: bool = True
     norm_bias: bool = True
     head_norms: bool = False
     is_parallel: bool = False
-    """Whether attention and feed-forward layer have one norm before both."""
+    """Attention and feed-forward layer have one norm before both."""
     head_width: int = 0
     """Width of one head; 0: width / heads."""
     embedded_width: int = 0
@@ -51,7 +51,7 @@ class VisionShape(TransformerShape):
 
     @property
     def sequence_length(self) -> int:
-        """Tokens of an image."""
+        """Count the tokens of an image."""
         return self.patches + self.has_class_token
 
     @property
@@ -60,20 +60,17 @@ class VisionShape(TransformerShape):
 
     @property
     def _outputs(self) -> int:
-        """Number of the head's results for one token."""
+        """Count the outputs of the head for one token."""
         return self._patch_values if self.is_masked else self.classes
 
     @property
     def _predictions(self) -> int:
-        """Tokens of an image that the head sees."""
+        """Count the tokens of an image that the head sees."""
         return self.patches if self.is_masked else 1
 
     @property
     def block(self) -> tuple[Parameters, ...]:
-        """Parameters of one block.
-
-        They are query, key, value and output; up and output of the feed-forward layer; norms and biases.
-        """
+        """Query, key, value and output; up and output of the feed-forward layer; norms and biases."""
         norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
         return (
             Parameters(3, self.query_width, self.width),
@@ -89,7 +86,7 @@ class VisionShape(TransformerShape):
 
     @property
     def embedding(self) -> tuple[Parameters, ...]:
-        """A convolution; then what is added to tokens or stands for them, which FSDP leaves to one rank."""
+        """List the convolution, then vectors beside or in place of tokens, which FSDP leaves to one rank."""
         tokens = self.has_class_token + self.is_masked
         return (
             Parameters(1, self.embedded_width, self._patch_values, is_flat=False),
@@ -100,7 +97,7 @@ class VisionShape(TransformerShape):
 
     @property
     def head(self) -> tuple[Parameters, ...]:
-        """The head with the last norm."""
+        """List the head and the last norm."""
         return (
             Parameters(1, self._outputs, self.width),
             Parameters(1, self._outputs, 1),
@@ -108,16 +105,19 @@ class VisionShape(TransformerShape):
         )
 
     def adapters(self, _targets: tuple[str, ...], _rank: int) -> tuple[Parameters, ...]:
-        """Return no adapters, as the program has none for images."""
+        """Return none: the program has no adapters for images."""
         return ()
 
     @property
     def matrix_elements_outside(self) -> int:
-        """Multiplications of an image outside of blocks."""
+        """Count the multiplications of an image outside of blocks."""
         return self.width * (self._patch_values * self.patches + self._outputs * self._predictions)
 
     def on_tensor_rank(self, ranks: int) -> "VisionShape":
-        """Return a rank's part if this many divide each matrix: norms and the head are whole."""
+        """Return the part of the model on one rank of ``ranks`` that divide each matrix.
+
+        Norms and the head stay whole.
+        """
         return replace(
             self,
             heads=self.heads // ranks,
@@ -126,22 +126,23 @@ class VisionShape(TransformerShape):
         )
 
     def indivisible(self, ranks: int) -> Mapping[str, int]:
-        """Return the dimensions that do not divide; tokens need not."""
+        """Return the dimensions, by name, that do not divide; tokens need not be divided."""
         sizes = {"heads": self.heads, "hidden": self.hidden}
         return {name: size for name, size in sizes.items() if size % ranks}
 
     def token_ranks(self, tensor: int) -> int:
-        """Return the ranks that tokens are divided among.
+        """Return the number of ranks that divide the tokens.
 
         If they do not divide, each rank has all of them.
         """
         return 1 if self.sequence_length % tensor else tensor
 
     def whole_block(self, width: int, tensor: int) -> int:
-        """Bytes that one block keeps of a token: inputs of norms and matrices, and attention.
+        """Return a block's bytes of a token: inputs of norms and matrices, and attention.
 
-        A norm keeps two numbers. Attention keeps a sum per head, and a second copy where queries and keys are
-        normed.
+        A norm keeps two numbers.
+
+        Attention keeps a sum per head, and a second copy where queries and keys are normed.
         """
         among, norms = self.token_ranks(tensor), 1 if self.is_parallel else 2
         gathered = 2 if among > 1 else norms  # parallel layers gather their input each by itself
@@ -150,12 +151,14 @@ class VisionShape(TransformerShape):
         return inputs * width + head_norms + (2 * norms + self.heads) * 4
 
     def costly_part(self, width: int) -> int:
-        """Bytes one block keeps of a token: input, results of six matrices, attention, a sum per head."""
+        """Return the bytes of a block's input, its six matrices' outputs, attention and sum per head."""
         matrices = 2 * self.width + 3 * self.query_width + self.hidden
         return (self.width + self.query_width + matrices) * width + self.heads * 4
 
     def outside_bytes(self, width: int) -> int:
-        """Bytes of an image: its pixels, as bytes and as computed with, and the head's results, also in fp32.
+        """Return the bytes of an image's pixels, raw and as computed with, and of the head's outputs.
+
+        The outputs are kept in the computation's type and in fp32.
 
         A masked objective also keeps what its head sees, the pixels that it aims at and how far it is off.
         """
@@ -166,19 +169,18 @@ class VisionShape(TransformerShape):
         return pixels + outputs * (width + 8)
 
     def exchanges(self, tensor: int, *, again: bool) -> int:
-        """Count how often the tokens between matrices are gathered or scattered in a step.
+        """Count how often tokens between matrices are gathered or scattered in a step; summing them is both.
 
-        A sum counts as both. Each block gathers twice and scatters twice in each pass, or sums twice; one
-        that is computed again gathers twice more and scatters once, or sums once. The embedding gathers its
-        columns; where tokens are divided it does so in the backward pass, too, and the head gathers its
-        input.
+        Each block gathers twice and scatters twice in each pass, or sums twice; one that is computed again
+        gathers twice more and scatters once, or sums once. The embedding gathers its columns; where tokens
+        are divided it does so in the backward pass, too, and the head gathers its input.
         """
         is_divided = self.token_ranks(tensor) > 1
         repeated = (3 if is_divided else 2) * self.layers if again else 0
         return 8 * self.layers + repeated + (3 if is_divided else 1)
 
     def shared_gradients(self, tensor: int) -> int:
-        """Count the gradients of norms of tokens that are divided, and of heads."""
+        """Count the weights of head norms, and of norms of tokens that are divided."""
         in_block = 2 * self.head_norms * (1 + self.norm_bias) * self.head_width
         if self.token_ranks(tensor) > 1:
             norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
@@ -187,7 +189,7 @@ class VisionShape(TransformerShape):
 
     @property
     def loss_terms(self) -> int:
-        """No numbers are exchanged for the loss, as each rank has the whole head."""
+        """Return 0: each rank has the whole head."""
         return 0
 
 

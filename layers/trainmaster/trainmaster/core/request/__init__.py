@@ -1,1 +1,1 @@
-"""CreateTrainingJob requests: whether a body is one, and what it asks for."""
+"""A CreateTrainingJob request: is it one, and what does it ask for?"""

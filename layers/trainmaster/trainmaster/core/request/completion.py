@@ -1,4 +1,4 @@
-"""Complete a request as the queue reads it: whole numbers as such, and SageMaker's own defaults."""
+"""The request as the queue reads it: whole numbers as such, and the defaults that SageMaker itself has."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -7,14 +7,13 @@ from typing import Any
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
 DEFAULT_RUNTIME = timedelta(days=1)
-"""MaxRuntimeInSeconds of a job without one. Source: SageMaker API reference, StoppingCondition."""
+"""MaxRuntimeInSeconds of a job that does not say. Source: SageMaker API reference, StoppingCondition."""
 
 
 def in_whole_numbers(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request with 86400 for 86400.0, wherever the service model has a whole number.
+    """The request with 86400 for 86400.0, wherever the service model has a whole number.
 
-    Spreadsheets, YAML tools and pandas write them so. A number that is not whole stays, for the checks to
-    name.
+    Spreadsheets, YAML tools and pandas write them so. What is no whole number stays, for the checks to name.
     """
     read: dict[str, Any] = _read(ROOT, body)
     return read
@@ -30,7 +29,7 @@ def _read(name: str, value: Any) -> Any:  # noqa: ANN401  any JSON value
                 for key, member in value.items()
             }
         case "list", list():
-            return [_read(shape["member"], element) for element in value]
+            return [_read(shape["member"], member) for member in value]
         case "integer" | "long", float() if value.is_integer():
             return int(value)
         case _:
@@ -42,11 +41,11 @@ def has_runtime(body: Mapping[str, Any]) -> bool:
 
 
 def with_runtime(body: Mapping[str, Any], longest: timedelta | None) -> dict[str, Any]:
-    """Return the request with a MaxRuntimeInSeconds: its own, else SageMaker's default.
+    """The request with a MaxRuntimeInSeconds: its own, else SageMaker's default.
 
     Args:
         body: A valid request.
-        longest: Bound of the rules, if any: a default must not break them.
+        longest: What the rules allow at most, if they bound it: a default is not to break them.
     """
     runtime = DEFAULT_RUNTIME if longest is None else min(DEFAULT_RUNTIME, longest)
     default = {"MaxRuntimeInSeconds": int(runtime.total_seconds())}

@@ -1,4 +1,4 @@
-"""Options of trainmaster that users set in tags, because plain SDK code can set tags."""
+"""Options that users set in tags, because tags are what plain SDK code can set."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"
-"""Prefix of our tags: options that users may set, and marks that we put on each attempt."""
+"""Tags that begin so are ours: options that users may set, and what we put on each attempt."""
 PRIORITY = "priority"
 TEAM = "team"
 PREEMPTIBLE = "trainmaster:preemptible"
@@ -31,14 +31,14 @@ _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 class OnOom(StrEnum):
-    """Changes that a retry after running out of GPU memory can make."""
+    """A change that a retry makes after the job ran out of GPU memory."""
 
     HALVE_BATCH = "halve_batch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """One of the shapes that the job may run in."""
+    """One of the shapes the job may run in."""
 
     capacity: Capacity
     count: int
@@ -51,14 +51,14 @@ class UserOptions:
     team: str | None = None
     preemptible: bool = True
     retries: int | None = None
-    """Most retries; None: as many as the policy allows."""
+    """Retries that the user allows; None: as many as the policy allows."""
     on_oom: OnOom | None = None
     alternatives: tuple[Alternative, ...] = ()
-    """Alternatives in the order of preference; empty: only the shape of ResourceConfig."""
+    """Shapes in the order of preference; empty: only the one in ResourceConfig."""
 
 
 class BadOptionError(ValueError):
-    """The value of an option's tag is invalid; ``hint`` says what is valid."""
+    """The value of an option's tag is invalid; ``hint`` says which values are valid."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -67,11 +67,7 @@ class BadOptionError(ValueError):
 
 
 def read_options(tags: Mapping[str, str]) -> UserOptions:
-    """Read the options among a job's tags.
-
-    Raises:
-        BadOptionError: A value is invalid.
-    """
+    """Read the options among a job's tags. Raises BadOptionError."""
     return UserOptions(**{READERS[key][0]: READERS[key][1](tags[key]) for key in READERS if key in tags})
 
 
@@ -139,18 +135,18 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     ON_OOM: ("on_oom", _on_oom),
     ALTERNATIVES: ("alternatives", _alternatives),
 }
-"""Fields of UserOptions by tag key, with the reader of their text. Every option is in it."""
+"""Tag key -> field of UserOptions and how its text is read. Every option there is."""
 
 
 def nearest_option(key: str) -> str | None:
-    """Return the option whose name the key has but for case, blanks and our prefix; None: it has none."""
+    """Return the option that the key spells but for case, blanks and our prefix; None if there is none."""
     return _BY_BARE_NAME.get(_bare(key))
 
 
 def near_misses(body: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield a warning for each tag that looks like an option and is none.
 
-    Those below our prefix are refused.
+    Those with our prefix are refused.
     """
     for index, tag in enumerate(body.get("Tags", [])):
         key = tag["Key"]

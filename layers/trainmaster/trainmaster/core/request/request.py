@@ -1,4 +1,4 @@
-"""Read what a valid CreateTrainingJob request asks for, and make the request of each attempt."""
+"""The demands of a valid CreateTrainingJob request, and the request to send for each attempt."""
 
 import hashlib
 import json
@@ -28,9 +28,9 @@ TAG_ATTEMPT = "trainmaster:attempt"
 TAG_SPEC = "trainmaster:spec"
 
 MAX_NAME_CHARACTERS = 63
-"""Most characters of a name. Source: SageMaker API reference, TrainingJobName."""
+"""Source: SageMaker API reference, TrainingJobName."""
 SHORTEST_PENDING = timedelta(seconds=1800)
-"""Shortest pending time. Source of both bounds: SageMaker API reference, MaxPendingTimeInSeconds."""
+"""Source: SageMaker API reference, MaxPendingTimeInSeconds; the same for the longest."""
 LONGEST_PENDING = timedelta(seconds=2_419_200)
 ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
 """Families that MaxPendingTimeInSeconds works for. Source: as above."""
@@ -41,26 +41,26 @@ TAG_TEAM = "trainmaster:team"
 _HASH_CHARACTERS = 6
 _WARM_KEY_BYTES = 8
 _SDK_INSTANCE_TYPE = "sagemaker_instance_type"
-"""Hyperparameter in which SDK v2 gives its containers the instance type, as JSON. Source: sagemaker
+"""Hyperparameter in which SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker
 2.257.7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Demand of one job."""
+    """The demands of one job, read from its request."""
 
     name: str
     shapes: tuple[Shape, ...]
-    """Shapes that it can run in, in the order of preference; nearly always just one."""
+    """The forms it can run in, in the order of preference; nearly always just one."""
     choice: Choice
     options: UserOptions
     role_arn: str
     max_runtime: timedelta
     max_wait: timedelta | None
-    """Time from creation to end, waiting included; only of managed spot."""
+    """Managed spot: from creation to end, waiting included."""
     checkpoint_uri: str | None
     keep_alive: timedelta | None
-    """KeepAlivePeriodInSeconds as requested; None or zero: the pool's."""
+    """KeepAlivePeriodInSeconds as asked for; None or zero: the pool's."""
 
     @property
     def vector(self) -> Vector:
@@ -68,7 +68,7 @@ class Ask:
 
 
 def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
-    """Return the traits of a request by which the training time of its job is predicted."""
+    """Collect the traits of a request that help to predict how long its job trains."""
     algorithm, hyperparameters = body.get("AlgorithmSpecification", {}), body.get("HyperParameters")
     return Traits(
         team=team,
@@ -140,7 +140,7 @@ def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> 
 
 
 def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
-    """Return, as a digest, what a job must have in common with another to reuse its warm pool.
+    """Return a digest of what a job must have in common with another to reuse its warm pool.
 
     None where SageMaker keeps no warm pool: spot, and more than one instance type.
     Source: SageMaker developer guide, managed warm pools, matching training jobs.
@@ -149,7 +149,6 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
     if others or capacity.capacity_type is CapacityType.SPOT:
         return None
     resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
-    # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
     matching = [
         body["RoleArn"],
         capacity.instance_type,
@@ -166,7 +165,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:
-    """Return the same bytes for the same request, whatever the order of keys and tags; none are added."""
+    """Encode the request so that the order of keys and tags makes no difference; adds nothing to it."""
     tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
     ordered = {**body, "Tags": tags} if "Tags" in body else body
     text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -174,19 +173,18 @@ def canonical(body: Mapping[str, Any]) -> bytes:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return SHA-256 of the canonical body, in hex, by which a repeated submission is recognised."""
+    """Return the SHA-256 of the canonical body, in hex: equal for two submissions of the same request."""
     return hashlib.sha256(canonical(body)).hexdigest()
 
 
 def attempt_name(name: str, entry_id: str, attempt: int) -> str:
-    """Return the training job's name: always the same for the same attempt of the same submission.
+    """The training job's name: always the same for the same attempt of the same submission.
 
     Attempt 0 runs under the very name the user chose, so code that describes it by that name works.
     """
     assert attempt >= 0, attempt
     if attempt == 0:
         return name
-    # The digest keeps attempts of two jobs apart whose names are equal as far as they are kept.
     digest = hashlib.sha256(f"{entry_id}:{attempt}".encode()).hexdigest()[:_HASH_CHARACTERS]
     suffix = f"-r{attempt}-{digest}"
     return name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-") + suffix
@@ -194,7 +192,7 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher:
-    """A role of a team that calls CreateTrainingJob in place of the stack itself."""
+    """The caller of CreateTrainingJob instead of the stack itself: a role that a team has for it."""
 
     role_arn: str
     team: str
@@ -204,15 +202,15 @@ class Launcher:
 def attempt_request(
     body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta | None
 ) -> dict[str, Any]:
-    """Return the request to CreateTrainingJob: the user's, in the attempt's shape and name, our tags last.
+    """Build the request for CreateTrainingJob: the user's, in the attempt's shape and name, our tags last.
 
     Args:
         body: The request as submitted.
         attempt: The attempt as claimed.
-        job: The job of the attempt.
-        stack: The stack of the job: several stacks may share an account.
-        capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself;
-            None: as long as it wants.
+        job: The attempt's job.
+        stack: The job's stack: several stacks may share an account.
+        capacity_wait: The longest wait for accelerated instances where the user's request sets none;
+            None leaves it to SageMaker.
     """
     return {
         **_in_shape(body, job, attempt),
@@ -228,9 +226,9 @@ def attempt_request(
 
 
 def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, Any]:
-    """Return the body with spot flag, subnet and the SDK's note of the instance type after the pinned shape.
+    """Set the spot flag, the subnet and the SDK's own note of the instance type as the pinned shape has them.
 
-    Hyperparameters that were rewritten after the job ran out of GPU memory are replaced, too.
+    Hyperparameters that were rewritten since the job ran out of GPU memory are set too.
     """
     changed = dict(body)
     if attempt.capacity_type is CapacityType.SPOT:
@@ -254,7 +252,7 @@ def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -
 
 
 def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
-    """Return the pinned type and count; of InstancePreferences those that are held; the pool's keep-alive."""
+    """Set the pinned type and count, keep the InstancePreferences that are held, add the keep-alive."""
     shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
     if "InstancePreferences" in resources:
         held = {capacity.instance_type for capacity in attempt.vector}
@@ -272,7 +270,7 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
 
 
 def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | None) -> dict[str, Any]:
-    """Return the rest of the run time, the wait of a spot attempt, and that for accelerated instances."""
+    """Set the remaining run time, the wait of a spot attempt and the wait for accelerated instances."""
     shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
     shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
     if attempt.max_wait is not None:
@@ -285,7 +283,7 @@ def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | N
 
 
 def is_ours(tags: Mapping[str, str], job: Job) -> bool:
-    """Tell whether a training job with these tags was started for the attempt that the job is at."""
+    """Tell whether a training job with these tags was started for the job's present attempt."""
     return all(tags.get(key) == value for key, value in _marks(job).items())
 
 

@@ -1,4 +1,4 @@
-"""Read a request body as strict JSON, without what lenient parsers let through.
+"""A request body read as JSON, with nothing of what lenient parsers let through.
 
 Python's own parser keeps the last of two equal keys, takes NaN and 1e999, raises RecursionError on deep
 nesting and ValueError on very long integers: here each of them is an error that names the field.
@@ -26,11 +26,12 @@ JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | flo
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_BODY_BYTES = 256 * 1024
-"""Most bytes of UTF-8. Leaves room for our own attributes in an item of 400 KB, the most DynamoDB stores."""
+"""Most bytes of a body in UTF-8. They leave room for our own attributes in an item of 400 KB, DynamoDB's
+limit."""
 MAX_DEPTH = 32
-"""Most objects and lists inside each other. The deepest field of CreateTrainingJob is at 7."""
+"""Objects and lists inside each other. The deepest field of CreateTrainingJob is at 7."""
 MAX_ERRORS = 50
-"""Most mistakes in one answer. The search stops there, so a hostile body cannot buy CPU with mistakes."""
+"""Listed in one answer. Looking for more stops there, so a hostile body cannot buy CPU with mistakes."""
 
 _MAX_INTEGER_CHARACTERS = 20  # a 64-bit integer with its sign; no field takes more
 _WHITESPACE = " \t\n\r"  # what JSON calls whitespace; str.strip() alone would take more
@@ -41,7 +42,7 @@ _OBJECT_HINT = "send one JSON object: the CreateTrainingJob request as boto3 tak
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One mistake in a body, and its path."""
+    """One thing wrong with a body, and where."""
 
     path: Path
     message: str
@@ -52,16 +53,16 @@ class Mistake:
 
 
 def parse_object(body: str | None, *, base64: bool, content_type: str | None) -> JsonObject:
-    """Parse the JSON object in a request body.
+    """Read the JSON object in a request body.
 
     Args:
-        body: The body as the gateway passes it on.
+        body: As the gateway hands it over.
         base64: True when the gateway thought the body binary and encoded it.
         content_type: The header's value; None when the request had none.
 
     Raises:
         PayloadTooLargeError: The body is over ``MAX_BODY_BYTES``.
-        InvalidRequestError: Anything else is wrong; each mistake has its field or ``body``.
+        InvalidRequestError: Anything else that is wrong, each with its field or ``body``.
     """
     text = body or ""
     _check_size(text)
@@ -80,7 +81,6 @@ def parse_object(body: str | None, *, base64: bool, content_type: str | None) ->
 
 
 def _check_size(text: str) -> None:
-    # A text with more characters than the limit has more bytes, too: it need not be encoded to be refused.
     size = len(text) if len(text) > MAX_BODY_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BODY_BYTES:
         error = FieldError(
@@ -94,8 +94,8 @@ def _check_size(text: str) -> None:
 def _check_content_type(content_type: str | None) -> None:
     media_type, *parameters = (content_type or "").lower().split(";")
     if media_type.strip() != "application/json":
-        message = f"is {quoted(content_type)}" if content_type else "is missing"
-        raise _refused(message, _CONTENT_TYPE_HINT, field="Content-Type")
+        problem = f"is {quoted(content_type)}" if content_type else "is missing"
+        raise _refused(problem, _CONTENT_TYPE_HINT, field="Content-Type")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in {"utf-8", "utf8"}:
@@ -124,7 +124,7 @@ def _refused(message: str, hint: str, *, field: str = "body") -> InvalidRequestE
 
 @dataclass(frozen=True, slots=True)
 class _Flaw:
-    """Stand-in for a value that is not acceptable, until its path is known."""
+    """Stands in the document where a value is not acceptable, until its path is known."""
 
     message: str
     hint: str
@@ -142,7 +142,7 @@ _KINDS = {list: "a list", str: "a string", int: "a number", float: "a number", b
 
 
 def _flaws(value: object, path: Path) -> Iterator[Mistake]:
-    """Yield flaws depth first, and lazily: those that MAX_ERRORS cuts off cost nothing."""
+    """Yield mistakes depth first, and lazily: those that MAX_ERRORS cuts off cost nothing."""
     if isinstance(value, _Flaw):
         yield Mistake(path, value.message, value.hint)
     elif isinstance(value, str):

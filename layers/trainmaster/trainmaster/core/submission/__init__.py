@@ -1,1 +1,1 @@
-"""Submissions: who submits, for which team, and the new job that the policy makes of it."""
+"""Accepting a request: the caller, the team, and the new job that the policy makes of it."""

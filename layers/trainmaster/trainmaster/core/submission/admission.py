@@ -1,4 +1,4 @@
-"""Admit a valid request: the pool that it waits in, the policy's objections, the new job."""
+"""Admission of a valid request: the pool it waits in, its violations of the policy, the new job."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ class Submission:
     team: str
     submitted_by: str
     sent: Mapping[str, Any] | None = None
-    """The request as it was sent, if the queue has added to it; None: nothing was added."""
+    """The request as sent, if the queue has added to it; None: nothing was added."""
     key_hash: str | None = None
     """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
 
     @property
     def identity(self) -> str:
-        """Hash that is equal for the same request sent again, whatever the queue has added to it."""
+        """Equal for the same request sent again, whatever the policy has the queue add to it."""
         return body_hash(self.body if self.sent is None else self.sent)
 
     @property
@@ -60,22 +60,18 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The policy's verdict on a submission."""
+    """The policy's judgement of a submission."""
 
     pool: PoolPolicy | None
-    """Pool that the job would wait in; None when its types have no common pool."""
+    """Pool in which the job would wait; None when its types have no common pool."""
     violations: tuple[FieldError, ...]
     audited: tuple[Violation, ...] = ()
     """Violations of rules that are not enforced: the job is accepted, and they are recorded."""
     warnings: tuple[FieldError, ...] = ()
-    """Warnings about what is accepted, but perhaps not what its author means."""
+    """Parts of the request that are accepted, but perhaps not what its author means."""
 
     def accepted(self) -> PoolPolicy:
-        """Return the pool.
-
-        Raises:
-            PolicyViolationError: The policy has objections; the error lists all of them.
-        """
+        """Return the pool. Raises PolicyViolationError with every violation of the submission."""
         if self.violations or self.pool is None:
             first = f"{self.violations[0].field}: {self.violations[0].message}"
             others = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
@@ -84,7 +80,7 @@ class Verdict:
 
 
 def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, policy: Policy) -> Submission:
-    """Return a valid request as the queue keeps it: with a run time, its own or a default within the rules.
+    """Complete a valid request as the queue keeps it: with a run time, its own or a default within the rules.
 
     The default is stored with the request, so that a start judges what was accepted.
     """
@@ -97,15 +93,15 @@ def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, poli
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
-    against = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
+    broken = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
     return Verdict(
         pool=policy.pool_of(_types(submission.ask)),
         violations=(
             *_pool_violations(submission, policy),
             *_priority_violations(submission, policy),
-            *(violation.as_field_error() for violation in against if violation.mode is Mode.ENFORCE),
+            *(violation.as_field_error() for violation in broken if violation.mode is Mode.ENFORCE),
         ),
-        audited=tuple(violation for violation in against if violation.mode is Mode.AUDIT),
+        audited=tuple(violation for violation in broken if violation.mode is Mode.AUDIT),
         warnings=(*_default_runtime(submission), *near_misses(submission.body)),
     )
 
@@ -130,14 +126,14 @@ def new_job(
     now: datetime,
     known: Known = NOTHING_KNOWN,
 ) -> Job:
-    """Return the job as it enters the queue.
+    """Make the job as it enters the queue.
 
     Args:
-        submission: An accepted submission.
-        pool: The pool that it waits in.
+        submission: The accepted submission.
+        pool: The pool in which it waits.
         entry_id: Id of the submission.
         now: Instant of the submission.
-        known: Run times of ended jobs like it.
+        known: Predictions from ended jobs like it.
     """
     spec, priority = _spec(submission, pool, entry_id, now, known), submission.ask.options.priority
     return Job(
@@ -150,7 +146,7 @@ def new_job(
 
 
 def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime, known: Known) -> JobSpec:
-    """Record what was submitted, to the millisecond that the table keeps."""
+    """Write down what was submitted, to the millisecond that the table keeps."""
     ask = submission.ask
     entered = now.replace(microsecond=now.microsecond // 1000 * 1000)
     return JobSpec(
@@ -180,9 +176,9 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
 
 
 def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | None:
-    """Return the quota of a job that cannot be stopped.
+    """Return how much of the pool a job that cannot be stopped may use; None if the job can be stopped.
 
-    Spot jobs have it too, as they may be moved off spot.
+    Spot jobs have such a bound too, as they may be moved off spot.
     """
     ask = submission.ask
     why = why_fixed(
@@ -196,13 +192,9 @@ def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | 
 def audit_record(
     job: Job, submission: Submission, audited: tuple[Violation, ...], *, revision: int
 ) -> ViolationRecord:
-    """Return the record of an accepted job with violations; it is the same for the same job each time.
+    """Make the record of an accepted job with violations.
 
-    Args:
-        job: The accepted job.
-        submission: Its submission.
-        audited: Violations of audited rules.
-        revision: Revision of the policy that it was checked against.
+    It is the same for the same job, however often made.
     """
     return ViolationRecord(
         at=job.spec.submitted_at,
@@ -222,11 +214,10 @@ def is_same_request(job: Job, submission: Submission) -> bool:
 
 
 def ulid(now: datetime, randomness: bytes) -> str:
-    """Return an entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
+    """Make an entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
 
     Source: github.com/ulid/spec.
     """
-    # Milliseconds come first, so ids sort by the time of submission.
     number = (epoch_ms(now) << _RANDOM_BITS) | (int.from_bytes(randomness, "big") & ((1 << _RANDOM_BITS) - 1))
     return "".join(_CROCKFORD[number >> 5 * place & 31] for place in reversed(range(_ULID_CHARACTERS)))
 
@@ -274,7 +265,7 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
-    """Return what is wrong with the priority for a job of the team; None if nothing is."""
+    """Return the error if the priority is too high for a job of the team; None if it is allowed."""
     team_policy = policy.team(team)
     ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
     if priority <= ceiling:

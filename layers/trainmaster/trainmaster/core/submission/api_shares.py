@@ -1,4 +1,4 @@
-"""Shares of the API's throttle: how much one team may take, never all of it while another one calls."""
+"""How much of the API's throttle one team may take: never all of it while another one asks."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,7 +8,7 @@ from trainmaster.core.errors import FieldError, ShareExceededError
 
 RULE = "api_share"
 ASKING_FOR = timedelta(seconds=10)
-"""Time after its last call during which a team counts as calling."""
+"""A team counts as asking until this long after its last call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,26 +19,26 @@ class Throttle:
     burst: float
 
     def share(self, asking: int) -> "Throttle":
-        """Return the part of each calling team, so that one part is left for the next team that calls."""
+        """Return the part of each team that asks, so that one part is left for the next team that does."""
         parts = asking + 1
         return Throttle(per_second=self.per_second / parts, burst=self.burst / parts)
 
 
 @dataclass(slots=True, kw_only=True)
 class ShareBucket:
-    """The rest of one team's share. Seconds are those of a clock that only goes forward."""
+    """Tokens left of one team's share. Seconds are those of a clock that only goes forward."""
 
     tokens: float
     filled_at: float
 
     def fill(self, share: Throttle, *, now: float) -> None:
-        """Add the tokens earned since the last time; more than a burst is never kept."""
+        """Add what has come in since the last time; more than a burst is never kept."""
         gained = max(now - self.filled_at, 0) * share.per_second
         self.tokens = min(self.tokens + gained, max(share.burst, 1))
         self.filled_at = now
 
     def seconds_until_next(self, share: Throttle) -> float:
-        """Return the seconds until one more call is let in; 0 if it is at once."""
+        """Tell how long it takes until one more call is let in; 0 where one is now."""
         return max(1 - self.tokens, 0) / share.per_second
 
 
@@ -46,10 +46,10 @@ def over_share(team: str, throttle: Throttle, *, asking: int, wait_seconds: floa
     """Make the answer to a team that calls more often than its share.
 
     Args:
-        team: Name of the team.
-        throttle: Throttle of the whole API.
-        asking: Number of teams that call at present, this one included.
-        wait_seconds: Seconds until its next call is let in.
+        team: Whose share it is.
+        throttle: That of the whole API.
+        asking: Teams that ask at present, this one included.
+        wait_seconds: Until its next call is let in.
     """
     share = throttle.share(asking)
     others = "alone" if asking == 1 else f"while {asking} teams ask"

@@ -1,4 +1,4 @@
-"""Identity of a caller: from the gateway's ``userArn`` to a principal, its teams and admin rights."""
+"""The caller: from the gateway's ``userArn`` alone to a principal, its teams, and whether it is an admin."""
 
 import re
 from collections.abc import Iterable
@@ -23,21 +23,21 @@ _USER = re.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     arn: str
-    """ARN as the gateway gave it, the session's name included: it says who submitted."""
+    """The ARN as the gateway gave it, the session's name included: it says who submitted."""
     partition: str
     account_id: str
     kind: PrincipalKind
     path: str | None
-    """Path of a user; None where the ARN does not have it: a role's session."""
+    """Path of a user; None for a role's session, whose ARN does not have it."""
     name: str
 
 
 def caller_of(user_arn: str | None) -> Caller:
-    """Return the caller behind ``requestContext.identity.userArn``.
+    """Read the caller from ``requestContext.identity.userArn``.
 
     Raises:
         MissingIdentityError: There is none: the gateway did not authenticate the call.
-        ForbiddenError: It is neither a role's session nor a user, e.g. root or a federated user.
+        ForbiddenError: Neither a role's session nor a user, e.g. root or a federated user.
     """
     if not user_arn:
         raise MissingIdentityError("the gateway named no caller")
@@ -60,13 +60,7 @@ def _caller(match: re.Match[str], kind: PrincipalKind, *, path: str | None) -> C
 
 
 def is_admin(caller: Caller, policy: Policy, admin_principal_arns: Iterable[str]) -> bool:
-    """Tell whether the caller is an admin of the policy, or of the deployment, whatever the policy says.
-
-    Args:
-        caller: The caller.
-        policy: The policy in force.
-        admin_principal_arns: Admins of the deployment, as ARNs of principals.
-    """
+    """Tell whether the caller is an admin of the policy, or of the deployment whatever the policy says."""
     deployed = (parse_principal(arn) for arn in admin_principal_arns)
     return _matches_any(caller, policy.admins) or _matches_any(
         caller, (pattern for pattern in deployed if pattern is not None)
@@ -74,7 +68,7 @@ def is_admin(caller: Caller, policy: Policy, admin_principal_arns: Iterable[str]
 
 
 def teams_of(caller: Caller, policy: Policy, own_account: str) -> tuple[str, ...]:
-    """Return the caller's teams in the policy's order; empty for a stranger."""
+    """Return the caller's teams in the policy's order; none for a stranger."""
     if not policy.teams:
         return (DEFAULT_TEAM,) if caller.account_id == own_account else ()
     return tuple(team.name for team in policy.teams if _matches_any(caller, team.principals))
@@ -84,7 +78,7 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
     """Return the team that a submission counts for.
 
     Args:
-        caller: The caller who submits.
+        caller: Who submits.
         policy: The policy in force.
         requested_team: Value of the tag ``team``; None when there is no such tag.
         own_account: The account of the control plane.
@@ -104,13 +98,13 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
 
 
 _MADE_SESSION = re.compile(r"botocore-session-[0-9]+")
-"""Name that boto3 and the CLI give a session of an assumed role without a name: another one each time."""
+"""Name that boto3 and the CLI give a session of an assumed role that got no name; it differs each time."""
 
 
 def is_of(caller: Caller, submitted_by: str) -> bool:
     """Tell whether the caller submitted a job.
 
-    If sessions have no name of their own, only the role is compared.
+    Only the role counts if neither session got a name of its own.
     """
     if caller.arn == submitted_by:
         return True
@@ -120,7 +114,7 @@ def is_of(caller: Caller, submitted_by: str) -> bool:
 
 
 def principal_of(caller: Caller) -> str:
-    """Render the caller's principal as a policy would write it."""
+    """Return the principal as a policy would write it."""
     path = caller.path or ""
     return f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{path}{caller.name}"
 

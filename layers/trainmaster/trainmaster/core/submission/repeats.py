@@ -1,4 +1,4 @@
-"""Decide about a request that meets a job of its name: the same submission sent again, or another one."""
+"""A request that meets a job of its name: the same submission sent again, or another one."""
 
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -18,7 +18,7 @@ from trainmaster.core.submission.admission import Submission, is_same_request
 KEY_HEADER = "Idempotency-Key"
 MOST_KEY_CHARACTERS = 128
 REPEATED_WITHIN = timedelta(seconds=60)
-"""Time after its submission in which an ended job still answers a request without a key, as a client repeats
+"""How long after its submission an ended job still answers a request without a key: so long a client repeats
 a request whose answer was lost. Later, the same request is another submission, such as the next night's."""
 
 RULE_NAME_TAKEN = ReasonCode.NAME_TAKEN.value
@@ -28,10 +28,9 @@ _ENDED = {JobState.COMPLETED: "completed", JobState.FAILED: "failed", JobState.S
 
 
 def hash_of_key(header: str | None) -> str | None:
-    """Return SHA-256 (hex) of the key that a caller sent; None where none was sent.
+    """SHA-256 (hex) of the key that a caller sent; None where none was sent.
 
-    Raises:
-        InvalidRequestError: It is not 1 to 128 printable ASCII characters.
+    Raises InvalidRequestError for what is not 1 to 128 printable ASCII characters.
     """
     if header is None:
         return None
@@ -48,19 +47,18 @@ def hash_of_key(header: str | None) -> str | None:
 def conflict_with(job: Job, submission: Submission, *, now: datetime, is_seen: bool) -> FieldError | None:
     """Tell why the job that has the name does not answer the request; None where it does.
 
-    A key counts only within the jobs of its name and team, so it is kept in the row of the job.
+    A key counts within the jobs of its name and team alone, so it is kept in the row of the job.
 
     Args:
-        job: The job that has the name, or one of whose attempts has it.
+        job: Which has the name, or one of whose attempts has it.
         submission: The request that was sent.
-        now: When it was sent.
+        now: When it was.
         is_seen: True where the caller may see jobs of that team.
     """
     is_repeated_key = submission.key_hash is not None and submission.key_hash == job.spec.key_hash
     if is_same_request(job, submission):
         if not job.is_final or is_repeated_key:
             return None
-        # Without a key only the time tells a repetition of a lost answer from the next submission.
         if submission.key_hash is None and now - job.spec.submitted_at <= REPEATED_WITHIN:
             return None
     elif is_repeated_key and job.spec.team == submission.team:
@@ -92,7 +90,7 @@ def _name_taken(job: Job, name: str, *, now: datetime, is_seen: bool) -> FieldEr
 
 
 def _standing(job: Job, *, now: datetime) -> str:
-    """Render state and end: "completed on 26 Nov 02:10 UTC"."""
+    """State and end: "completed on 26 Nov 02:10 UTC"."""
     if not job.is_final:
         return f"is {job.state}"
     ended = _ENDED[job.state]

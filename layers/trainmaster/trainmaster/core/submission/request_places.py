@@ -1,4 +1,4 @@
-"""Paths of fields in a request that a refusal names."""
+"""Paths of a request's fields, which a refusal names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Places:
     ask: Ask
 
     def tag(self, key: str) -> str:
-        """Return the path of the value of a tag that the request has."""
+        """Return the path of the value of a tag that is there."""
         tags = self.body.get("Tags", [])
         index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
         return path_text(("Tags", index, "Value"))
@@ -30,7 +30,7 @@ class Places:
         return self._first_naming(instance_type, "InstanceType")
 
     def count_of(self, number: int, instance_type: str) -> str:
-        """Return the path of the number of instances of the job's shape of this number."""
+        """Return the path of the instance count of the job's shape of this number."""
         preferences = self.body["ResourceConfig"].get("InstancePreferences", [])
         if self.ask.choice is Choice.SAGEMAKER and "InstanceCount" in preferences[number]:
             return path_text(("ResourceConfig", "InstancePreferences", number, "InstanceCount"))

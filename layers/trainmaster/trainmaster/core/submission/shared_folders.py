@@ -1,7 +1,7 @@
-"""Folders of two jobs that overlap, so that one restores the other's files as its own checkpoints.
+"""Folders of two jobs that meet: one job writes what the other restores as its own checkpoints.
 
-SageMaker restores every object below ``CheckpointConfig.S3Uri``, whatever wrote it, and S3 knows prefixes,
-not folders: ``s3://b/a`` also begins ``s3://b/ab/...``.
+SageMaker restores every object below ``CheckpointConfig.S3Uri``, whoever wrote it, and S3 knows prefixes, not
+folders: ``s3://b/a`` also begins ``s3://b/ab/...``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from trainmaster.core.request.s3_uri import parse_s3
 
 
 class Use(StrEnum):
-    """Uses of a folder by a job. The texts are stored."""
+    """A job's use of a folder. The texts are stored."""
 
     SAVES = "saves"
     """It mirrors its checkpoints there, and restores from there."""
@@ -30,7 +30,7 @@ class JobFolder:
     use: Use
     bucket: str
     key: str
-    """Key as written, without the bucket."""
+    """The key as written, without the bucket."""
 
     @property
     def uri(self) -> str:
@@ -38,13 +38,12 @@ class JobFolder:
 
     @property
     def written(self) -> str:
-        """Prefix of the keys of all objects that the job writes there."""
-        # SageMaker appends a slash and, for results, the name of the training job.
+        """Return the prefix of the keys of all objects that the job writes there."""
         folder = f"{self.key.rstrip('/')}/" if self.key.strip("/") else ""
         return folder if self.use is Use.SAVES else f"{folder}{self.job}/"
 
     def restores(self, other: "JobFolder") -> bool:
-        """Tell whether files that the other job writes are restored with this one's checkpoints."""
+        """Tell whether objects that the other job writes are downloaded with this one's checkpoints."""
         return self.use is Use.SAVES and self.bucket == other.bucket and other.written.startswith(self.key)
 
     def meets(self, other: "JobFolder") -> bool:
@@ -53,7 +52,7 @@ class JobFolder:
         return is_another and (self.is_same_as(other) or self.restores(other) or other.restores(self))
 
     def is_same_as(self, other: "JobFolder") -> bool:
-        """Tell whether both save to the same folder, however many slashes end it."""
+        """Tell whether both jobs save to the same folder, however many slashes end it."""
         both_save = self.use is other.use is Use.SAVES
         return both_save and (self.bucket, self.written) == (other.bucket, other.written)
 
@@ -77,12 +76,9 @@ def _folders(body: Mapping[str, Any]) -> Iterator[JobFolder]:
 
 
 def warning(mine: JobFolder, theirs: JobFolder, *, who: str) -> FieldError:
-    """Make the warning to the owner of ``mine``.
+    """Make the warning for the owner of ``mine``.
 
-    Args:
-        mine: The folder of the warned owner's job.
-        theirs: The folder of the other job.
-        who: The other job as this owner may know it.
+    ``who`` names the other job as that owner may hear of it.
     """
     own = "give each job a folder of its own, such as one that ends with its name"
     if mine.is_same_as(theirs):

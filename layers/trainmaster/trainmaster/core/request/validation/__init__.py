@@ -1,4 +1,4 @@
-"""Validate that a CreateTrainingJob request can be queued: all mistakes at once, each with its field."""
+"""Find all that keeps a CreateTrainingJob request from being queued, at once, each with its field."""
 
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -17,11 +17,7 @@ __all__ = ["Contradiction", "check_request", "check_shape", "contradictions", "r
 
 
 def require_valid(body: JsonObject) -> None:
-    """Check a request.
-
-    Raises:
-        InvalidRequestError: The request is invalid; the error lists every mistake.
-    """
+    """Raises InvalidRequestError, which lists every mistake."""
     errors = check_request(body)
     if errors:
         raise invalid(errors)
@@ -37,7 +33,7 @@ def check_request(body: JsonValue) -> list[FieldError]:
 
 
 def check_shape(body: JsonValue) -> list[FieldError]:
-    """Return only the departures from the service's model."""
+    """Return departures from the service's model alone."""
     return [mistake.as_field_error() for mistake in shape_mistakes(body)]
 
 
@@ -47,15 +43,12 @@ def _meaning(body: JsonObject) -> list[Mistake]:
         resource_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
-        (conflict.mistake for conflict in contradictions(body)),
+        (clash.mistake for clash in contradictions(body)),
     )
     return list(islice(mistakes, MAX_ERRORS))
 
 
 def contradictions(body: Section) -> Iterator[Contradiction]:
-    """Yield parts that exclude each other.
-
-    Parts without the model's shape are reported elsewhere and left out.
-    """
+    """Yield parts that exclude each other; parts that are not of the model's shape are reported elsewhere."""
     yield from channel_contradictions(body)
     yield from container_contradictions(body)

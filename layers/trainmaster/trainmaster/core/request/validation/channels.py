@@ -1,4 +1,4 @@
-"""Contradictions among channels, their instance groups, and the way in which they are read."""
+"""Channels that contradict each other, their instance groups, or the way in which they are read."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,8 +11,8 @@ _GROUP_NAMES = ("DataSource", "S3DataSource", "InstanceGroupNames")
 
 
 def channel_contradictions(body: Section) -> Iterator[Contradiction]:
-    for look in (_mixed_channels, _unknown_groups, _repeated_channels, _sources, _manifests, _file_mode):
-        yield from look(body)
+    for find in (_mixed_channels, _unknown_groups, _repeated_channels, _sources, _manifests, _file_mode):
+        yield from find(body)
 
 
 def _channels(body: Section) -> Iterator[tuple[Path, str, Section]]:
@@ -30,10 +30,7 @@ def _groups_of(channel: Section) -> tuple[str, ...]:
 
 
 def _mixed_channels(body: Section) -> Iterator[Contradiction]:
-    """Yield channels with groups beside channels without.
-
-    Source of AWS's words: aws/sagemaker-python-sdk#6089, #5225.
-    """
+    """Source of AWS's words: aws/sagemaker-python-sdk#6089 and #5225."""
     channels = {name: bool(_groups_of(channel)) for _, name, channel in _channels(body)}
     named = [name for name, has_groups in channels.items() if has_groups]
     others = [name for name, has_groups in channels.items() if not has_groups]
@@ -121,10 +118,7 @@ def _mode(body: Section, channel: Section) -> str | None:
 
 
 def _manifests(body: Section) -> Iterator[Contradiction]:
-    """Check kinds of manifests.
-
-    Source: SageMaker API reference, S3DataSource, S3DataType and AttributeNames.
-    """
+    """Source: SageMaker API reference, S3DataSource, S3DataType and AttributeNames."""
     for path, name, channel in _channels(body):
         source = section(section(channel, "DataSource") or {}, "S3DataSource") or {}
         at, kind = (*path, "DataSource", "S3DataSource"), text(source, "S3DataType")
@@ -153,7 +147,7 @@ def _manifests(body: Section) -> Iterator[Contradiction]:
 
 
 _FOR_PIPES: Mapping[str, str] = {"CompressionType": "Gzip", "RecordWrapperType": "RecordIO"}
-"""Values of fields that unpack or wrap data on the way. Source: SageMaker API reference, Channel."""
+"""Fields whose value unpacks or wraps data on its way. Source: SageMaker API reference, Channel."""
 
 
 def _file_mode(body: Section) -> Iterator[Contradiction]:

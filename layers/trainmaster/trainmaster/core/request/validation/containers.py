@@ -7,12 +7,12 @@ from trainmaster.core.request.validation.sections import Section, elements, sect
 
 
 def container_contradictions(body: Section) -> Iterator[Contradiction]:
-    for look in (_local_paths, _rules, _profiling_interval, _registry):
-        yield from look(body)
+    for find in (_local_paths, _rules, _profiling_interval, _registry):
+        yield from find(body)
 
 
 _RESERVED = ("/opt/ml", "/tmp", "/usr/local/nvidia")  # noqa: S108  AWS's own words
-"""Reserved folders. Source: aws/amazon-sagemaker-examples#3620."""
+"""Source: aws/amazon-sagemaker-examples#3620."""
 _FILLED = ("/opt/ml/input", "/opt/ml/model", "/opt/ml/output")
 """Folders that SageMaker fills or uploads. Source: SageMaker developer guide, training storage paths."""
 _CHECKPOINTS = "/opt/ml/checkpoints"
@@ -40,12 +40,12 @@ def _local_paths(body: Section) -> Iterator[Contradiction]:
 
 
 def _overlaps(folder: str) -> bool:
-    """Tell whether a folder is inside of one that SageMaker fills, or around it."""
+    """Tell whether a folder lies inside of one that SageMaker fills, or around it."""
     return any(_is_in(folder, filled) or _is_in(filled, folder) for filled in _FILLED)
 
 
 def _is_in(path: str, folder: str) -> bool:
-    parts, within = (_parts(folder_path) for folder_path in (path, folder))
+    parts, within = (_parts(location) for location in (path, folder))
     return path.startswith("/") and parts[: len(within)] == within
 
 
@@ -57,7 +57,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _rules(body: Section) -> Iterator[Contradiction]:
-    """Check rules of debugger and profiler. Source: SageMaker API reference, DebugRuleConfiguration."""
+    """Source: SageMaker API reference, DebugRuleConfiguration."""
     for kind in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         yield from _repeated_rules(body, kind)
     profiler = section(body, "ProfilerConfig") or {}
@@ -85,7 +85,7 @@ def _repeated_rules(body: Section, kind: str) -> Iterator[Contradiction]:
 
 
 _INTERVALS = (100, 200, 500, 1000, 5000, 60_000)
-"""Profiling intervals in milliseconds. Source: SageMaker API reference, ProfilerConfig."""
+"""Milliseconds. Source: SageMaker API reference, ProfilerConfig."""
 
 
 def _profiling_interval(body: Section) -> Iterator[Contradiction]:
@@ -105,7 +105,7 @@ def _profiling_interval(body: Section) -> Iterator[Contradiction]:
 
 
 def _registry(body: Section) -> Iterator[Contradiction]:
-    """Check the configuration of the registry. Source: SageMaker API reference, TrainingImageConfig."""
+    """Source: SageMaker API reference, TrainingImageConfig."""
     algorithm = section(body, "AlgorithmSpecification") or {}
     config = section(algorithm, "TrainingImageConfig") or {}
     at = ("AlgorithmSpecification", "TrainingImageConfig")

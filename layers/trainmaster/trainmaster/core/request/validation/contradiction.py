@@ -1,7 +1,7 @@
-"""Contradictions between two parts of a request, which AWS refuses at once, whatever each says by itself.
+"""Two parts of a request that contradict each other: AWS refuses them at once, whatever each says by itself.
 
 The queue refuses them with advice, the twin's SageMaker in AWS's words; both read the same lists. Words with
-a source are AWS's own, the others state in the same manner what its documentation rules out.
+a source are AWS's own, the others say in the same manner what its documentation rules out.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from trainmaster.core.errors import Path
 from trainmaster.core.request.strict_json import Mistake
 
 _LONGEST_SHOWN = 64
-"""Most characters of a name that are shown: as long as a channel's may be."""
+"""Characters of a name: as long as a channel's may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
     mistake: Mistake
     aws: str
-    """Answer of CreateTrainingJob, as a ValidationException."""
+    """Text that CreateTrainingJob answers, as a ValidationException."""
 
 
 def contradiction(path: Path, message: str, hint: str, *, aws: str) -> Contradiction:
@@ -25,5 +25,5 @@ def contradiction(path: Path, message: str, hint: str, *, aws: str) -> Contradic
 
 
 def names_text(names: list[str]) -> str:
-    """Render names of an unchecked request in one line of bounded length."""
+    """Join names that nothing has checked yet, in one line of bounded length."""
     return ", ".join(name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..." for name in names)

@@ -1,4 +1,4 @@
-"""Check what the model cannot express: fields that need, exclude or bound each other; resources; tags."""
+"""Rules that the model cannot express: fields that need, exclude or bound each other; resources; tags."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -68,7 +68,7 @@ _WAIT_HINT = (
 
 
 def _rule_instances(body: Section) -> Iterator[Mistake]:
-    """Refuse rules on instances of their own, which run beside the job and which no pool counts."""
+    """Refuse rules with instances of their own: no pool counts them."""
     for name in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         for index, rule in elements(body, name):
             if "InstanceType" in rule:
@@ -182,7 +182,7 @@ def _groups(resources: Section) -> Iterator[Mistake]:
 
 
 def _preferences(resources: Section, *, spot: bool) -> Iterator[Mistake]:
-    """Check preferences. Source: SageMaker API reference, ResourceConfig and InstancePreference."""
+    """Source: SageMaker API reference, ResourceConfig and InstancePreference."""
     root: Path = (_ROOT, "InstancePreferences")
     if spot:
         hint = "remove EnableManagedSpotTraining, or give one InstanceType"
@@ -210,7 +210,7 @@ def _preference(resources: Section, preference: Section, path: Path) -> Iterator
 
 
 def _keep_alive(body: Section, resources: Section) -> Iterator[Mistake]:
-    """Check the keep-alive. Source: SageMaker developer guide, managed warm pools, considerations."""
+    """Source: SageMaker developer guide, managed warm pools, considerations."""
     period = whole_number(resources, "KeepAlivePeriodInSeconds")
     if period is None or period < 1:
         return

@@ -11,13 +11,13 @@ Section = Mapping[str, JsonValue]
 
 
 def section(parent: Section, name: str) -> Section | None:
-    """Return the object under ``name``; empty if it is missing, None if it is something else."""
+    """The object under ``name``; empty where there is none, None where something else stands."""
     value = parent.get(name, {})
     return value if isinstance(value, dict) else None
 
 
 def whole_number(parent: Section, name: str) -> int | None:
-    """Return the number under ``name``, also if it is written as 2.0; None if it is something else."""
+    """The number under ``name``, also where it is written as 2.0; None where something else stands."""
     value = parent.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -30,7 +30,7 @@ def text(parent: Section, name: str) -> str | None:
 
 
 def elements(parent: Section, name: str) -> Iterator[tuple[int, Section]]:
-    """Yield the objects in the list under ``name``, with their indexes."""
+    """The objects in the list under ``name``, with their places."""
     value = parent.get(name)
     for index, element in enumerate(value if isinstance(value, list) else ()):
         if isinstance(element, dict):

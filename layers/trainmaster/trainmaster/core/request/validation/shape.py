@@ -1,4 +1,4 @@
-"""Check that a body has the shape of a CreateTrainingJob request: names, types, bounds, patterns, enums."""
+"""Check a body's shape against the model of CreateTrainingJob: names, types, bounds, patterns and enums."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -75,7 +75,7 @@ def _check_structure(shape: Shape, value: JsonObject, path: Path) -> Iterator[Mi
 
 
 def _known(name: str, members: Iterable[str]) -> str:
-    """Suggest the field that the caller may have meant, else list all fields."""
+    """Hint at the field that the caller may have meant, else at those that there are."""
     by_lower_case = {member.lower(): member for member in members}
     if len(name) <= _LONGEST_NAME:
         near = get_close_matches(name.lower(), by_lower_case, n=1)
@@ -127,7 +127,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _check_number(shape: Shape, value: float, path: Path) -> Iterator[Mistake]:
-    """Check a number; 86400.0, as spreadsheets and pandas write it, counts as the whole number that it is."""
+    """Take 86400.0, as spreadsheets and pandas write it, for the whole number that it is."""
     most = shape.get("max", _MAX_INTEGER[shape["type"]])
     least = shape.get("min", -most - 1)
     if isinstance(value, float) and not value.is_integer():
@@ -148,7 +148,7 @@ def _check_size(name: str, size: int, unit: str, path: Path) -> Iterator[Mistake
 
 
 def _shown(number: int) -> str:
-    """Render a number, which is harmless to repeat, unless it is too long for Python to print."""
+    """Show a number, which is harmless to repeat, unless Python would refuse to print it."""
     return str(number) if abs(number) <= _MAX_INTEGER["long"] else "a number that large"
 
 
