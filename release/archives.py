@@ -17,8 +17,8 @@ def files_below(folder: Path, *, with_bytecode: bool = False) -> dict[str, Path]
     Bytecode is left out, as Python writes it by the way; that of the built layer was made on purpose.
     """
     files = (path for path in folder.rglob("*") if path.is_file())
-    found = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
-    return {path.relative_to(folder).as_posix(): path for path in found}
+    kept = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
+    return {path.relative_to(folder).as_posix(): path for path in kept}
 
 
 def write_zip(archive: Path, contents: Mapping[str, Path]) -> None:
@@ -39,6 +39,6 @@ def sha256(path: Path) -> str:
 def write_sums(folder: Path) -> dict[str, str]:
     """``SHA256SUMS`` of all files in a folder, as ``sha256sum --check`` reads it; the sums."""
     sums = {name: sha256(path) for name, path in sorted(files_below(folder).items())}
-    text = "".join(f"{found}  {name}\n" for name, found in sums.items())
+    text = "".join(f"{checksum}  {name}\n" for name, checksum in sums.items())
     (folder / "SHA256SUMS").write_text(text, encoding="utf-8")
     return sums

@@ -47,8 +47,8 @@ def pack(built: Path, into: Path, *, root: Path, version: str, home_page: str | 
 
 def code_of(template: Document) -> dict[str, str]:
     """What each resource with code says where it is, by logical id."""
-    found = {name: (CODE.get(body["Type"]), body) for name, body in template["Resources"].items()}
-    return {name: body["Properties"][key] for name, (key, body) in found.items() if key is not None}
+    keyed = {name: (CODE.get(body["Type"]), body) for name, body in template["Resources"].items()}
+    return {name: body["Properties"][key] for name, (key, body) in keyed.items() if key is not None}
 
 
 def packaged(template: Document, *, version: str, home_page: str | None) -> Document:

@@ -66,10 +66,10 @@ def scanners(report: Report, bills: Path) -> None:
 
 def empty_environment(report: Report, wheel: Path, version: str) -> None:
     """The wheel in an environment that has nothing: its version, a twin, one job."""
-    found = _program(
+    outcome = _program(
         report, "empty-environment", ("tests.first_ten_minutes", "--way", "wheel", "--wheel", str(wheel))
     )
-    printed = found["facts"].get("wheel", {}).get("version", "")
+    printed = outcome["facts"].get("wheel", {}).get("version", "")
     report.check("installed-version", expected=f"trainmaster {version}", actual=printed)
 
 
@@ -89,12 +89,12 @@ def _program(report: Report, name: str, words: tuple[str, ...]) -> Document:
             if not path.exists():
                 report.check(name, expected=[], actual=str(error))
                 return {"facts": {}}
-        found: Document = json.loads(path.read_text(encoding="utf-8"))
-    failed = [one for one in found["checks"] if one["ok"] is False]
-    skipped = [one["skipped"] for one in found["checks"] if one["ok"] is None]
-    report.check(name, expected=[], actual=failed, ok=bool(found["ok"]))
-    report.facts[name] = {"checks": len(found["checks"]), "skipped": skipped, "seconds": found["seconds"]}
-    return found
+        outcome: Document = json.loads(path.read_text(encoding="utf-8"))
+    failed = [check for check in outcome["checks"] if check["ok"] is False]
+    skipped = [check["skipped"] for check in outcome["checks"] if check["ok"] is None]
+    report.check(name, expected=[], actual=failed, ok=bool(outcome["ok"]))
+    report.facts[name] = {"checks": len(outcome["checks"]), "skipped": skipped, "seconds": outcome["seconds"]}
+    return outcome
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

@@ -97,8 +97,8 @@ class QueuePicture:
 
 
 def picture(pools: Sequence[PoolPolicy], *, paused: bool, reads: Reads) -> QueuePicture:
-    found = tuple(_pictures(pools, reads))
-    return QueuePicture(at=reads.clock(), paused=paused, pools=found, left_out=len(pools) - len(found))
+    pictures = tuple(_pictures(pools, reads))
+    return QueuePicture(at=reads.clock(), paused=paused, pools=pictures, left_out=len(pools) - len(pictures))
 
 
 def _pictures(pools: Sequence[PoolPolicy], reads: Reads) -> Iterator[PoolPicture]:

@@ -24,7 +24,10 @@ def _read(name: str, value: Any) -> Any:  # noqa: ANN401  any JSON value
     match shape["type"], value:
         case "structure", Mapping():
             members = shape["members"]
-            return {key: _read(members[key], one) if key in members else one for key, one in value.items()}
+            return {
+                key: _read(members[key], member) if key in members else member
+                for key, member in value.items()
+            }
         case "list", list():
             return [_read(shape["member"], one) for one in value]
         case "integer" | "long", float() if value.is_integer():

@@ -107,10 +107,10 @@ def _on_oom(text: str) -> OnOom:
 
 
 def _alternatives(text: str) -> tuple[Alternative, ...]:
-    found = tuple(_alternative(part) for part in text.split(" "))
-    if len(set(found)) < len(found):
+    alternatives = tuple(_alternative(part) for part in text.split(" "))
+    if len(set(alternatives)) < len(alternatives):
         raise BadOptionError("names the same shape twice", "name each shape once, the best first")
-    return found
+    return alternatives
 
 
 def _alternative(text: str) -> Alternative:

@@ -120,12 +120,14 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
 
 
 def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
-    return tuple(_alternative(body, one) for one in options.alternatives)
+    return tuple(_alternative(body, alternative) for alternative in options.alternatives)
 
 
-def _alternative(body: Mapping[str, Any], one: Alternative) -> Shape:
-    vector = {one.capacity: one.count}
-    return Shape(vector=vector, subnet=one.subnet, warm_key=warm_key(body, vector, subnet=one.subnet))
+def _alternative(body: Mapping[str, Any], alternative: Alternative) -> Shape:
+    vector = {alternative.capacity: alternative.count}
+    return Shape(
+        vector=vector, subnet=alternative.subnet, warm_key=warm_key(body, vector, subnet=alternative.subnet)
+    )
 
 
 def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
@@ -254,7 +256,9 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
     if "InstancePreferences" in resources:
         held = {capacity.instance_type for capacity in attempt.vector}
         shaped["InstancePreferences"] = [
-            one for one in resources["InstancePreferences"] if one["InstanceType"] in held
+            preference
+            for preference in resources["InstancePreferences"]
+            if preference["InstanceType"] in held
         ]
     elif "InstanceType" in resources:
         ((capacity, count),) = attempt.vector.items()

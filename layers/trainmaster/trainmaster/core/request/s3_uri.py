@@ -35,8 +35,8 @@ class S3Location:
 
 def parse_s3(text: str) -> S3Location | None:
     """None for anything but ``s3://bucket[/key]``: other schemes, upper-case buckets, spaces around it."""
-    found = _URI.fullmatch(text) if text.strip() == text else None
-    return None if found is None else S3Location(bucket=found["bucket"], key=found["key"] or "")
+    match = _URI.fullmatch(text) if text.strip() == text else None
+    return None if match is None else S3Location(bucket=match["bucket"], key=match["key"] or "")
 
 
 def _resolved(parts: tuple[str, ...]) -> tuple[str, ...]:

@@ -68,13 +68,15 @@ WHOLE = (
 )
 """Where nothing else stands in a free text: in the middle of one they would be anything."""
 
-SECRETS = re.compile("|".join(f"(?:{one.pattern})" for one in ANYWHERE))
+SECRETS = re.compile("|".join(f"(?:{detector.pattern})" for detector in ANYWHERE))
 _ONE_BY_ONE = tuple(
-    (word, one.finds, re.compile(one.pattern)) for one in ANYWHERE for word in one.contains.split("|")
+    (word, detector.finds, re.compile(detector.pattern))
+    for detector in ANYWHERE
+    for word in detector.contains.split("|")
 )
 _SHORTEST = 15
 """Characters of what is found and is no URL."""
-_WHOLE = tuple((one.finds, re.compile(rf'"?(?:{one.pattern})"?')) for one in WHOLE)
+_WHOLE = tuple((detector.finds, re.compile(rf'"?(?:{detector.pattern})"?')) for detector in WHOLE)
 _HEX = WHOLE[1].finds
 
 
@@ -215,16 +217,16 @@ def _assigned(text: str) -> str | None:
 
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
-    for found in _ASSIGNED.finditer(text):
-        if found["space"] is None or (found["dashes"] and not found["value"].startswith("-")):
-            yield found["name"], found["value"]
+    for match in _ASSIGNED.finditer(text):
+        if match["space"] is None or (match["dashes"] and not match["value"].startswith("-")):
+            yield match["name"], match["value"]
 
 
 def _encoded(text: str) -> str | None:
     for decoded in _decoded(_BASE64.findall(text)):
-        found = _by_shape(decoded, "") or _assigned(decoded)
-        if found is not None:
-            return f"{found}, in base64"
+        finding = _by_shape(decoded, "") or _assigned(decoded)
+        if finding is not None:
+            return f"{finding}, in base64"
     return None
 
 

@@ -93,8 +93,8 @@ def _check_size(text: str) -> None:
 def _check_content_type(content_type: str | None) -> None:
     media_type, *parameters = (content_type or "").lower().split(";")
     if media_type.strip() != "application/json":
-        found = f"is {quoted(content_type)}" if content_type else "is missing"
-        raise _refused(found, _CONTENT_TYPE_HINT, field="Content-Type")
+        problem = f"is {quoted(content_type)}" if content_type else "is missing"
+        raise _refused(problem, _CONTENT_TYPE_HINT, field="Content-Type")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in {"utf-8", "utf8"}:

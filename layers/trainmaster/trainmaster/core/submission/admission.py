@@ -74,8 +74,8 @@ class Verdict:
         """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
         if self.violations or self.pool is None:
             first = f"{self.violations[0].field}: {self.violations[0].message}"
-            more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
-            raise PolicyViolationError(first + more, errors=self.violations)
+            others = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
+            raise PolicyViolationError(first + others, errors=self.violations)
         return self.pool
 
 
@@ -93,15 +93,15 @@ def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, poli
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
-    found = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
+    broken = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
     return Verdict(
         pool=policy.pool_of(_types(submission.ask)),
         violations=(
             *_pool_violations(submission, policy),
             *_priority_violations(submission, policy),
-            *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
+            *(violation.as_field_error() for violation in broken if violation.mode is Mode.ENFORCE),
         ),
-        audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+        audited=tuple(violation for violation in broken if violation.mode is Mode.AUDIT),
         warnings=(*_default_runtime(submission), *near_misses(submission.body)),
     )
 
@@ -260,8 +260,8 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
     """What is wrong with the priority for a job of the team; None: nothing."""
-    found = policy.team(team)
-    ceiling = found.max_priority if found else MAX_PRIORITY
+    team_policy = policy.team(team)
+    ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
     if priority <= ceiling:
         return None
     return FieldError(

@@ -28,7 +28,7 @@ def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -
 def most_reads(policy: Policy) -> int:
     """Of one team in a minute; a read has no pool, so the most generous pool counts."""
     limits = [pool.limits for pool in policy.pools] or [Limits()]
-    return max(one.max_reads_per_minute for one in limits)
+    return max(pool_limits.max_reads_per_minute for pool_limits in limits)
 
 
 def too_many_reads(team: str, most: int, *, at: datetime) -> TooManyRequestsError:

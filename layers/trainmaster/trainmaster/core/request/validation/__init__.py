@@ -38,14 +38,14 @@ def check_shape(body: JsonValue) -> list[FieldError]:
 
 
 def _meaning(body: JsonObject) -> list[Mistake]:
-    found = chain(
+    mistakes = chain(
         meaning_mistakes(body),
         resource_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
-        (found.mistake for found in contradictions(body)),
+        (clash.mistake for clash in contradictions(body)),
     )
-    return list(islice(found, MAX_ERRORS))
+    return list(islice(mistakes, MAX_ERRORS))
 
 
 def contradictions(body: Section) -> Iterator[Contradiction]:

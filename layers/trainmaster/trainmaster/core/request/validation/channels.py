@@ -11,8 +11,8 @@ _GROUP_NAMES = ("DataSource", "S3DataSource", "InstanceGroupNames")
 
 
 def channel_contradictions(body: Section) -> Iterator[Contradiction]:
-    for look in (_mixed_channels, _unknown_groups, _repeated_channels, _sources, _manifests, _file_mode):
-        yield from look(body)
+    for find in (_mixed_channels, _unknown_groups, _repeated_channels, _sources, _manifests, _file_mode):
+        yield from find(body)
 
 
 def _channels(body: Section) -> Iterator[tuple[Path, str, Section]]:
@@ -26,7 +26,7 @@ def _groups_of(channel: Section) -> tuple[str, ...]:
     """The instance groups that a channel is for; none where it does not say, or says it of none."""
     source = section(section(channel, "DataSource") or {}, "S3DataSource") or {}
     names = source.get("InstanceGroupNames")
-    return tuple(one for one in names if isinstance(one, str)) if isinstance(names, list) else ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def _mixed_channels(body: Section) -> Iterator[Contradiction]:

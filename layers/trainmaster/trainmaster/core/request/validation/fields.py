@@ -48,6 +48,6 @@ _HINT = "write it as s3://bucket/prefix, the bucket in lower case, without space
 
 
 def place_mistakes(body: Section) -> Iterator[Mistake]:
-    for found in values_of("S3Uri", dict(body)):
-        if _SHAPE.fullmatch(found.value) and parse_s3(found.value) is None:
-            yield Mistake(found.path, "is not a place in S3", _HINT)
+    for uri in values_of("S3Uri", dict(body)):
+        if _SHAPE.fullmatch(uri.value) and parse_s3(uri.value) is None:
+            yield Mistake(uri.path, "is not a place in S3", _HINT)

@@ -193,10 +193,10 @@ def _preferences(resources: Section, *, spot: bool) -> Iterator[Mistake]:
     types: set[str] = set()
     for index, preference in elements(resources, "InstancePreferences"):
         yield from _preference(resources, preference, (*root, index))
-        found = text(preference, "InstanceType")
-        if found is not None and found in types:
+        instance_type = text(preference, "InstanceType")
+        if instance_type is not None and instance_type in types:
             yield Mistake((*root, index, "InstanceType"), "is named twice", "name each instance type once")
-        types |= {found} if found is not None else set()
+        types |= {instance_type} if instance_type is not None else set()
 
 
 def _preference(resources: Section, preference: Section, path: Path) -> Iterator[Mistake]:
