@@ -1,4 +1,4 @@
-"""A request as the queue reads it: whole numbers as such, and defaults that SageMaker itself has."""
+"""The request as the queue reads it: whole numbers as such, and the defaults that SageMaker itself has."""
 
 from collections.abc import Mapping
 from datetime import timedelta

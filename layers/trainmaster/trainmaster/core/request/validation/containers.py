@@ -40,7 +40,7 @@ def _local_paths(body: Section) -> Iterator[Contradiction]:
 
 
 def _overlaps(folder: str) -> bool:
-    """Inside of a folder that SageMaker fills, or around it."""
+    """Tell whether a folder lies inside of one that SageMaker fills, or around it."""
     return any(_is_in(folder, filled) or _is_in(filled, folder) for filled in _FILLED)
 
 

@@ -1,4 +1,4 @@
-"""All values of one kind in a request, wherever the service model puts them; are its S3 URIs any?"""
+"""All values of one kind in a request, wherever the service model puts them; checks of its S3 URIs."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,10 @@ class Found:
 
 
 def values_of(shape: str, body: JsonValue) -> Iterator[Found]:
-    """Every text whose shape in the model is this one; new fields of the model are found by themselves."""
+    """Yield every text with this shape in the model.
+
+    New fields of the model are found without a change here.
+    """
     yield from _walk(ROOT, body, shape, ())
 
 
@@ -43,7 +46,7 @@ def _walk(name: str, value: JsonValue, wanted: str, path: Path) -> Iterator[Foun
 
 
 _SHAPE = re.compile(SHAPES["S3Uri"]["pattern"])
-"""What does not match it is reported as a mistake of shape."""
+"""Pattern of the model; a text that does not match it is reported as a mistake of shape."""
 _HINT = "write it as s3://bucket/prefix, the bucket in lower case, without spaces around it"
 
 

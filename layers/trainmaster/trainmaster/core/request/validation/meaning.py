@@ -1,4 +1,4 @@
-"""What the model cannot say: fields that need, exclude or bound each other; resources; tags."""
+"""Rules that the model cannot express: fields that need, exclude or bound each other; resources; tags."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -68,7 +68,7 @@ _WAIT_HINT = (
 
 
 def _rule_instances(body: Section) -> Iterator[Mistake]:
-    """Rules on their own machines run beside the job, under its role, and no capacity counts them."""
+    """Refuse rules with instances of their own: no pool counts them."""
     for name in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         for index, rule in elements(body, name):
             if "InstanceType" in rule:
