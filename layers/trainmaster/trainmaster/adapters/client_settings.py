@@ -21,4 +21,4 @@ IN_TURN = Config(
 )
 """SageMaker: who is refused for the account's rate tells the others, and is not sent again unasked."""
 BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
-"""For what is nice to know: nobody waits for it."""
+"""Settings for reads that only enrich an answer: they give up at once."""

@@ -1,4 +1,4 @@
-"""What belongs to no pool, and to no transaction: rates of the account, how often teams read."""
+"""Rows of the whole account, outside of pools and transactions: rates of calls, reads of teams."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from trainmaster.core.records import TeamCalls
 
 _LOOKED_UPTO = "looked_upto"
 _ALL_TEAMS = "#"
-"""In place of a team; no team is called so."""
+"""Key in place of a team's name; no team can have this name."""
 _READS, _CALLS = "reads#", "calls#"
 """Before the name of a team."""
 

@@ -48,7 +48,7 @@ def _rare_value(content: Any) -> dict[str, Any]:
 
 
 def _plain(attribute: Mapping[str, Any]) -> Any:
-    """What an attribute value holds. Bytes are as botocore decodes them, or as the wire has them."""
+    """Decode an attribute value. Bytes are accepted as botocore decodes them, or as the wire has them."""
     ((kind, content),) = attribute.items()
     match kind:
         case "S" | "BOOL":

@@ -17,7 +17,8 @@ CONFLICT_TRIES = 8
 """Two writers on the same item at the same instant: AWS cancels one and leaves the retry to us."""
 CONFLICT_PAUSE_SECONDS = 0.05
 LOST_TRIES = 2
-"""Without an answer, each after botocore's own tries: whoever gives up does not know what was written."""
+"""Tries of a call without an answer, each after botocore's own; after the last it is unknown what was
+written."""
 MAX_ITEMS = 100
 """Source: DynamoDB limits, TransactWriteItems."""
 
@@ -35,7 +36,7 @@ class ConditionsFailedError(LostRaceError):
     def __init__(self, positions: frozenset[int]) -> None:
         super().__init__("a row changed after it was read")
         self.positions = positions
-        """Of the operations whose conditions failed."""
+        """Positions, in the transaction, of the operations whose conditions failed."""
 
 
 class Transactions:
@@ -188,7 +189,7 @@ class Rows:
     def first(
         self, partition: str, keys: SortKeys | None = None, *, most: int
     ) -> tuple[list[dict[str, Any]], bool]:
-        """What one call gives, at most so many rows, and whether there may be more behind them."""
+        """Read at most ``most`` rows in one call, and tell whether there may be more behind them."""
         answer = self._call("query", **_within(partition, keys), Limit=most)
         return [from_attributes(item) for item in answer["Items"]], "LastEvaluatedKey" in answer
 
@@ -241,7 +242,7 @@ class Rows:
         return self.several(layout.job_key(name) for name in names)
 
     def several(self, wanted: Iterable[layout.Key]) -> Iterator[dict[str, Any]]:
-        """Of at most 100 rows those that are there."""
+        """Read those of at most 100 rows that exist."""
         keys = [key_attributes(key) for key in wanted]
         while keys:
             request = {self._table: {"Keys": keys, "ConsistentRead": True}}
@@ -276,7 +277,7 @@ class Rows:
 
 
 def _within(partition: str, keys: SortKeys | None) -> dict[str, Any]:
-    """Of a Query: some sort keys of a partition, or all, strongly consistent."""
+    """Build the condition of a Query: some sort keys of a partition, or all, strongly consistent."""
     condition, values = "pk = :pk", {":pk": partition}
     if keys is not None:
         condition, values = f"{condition} AND {keys.clause}", values | {":sk": keys.bound}

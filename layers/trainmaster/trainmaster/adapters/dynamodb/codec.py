@@ -48,7 +48,7 @@ class _StoredField:
     optional: bool
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any] | None
-    """None: it is stored as it is."""
+    """Turns the stored value into the field's; None if it is stored as it is."""
     part: "_StoredClass | None"
 
 
@@ -146,7 +146,10 @@ def _encode(content: Any) -> Any:
 
 
 def _encoder(kind: type) -> Callable[[Any], Any]:
-    """By what it is, not what it was declared as. Worked out once a type: this runs for each value."""
+    """Choose the encoder by a value's actual type, not the declared one.
+
+    Once a type, as this runs for each value.
+    """
     if issubclass(kind, tuple):
         return lambda content: [_encode(part) for part in content]
     if issubclass(kind, Mapping):
@@ -181,7 +184,7 @@ def _decoder(hint: Any) -> Callable[[Any], Any] | None:
 
 
 def _of_type(wanted: type, content: Any) -> Any:
-    """As it is, if it is one: a text where a number belongs must not come as far as a comparison."""
+    """Return the value if it has this type, else raise TypeError before a comparison meets it."""
     if type(content) is not wanted:
         raise TypeError(f"{content!r} is not of type {wanted.__name__}")
     return content
@@ -238,7 +241,7 @@ def run_times_of(item: Mapping[str, Any]) -> RunTimes:
 
 
 def learned_year(item: Mapping[str, Any]) -> LearnedRow:
-    """Of one kind of jobs and one year."""
+    """Decode what was learned in one year about one kind of jobs."""
     weights = {int(number): weight for number, weight in named(item, LEARNED)}
     return LearnedRow(newest=_instant(item[NEWEST]), weights={int(item["sk"].split("#")[1]): weights})
 

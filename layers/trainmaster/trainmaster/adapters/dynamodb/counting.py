@@ -1,4 +1,4 @@
-"""What a commit adds up: counters, teams, run times and months, as sums of what its changes mean for them."""
+"""Sums that a commit adds to counters, teams, run times and months, derived from its changes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime, retained: timed
 
 
 def places(updates: Updates, job: Job, sign: int) -> None:
-    """Where a job stands: in use, waiting for its turn, or parked."""
+    """Count a job where it stands: in use, waiting for its turn, or parked."""
     spec = job.spec
     team = updates[layout.team_key(spec.pool, spec.team)]
     if job.is_live:
@@ -137,7 +137,7 @@ def lane_item(row: LaneRow) -> dict[str, Any]:
 
 
 def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
-    """What the end of an attempt says about later ones: when its types came free, how long jobs train."""
+    """Count what an ended attempt teaches about later ones: when its types came free, how long jobs train."""
     attempt, spec = change.ended, change.after.spec
     if change.leaves_warm is not None:
         warm_changed(updates, spec.pool, change.leaves_warm, +1)
@@ -169,7 +169,7 @@ def _past_use(team: Update, attempt: Attempt, *, at: datetime) -> None:
 
 
 def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
-    """What a spot attempt says about its instance types."""
+    """Count what a spot attempt shows about the availability of its instance types."""
     if attempt.capacity_type is not CapacityType.SPOT:
         return
     for capacity, count in attempt.vector.items():

@@ -14,7 +14,7 @@ from trainmaster.core.submission.shared_folders import JobFolder, Use
 KEPT = timedelta(days=120)
 """Longer than nearly every job waits and runs, with its attempts."""
 MOST_JOBS = 8
-"""Of one folder: the last that named it."""
+"""Most jobs that a folder's row remembers: those that named it last."""
 MOST_ABOVE = 12
 """Folders above one that are looked at, from the bucket down; deeper ones are left out."""
 MOST_NEAR = 8

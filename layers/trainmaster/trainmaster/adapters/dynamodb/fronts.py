@@ -1,4 +1,4 @@
-"""What a pass wrote down of its look, and whom looks leave out: a row of a pool, never in a transaction."""
+"""The row in which passes note what they look at and leave out; one of each pool, never in a transaction."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -18,7 +18,7 @@ _POOL_ROWS = frozenset((*"RBTWPHESQOLDCG", "OT", "DL", "DW"))
 
 
 def unreported(_: SetAside) -> None:
-    """For who does not report."""
+    """Ignore a row set aside, for readers that report nothing."""
 
 
 def pool_of(partition: str) -> str | None:
@@ -49,14 +49,14 @@ def require(holds: bool, why: str) -> None:  # noqa: FBT001
 
 
 class GuardedReads:
-    """What all readers of the table share: its calls, and where they report what they do not understand."""
+    """The base of all readers of the table: its calls, and where unreadable rows are reported."""
 
     def __init__(self, client: Any, *, table: str, report: Report = unreported) -> None:
         self._rows = Rows(client, table=table)
         self._report = report
 
     def _understood(self, items: Iterable[Item], make: Callable[[Item], T]) -> Iterator[T]:
-        """What can be made of the rows; those in between are reported."""
+        """Yield what ``make`` makes of the rows; rows that it cannot read are reported and left out."""
         for item in items:
             try:
                 made = make(item)

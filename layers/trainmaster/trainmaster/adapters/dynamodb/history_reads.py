@@ -106,7 +106,7 @@ def _page_of(rows: int) -> int:
 
 
 def _behind(ranges: Iterable[Range], after: Position | None) -> Iterator[Range]:
-    """From the partition of a position on; one that is none of them has nothing behind it."""
+    """Yield the ranges from the position's partition on; none if the position is in none of them."""
     is_there = after is None
     for one in ranges:
         is_there = is_there or (after is not None and one[0] == after[0])

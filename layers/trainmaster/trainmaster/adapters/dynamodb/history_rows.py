@@ -95,7 +95,7 @@ def wait_key(pool: str, team: str, capacity: Capacity, at: datetime) -> Key:
 
 
 def minute_attribute(at: datetime) -> str:
-    """Of a row of waits."""
+    """Name the attribute of this minute in a row of waits."""
     return f"m{at.astimezone(UTC):%M}"
 
 
@@ -181,7 +181,10 @@ def event_item(event: PastEvent) -> dict[str, Any]:
 
 
 def wait_rows(updates: Updates, changes: Sequence[Change], *, at: datetime, ttl: int) -> None:
-    """From this minute on so many more jobs wait, or fewer; where it is the first, history begins."""
+    """Record by how many jobs the queue grows or shrinks in this minute.
+
+    The first record begins the history.
+    """
     for pool in {change.after.spec.pool for change in changes}:
         counters = updates[layout.counters_key(pool)]
         if counters.says_something:

@@ -20,11 +20,11 @@ AT_ONCE = 30
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 LANES_AT_ONCE = 50
-"""Of one team's row."""
+"""Most lanes of one team's row that one write drops."""
 
 
 class LaneRows(GuardedReads):
-    """What a pass does about lanes; see ``JobStore``."""
+    """The rows of lanes that a pass changes; see ``JobStore``."""
 
     def __init__(self, client: Any, *, table: str, writes: Writes, report: Report = unreported) -> None:
         super().__init__(client, table=table, report=report)
@@ -91,7 +91,7 @@ class LaneRows(GuardedReads):
         return True
 
     def _remove(self, pool: str, entry: WaitingJob) -> None:
-        """Unless it comes back to its lane at this very instant."""
+        """Remove a queue entry, unless the job comes back to its lane at this very instant."""
         *others, in_lane = layout.queue_keys(pool, entry)
         gone = {
             "TableName": self._writes.table,
@@ -105,7 +105,10 @@ class LaneRows(GuardedReads):
             self._transactions.write([{"ConditionCheck": gone}, *deletes])
 
     def _forget(self, pool: str, team: str, lanes: Sequence[LaneRow]) -> None:
-        """In one write: the row may be large. Where somebody came in, the next look reads them again."""
+        """Drop empty lanes in one write, as the row may be large.
+
+        If a job came in, the next look reads them again.
+        """
         update = Update(remove=[f"{layout.LANE}{lane.text}" for lane in lanes])
         update.conditions += [("#n = :v", f"{layout.LANE}{lane.text}", lane.puts) for lane in lanes]
         if lanes:

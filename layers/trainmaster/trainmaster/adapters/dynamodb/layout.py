@@ -1,4 +1,4 @@
-"""Where everything lies in the table.
+"""The layout of the table: the keys of every kind of row.
 
 | row | pk | sk |
 |---|---|---|

@@ -31,9 +31,9 @@ from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 _PK, _CURRENT = layout.POLICY_KEY
 SEAL_KEY_BYTES = 32
 MAX_CHANGES = 40
-"""Of capacities in the transaction that puts a policy in force; the rest of it tells pools."""
+"""Most changes of capacities in the transaction that puts a policy in force; its other rows tell pools."""
 DEFAULT_RETENTION_DAYS = 90
-"""As the template's parameter ``RetentionDays``."""
+"""Default of the template's parameter ``RetentionDays``."""
 NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
 """Before anybody wrote a policy: the empty document."""
 
@@ -142,7 +142,7 @@ class DynamoPolicyStore:
                 return
 
     def _told(self, pool: str, version: int, since: datetime | None) -> dict[str, Any]:
-        """From its first policy on the pool's history is written."""
+        """Have a pool know the version; its history is written from its first policy on."""
         update = Update(put={"policy_version": version})
         if since is not None:
             update.shift.append((HISTORY_SINCE, HISTORY_SINCE, iso(since)))

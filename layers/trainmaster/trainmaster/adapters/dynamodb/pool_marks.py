@@ -1,4 +1,4 @@
-"""What passes note in a pool's counters, one attribute and one write each."""
+"""Marks that passes leave in a pool's counters, one attribute and one write each."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,7 +27,10 @@ class PoolMarks(GuardedReads):
         )
 
     def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
-        """What is not a number tells a reader nothing, and is removed."""
+        """Write the end of a chain.
+
+        A stored value that is no number tells a reader nothing, and is replaced.
+        """
         unchanged: tuple[str, Mapping[str, object]] = ("#it = :old", {":old": _ms(before)})
         if before is None:
             unchanged = ("attribute_not_exists(#it) OR NOT attribute_type(#it, :number)", {":number": "N"})

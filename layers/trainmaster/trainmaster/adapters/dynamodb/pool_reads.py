@@ -39,8 +39,8 @@ from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding
 MOST_DUE = 100
 """Parked jobs that one look takes back."""
 MOST_MARKED_TEAMS = 2000
-"""Of a pool, those long gone from the policy among them: with names of 63 characters 138 KB of the row's 400.
-Further ones are counted like the others, but should the row of one get lost, nobody sees it."""
+"""Most teams of a pool that are marked, old ones included: with names of 63 characters 138 KB of the row's
+400. Further teams are counted like the others, but the loss of such a team's row would go unnoticed."""
 
 
 class PoolReads(QueueReads):
@@ -123,7 +123,7 @@ class PoolReads(QueueReads):
         return wait_reasons.recount(pool) if missing or counters.lost else None
 
     def _running(self, pool: str) -> tuple[RunningJob, ...]:
-        """With those whose rows only show what they hold."""
+        """Read the running jobs, and slots of those whose rows only show what they hold."""
         found: list[RunningJob] = []
         for item in self._rows.query(layout.running_partition(pool)):
             try:
@@ -142,7 +142,7 @@ class PoolReads(QueueReads):
     def _due(
         self, pool: str, skip: frozenset[str], counters: Counters, *, now: datetime
     ) -> tuple[WaitingJob, ...]:
-        """Of those whose turn comes within a back-off of the account, whoever is due already."""
+        """Read parked jobs whose turn comes within the account's longest back-off, those already due included."""
         until = f"{epoch_ms(now + LONGEST_WAIT):015d}~"  # '~' sorts behind every name
         items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until), page=MOST_DUE)
         held = total((counters.used, counters.warm))
@@ -219,7 +219,7 @@ class PoolReads(QueueReads):
         )
 
     def _learned(self, items: Sequence[Item]) -> LearnedRow | None:
-        """Of one kind of jobs; an item that cannot be understood is left out."""
+        """Merge what was learned about one kind of jobs; an item that cannot be understood is left out."""
         years = list(self._understood(items, learned_year))
         return merged(years) if years else None
 
@@ -241,7 +241,7 @@ class PoolReads(QueueReads):
         return TeamStanding.NEW if len(marked) < MOST_MARKED_TEAMS else TeamStanding.COUNTED
 
     def _is_counted(self, pool: str, team: str) -> bool:
-        """As of now: its first job, submitted beside this one, makes the row and the mark together."""
+        """Read afresh whether the team is counted: its first job, submitted meanwhile, writes row and mark together."""
         item = self._rows.get(layout.team_key(pool, team))
         return any(row.is_counted for row in self._understood([item] if item else [], team_row))
 

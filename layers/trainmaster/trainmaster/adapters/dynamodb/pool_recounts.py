@@ -41,7 +41,7 @@ class PoolRecounts(GuardedReads):
         self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
 
     def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
-        """What its rows say otherwise than its jobs; with ``apply`` they are written as they should be.
+        """Compare the pool's rows with its jobs; with ``apply`` correct them.
 
         Raises LostRaceError when the pool kept changing.
         """

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """What a pool has in use, and what hangs on it."""
+    """The counters of a pool: its instances in use, and the marks stored beside them."""
 
     is_there: bool
     used: Vector
@@ -34,7 +34,7 @@ class Counters:
     holds: tuple[PreemptionReservation, ...]
     limits: Mapping[Capacity, AccountLimit]
     roles: Mapping[str, RoleStarts]
-    """By ``starts_key``."""
+    """How AWS answers starts with each role, by ``starts_key``."""
     last_ends: Mapping[Capacity, datetime]
     served: ServedStarts
     order_key: str | None
@@ -45,7 +45,7 @@ class Counters:
     counted: frozenset[str]
     """Attributes of what is used and warm that are there, also at 0."""
     lost: bool
-    """What is used or warm cannot be understood."""
+    """True if the counts of used or warm instances cannot be understood."""
 
 
 def read_counters(item: Item | None, report: Report) -> Counters:
@@ -212,7 +212,10 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def slot_of(item: Item) -> RunningJob | None:
-    """Who holds instances by a row that cannot be understood: counted for its team, and never stopped."""
+    """Read an unreadable row as a holder of instances: counted for its team, never stopped.
+
+    None if even that fails.
+    """
     try:
         team, vector = item["team"], parse_vector(item["vector"])
         require(isinstance(team, str) and bool(vector), "nobody can tell what it holds")

@@ -33,10 +33,10 @@ AT_ONCE = 1000
 
 @dataclass(slots=True)
 class Candidates:
-    """What a pass has read of a queue."""
+    """Entries and empty lanes that a pass has read of a queue."""
 
     entries: dict[str, WaitingJob] = field(default_factory=dict)
-    """By name."""
+    """Entries by the job's name."""
     empty: tuple[LaneRow, ...] = ()
     earlier: tuple[LaneRow, ...] = ()
     is_whole: bool = False
@@ -147,7 +147,10 @@ class QueueReads(GuardedReads):
     def _read_heads(
         self, pool: str, queued: Mapping[str, int], found: Candidates, wanted: Callable[[WaitingJob], bool]
     ) -> None:
-        """Of each team the first; where one read of the order knows most of them, of the others."""
+        """Read the first jobs of each team.
+
+        If one read of the pool's order knows most teams, only those of the others.
+        """
         teams = teams_to_read(found.waiting, queued)
         if most := order_to_read(teams, queued):
             known = found.waiting
@@ -165,7 +168,7 @@ class QueueReads(GuardedReads):
         found: Candidates,
         wanted: Callable[[WaitingJob], bool],
     ) -> None:
-        """Where everybody is known already, nothing is read: who is not among them has left."""
+        """Read lanes; if every job is known already, read nothing: a job that is not among them has left."""
         read_now = repeat(()) if found.is_whole else self._parts([_part(pool, read) for read in reads])
         empty: list[LaneRow] = []
         for read, rows in zip(reads, read_now, strict=False):
@@ -176,7 +179,10 @@ class QueueReads(GuardedReads):
         found.empty = tuple(empty)
 
     def _known_lanes(self, pool: str, now: datetime | None) -> list[LaneRow]:
-        """From the point of this minute on, and from the beginning again; None: any, nobody waits in them."""
+        """Read lanes from the point of this minute on, then from the first again.
+
+        With None just the first ones.
+        """
         partition = layout.lanes_partition(pool)
         if now is None:
             rows = islice(self._rows.query(partition, page=MAX_KNOWN), MAX_KNOWN)
@@ -282,7 +288,7 @@ def _behind(after: tuple[int, str] | None) -> SortKeys | None:
 
 
 def _once(entries: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
-    """In their order, who comes twice in a row once."""
+    """Yield entries in their order, a job that comes twice in a row only once."""
     last: str | None = None
     for entry in entries:
         if entry.name != last:

@@ -24,12 +24,12 @@ SUMS = (layout.USED, layout.WARM)
 
 @dataclass(slots=True)
 class Recount:
-    """What a pool's rows should say."""
+    """The rows that a pool should have."""
 
     entries: dict[Key, dict[str, Any]] = field(default_factory=dict)
-    """Of queue, parking and running."""
+    """Entries of queue, parking and running, by key."""
     lanes: dict[Key, LaneRow] = field(default_factory=dict)
-    """In which somebody waits; rows of others may be there, a pass drops them."""
+    """Lanes in which jobs wait; rows of other lanes may exist, a pass drops them."""
     sums: dict[Key, dict[str, int]] = field(default_factory=dict)
     """Counted fields of the counters and of the teams."""
     kept: set[Key] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Recount:
 
 
 def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iterable[Item]) -> Recount:
-    """What follows from the jobs of one pool.
+    """Derive the rows that a pool should have from its jobs.
 
     Args:
         pool: Its name.
@@ -86,7 +86,7 @@ def lanes_of(pool: str, job: Job) -> dict[Key, LaneRow]:
 
 
 def _count_entry(updates: Updates, pool: str, item: Item) -> bool:
-    """As far as its row says; nobody can ask the job. False: instances that nobody can tell."""
+    """Count a job that cannot be read by its entry alone; False if its instances cannot be told."""
     kind = item["pk"].partition("#")[0]
     team = item.get("team")
     if kind in {"O", "OT"}:
@@ -120,7 +120,7 @@ def sums_of(item: Item) -> dict[str, Any]:
 
 
 def entry_fields(item: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a stored entry what can be compared: fields of a newer release are not ours to judge."""
+    """Select the comparable fields of a stored entry; those of a newer release are left alone."""
     return judged({name: item[name] for name in wanted if name in item})
 
 
