@@ -1,7 +1,7 @@
 """What the replay makes of a trace, and of an attempt."""
 
 import pytest
-from trainmaster_client.simulate.engine import replay
+from trainmaster_client.simulate.io.replaying import replay
 from trainmaster_client.simulate.sources.drawn_facts import Klass, draw
 
 from benchmarks.replay import made_up_account, synthetic

@@ -13,7 +13,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import STOPPING, History, Pace, PastJob
+from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastJob
 from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.sources.left_edge import carried_in
 from trainmaster_client.simulate.sources.measured_pace import measured_pace, past_attempt

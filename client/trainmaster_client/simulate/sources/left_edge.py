@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster_client.simulate.past_jobs import PastAttempt, PastJob
+from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
 from trainmaster_client.simulate.sources.text_lines import count_of
 
 WAITING_SINCE = timedelta(seconds=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from trainmaster.core.policy import Policy
 
 from trainmaster_client.api import ApiClient
-from trainmaster_client.simulate.past_jobs import History
+from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.sources.account_export import Period, export_pages
 from trainmaster_client.simulate.sources.export_lines import read_lines
 from trainmaster_client.simulate.sources.exported_history import exported_history

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainmaster_client.errors import TrainingJobsUnreadableError
-from trainmaster_client.simulate.past_jobs import History
+from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.sources.account_export import Period
 from trainmaster_client.simulate.sources.exported_history import exported_history
 from trainmaster_client.simulate.sources.reading_progress import Progress, silent

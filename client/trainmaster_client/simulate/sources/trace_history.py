@@ -12,7 +12,7 @@ from trainmaster.core.policy import Policy
 from trainmaster.core.policy.job_rules import Mode
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 from trainmaster_client.simulate.sources.drawn_facts import (
     CHECKPOINT_EVERY_S,
     CHECKPOINT_SHARE,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy import parse_policy
-from trainmaster_client.simulate.engine import replay
-from trainmaster_client.simulate.past_jobs import Pace
+from trainmaster_client.simulate.engine.past_jobs import Pace
+from trainmaster_client.simulate.io.replaying import replay
 
 from tests.unit.client.simulate.sources.test_exported_lines import at, attempt, history, line
 
