@@ -12,7 +12,7 @@ class ChangelogError(Exception):
 
 
 def sections(text: str) -> dict[str, str]:
-    """What each version's section says, newest first, without its heading."""
+    """Return the text of each version's section, newest first, without its heading."""
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
     return {
@@ -21,7 +21,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def notes(text: str, version: str) -> tuple[str, str]:
-    """The notes of a version, and the section that has them: Unreleased, until the version has one.
+    """Return the notes of a version, and the section that has them: Unreleased, until the version has one.
 
     Raises:
         ChangelogError: Neither says anything.

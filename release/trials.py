@@ -1,4 +1,4 @@
-"""What a release must pass before it is handed out; each trial notes its checks and what it saw."""
+"""Trials that a release must pass before it is handed out; each reports its checks and what it saw."""
 
 import json
 import shutil
@@ -16,11 +16,11 @@ from release import archives, building, changelog, stack
 Document = dict[str, Any]
 
 SAM_ASKS_FOR = ("Author", "Description", "Name", "SemanticVersion")
-"""Without these ``sam publish`` fails. Source: AWS SAM developer guide, "Metadata section properties"."""
+"""Metadata that ``sam publish`` requires. Source: AWS SAM developer guide, "Metadata section properties"."""
 
 
 def same_bytes(report: Report, first: Mapping[str, Path], again: Mapping[str, Path]) -> None:
-    """Made a second time of the same commit."""
+    """Check that building the same commit a second time makes the same bytes."""
     sums = [{name: archives.sha256(path) for name, path in made.items()} for made in (first, again)]
     for name in first:
         report.check(f"same-bytes-{name}", expected=sums[0][name], actual=sums[1][name])
@@ -43,7 +43,7 @@ def changelog_section(report: Report, section: str, version: str) -> None:
 
 
 def template_is_whole(report: Report, folder: Path, version: str) -> None:
-    """Every file that it names is beside it, and its metadata is what SAM asks for."""
+    """Check that the files a template names are beside it, and that its metadata is what SAM requires."""
     template = yaml.safe_load((folder / "template.yaml").read_text(encoding="utf-8"))
     application = template["Metadata"][stack.METADATA]
     named = [*stack.code_of(template).values(), application["LicenseUrl"], application["ReadmeUrl"]]
@@ -60,12 +60,12 @@ def template_is_whole(report: Report, folder: Path, version: str) -> None:
 
 
 def scanners(report: Report, bills: Path) -> None:
-    """No finding is open without a reason; the bills of materials go into the folder."""
+    """Check that no finding of a scanner is open without a reason; write the bills of materials."""
     _program(report, "scanners", ("tests.scanners", "--bills", str(bills)))
 
 
 def empty_environment(report: Report, wheel: Path, version: str) -> None:
-    """The wheel in an environment that has nothing: its version, a twin, one job."""
+    """Install the wheel into an empty environment; check its version, and run one job on a twin."""
     outcome = _program(
         report, "empty-environment", ("tests.first_ten_minutes", "--way", "wheel", "--wheel", str(wheel))
     )
@@ -74,7 +74,7 @@ def empty_environment(report: Report, wheel: Path, version: str) -> None:
 
 
 def emulator(report: Report, template: Path) -> None:
-    """MiniStack takes the packaged template, and four jobs run on what was deployed."""
+    """Deploy the packaged template to MiniStack, and run four jobs on it."""
     _program(report, "emulator", ("demos.deploy_check", "--template", str(template)))
 
 
@@ -98,6 +98,6 @@ def _program(report: Report, name: str, words: tuple[str, ...]) -> Document:
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """The packaged stack as its user has it."""
+    """Unpack the packaged stack as its user does, and return its folder."""
     shutil.unpack_archive(archive, folder)
     return folder / archive.stem

@@ -1,4 +1,4 @@
-"""The version and its one place; which version may be released, and of what tree."""
+"""Read and write the version in its one place, and check which version and tree may be released."""
 
 import re
 from collections.abc import Collection
@@ -15,7 +15,7 @@ class VersionError(Exception):
 
 
 def read(root: Path) -> str:
-    """The version of a checkout. Raises VersionError."""
+    """Read the version of a checkout. Raises VersionError."""
     versions = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
     if len(versions) != 1:
         raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(versions)}')

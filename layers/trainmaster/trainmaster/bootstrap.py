@@ -279,10 +279,8 @@ class Wiring:
     def widget(self) -> Widget:
         from trainmaster.widget import Reads, Widget
 
-        names, told_reasons, left = self.settings.widget_shows_names, self.store.told_reasons, self._left
-        reads = Reads(
-            reader=self.reader, told_reasons=told_reasons, clock=self.clock, left=left, shows_names=names
-        )
+        names, codes, left = self.settings.widget_shows_names, self.store.told_reasons, self._left
+        reads = Reads(reader=self.reader, told_reasons=codes, clock=self.clock, left=left, shows_names=names)
         return Widget(policies=self.policies, reads=reads, stack=self.settings.stack)
 
     @cached_property

@@ -11,7 +11,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.widget.queue_picture import PoolPicture, QueueLine, QueuePicture
 
 MOST_TYPES = 30
-"""Instance types of one pool that are named."""
+"""Instance types of one pool that are named; the others are counted."""
 WAITS_FOR: Mapping[str, str] = MappingProxyType(
     {
         ReasonCode.AHEAD: "a job ahead waits for the same instances",
@@ -28,7 +28,7 @@ WAITS_FOR: Mapping[str, str] = MappingProxyType(
         "": "its turn has not come",
     }
 )
-"""In words without any name or number: who looks is not known."""
+"""The reasons in words without any name or number, as it is not known who looks."""
 HAPPENS: Mapping[JobState, str] = MappingProxyType(
     {
         JobState.STARTING: "is being started",
@@ -46,12 +46,12 @@ _STYLE = (
 
 
 def html(picture: QueuePicture, *, stack: str) -> str:
-    """Bounded, because the picture is."""
+    """Render the picture; the page is bounded because the picture is."""
     return f'{_STYLE}<div class="tm">{"".join(_parts(picture, stack))}</div>'
 
 
 def notice(text: str) -> str:
-    """Instead of the queue."""
+    """Render one line of text instead of the queue."""
     return f'{_STYLE}<div class="tm"><p>{_text(text)}</p></div>'
 
 
@@ -116,7 +116,7 @@ def _row(line: QueueLine, now: datetime, *, named: bool) -> str:
 
 
 def _why(line: QueueLine) -> str:
-    """A code of a newer release is shown as it is."""
+    """Return the reason in words; a code of a newer release is shown as it is."""
     if line.state in LIVE:
         return HAPPENS[line.state]
     return WAITS_FOR.get(line.why, line.why)
@@ -133,7 +133,7 @@ def _type(capacity: Capacity) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """``4m``, ``2h 10m``, ``3d 4h``; what lies ahead counts as now."""
+    """Write a length of time like ``4m``, ``2h 10m`` or ``3d 4h``; a negative one counts as zero."""
     minutes = max(length, timedelta()) // timedelta(minutes=1)
     days, hours = minutes // 1440, minutes // 60 % 24
     if days:
@@ -142,5 +142,5 @@ def duration(length: timedelta) -> str:
 
 
 def _text(text: str) -> str:
-    """Markup is text, and what cannot be seen is a question mark."""
+    """Escape markup, and replace characters that cannot be printed by question marks."""
     return escape("".join(character if character.isprintable() else "?" for character in text))

@@ -29,7 +29,7 @@ class PoolMarks(GuardedReads):
     def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
         """Write the end of a chain.
 
-        A stored value that is no number tells a reader nothing, and is replaced.
+        A stored value of another type than a number is unreadable, and is replaced.
         """
         unchanged: tuple[str, Mapping[str, object]] = ("#it = :old", {":old": _ms(before)})
         if before is None:

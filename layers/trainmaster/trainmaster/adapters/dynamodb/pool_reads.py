@@ -142,7 +142,7 @@ class PoolReads(QueueReads):
     def _due(
         self, pool: str, skip: frozenset[str], counters: Counters, *, now: datetime
     ) -> tuple[WaitingJob, ...]:
-        """Read parked jobs whose turn comes within the account's longest back-off, those already due included."""
+        """Read the parked jobs that are due, now or within the account's longest back-off."""
         until = f"{epoch_ms(now + LONGEST_WAIT):015d}~"  # '~' sorts behind every name
         items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until), page=MOST_DUE)
         held = total((counters.used, counters.warm))
@@ -241,7 +241,7 @@ class PoolReads(QueueReads):
         return TeamStanding.NEW if len(marked) < MOST_MARKED_TEAMS else TeamStanding.COUNTED
 
     def _is_counted(self, pool: str, team: str) -> bool:
-        """Read afresh whether the team is counted: its first job, submitted meanwhile, writes row and mark together."""
+        """Read the team's row again: a first job that is submitted meanwhile writes row and mark together."""
         item = self._rows.get(layout.team_key(pool, team))
         return any(row.is_counted for row in self._understood([item] if item else [], team_row))
 

@@ -86,7 +86,7 @@ def lanes_of(pool: str, job: Job) -> dict[Key, LaneRow]:
 
 
 def _count_entry(updates: Updates, pool: str, item: Item) -> bool:
-    """Count a job that cannot be read by its entry alone; False if its instances cannot be told."""
+    """Count a job that cannot be read by its entry alone; False if its instances are unknown."""
     kind = item["pk"].partition("#")[0]
     team = item.get("team")
     if kind in {"O", "OT"}:

@@ -29,7 +29,7 @@ def _read(name: str, value: Any) -> Any:  # noqa: ANN401  any JSON value
                 for key, member in value.items()
             }
         case "list", list():
-            return [_read(shape["member"], one) for one in value]
+            return [_read(shape["member"], member) for member in value]
         case "integer" | "long", float() if value.is_integer():
             return int(value)
         case _:

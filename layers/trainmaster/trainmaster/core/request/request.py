@@ -209,8 +209,8 @@ def attempt_request(
         attempt: The attempt as claimed.
         job: The attempt's job.
         stack: The job's stack: several stacks may share an account.
-        capacity_wait: How long SageMaker may wait for accelerated instances, unless the user's request says so;
-            None: as long as it wants.
+        capacity_wait: The longest wait for accelerated instances where the user's request sets none;
+            None leaves it to SageMaker.
     """
     return {
         **_in_shape(body, job, attempt),
@@ -252,7 +252,7 @@ def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -
 
 
 def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
-    """Set the pinned type and count, keep the InstancePreferences that are held, add the pool's keep-alive."""
+    """Set the pinned type and count, keep the InstancePreferences that are held, add the keep-alive."""
     shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
     if "InstancePreferences" in resources:
         held = {capacity.instance_type for capacity in attempt.vector}
@@ -270,7 +270,7 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
 
 
 def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | None) -> dict[str, Any]:
-    """Set the job's remaining run time, the wait of a spot attempt, and the wait for accelerated instances."""
+    """Set the remaining run time, the wait of a spot attempt and the wait for accelerated instances."""
     shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
     shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
     if attempt.max_wait is not None:

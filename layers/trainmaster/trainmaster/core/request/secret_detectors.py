@@ -66,7 +66,7 @@ WHOLE = (
     ),
     Detector("a key of 40 hexadecimal digits", "", r"[0-9a-f]{40}"),
 )
-"""Secrets recognised only if they are the whole text: in the middle of one such characters could be anything."""
+"""Secrets recognised only if they are the whole text: within a longer text they may be anything."""
 
 SECRETS = re.compile("|".join(f"(?:{detector.pattern})" for detector in ANYWHERE))
 _ONE_BY_ONE = tuple(
@@ -169,7 +169,7 @@ def secret_in_text(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def calls_for_secret(name: str) -> bool:
-    """By its last words: ``DB_PASS``, ``hubToken``, ``azure-storage-key``; not ``eos_token``."""
+    """Tell by its last words whether a name calls for a secret: ``hubToken`` does, ``eos_token`` does not."""
     words = _words(name)
     if not words:
         return False
