@@ -1,4 +1,4 @@
-"""Marks that passes leave in a pool's counters, one attribute and one write each."""
+"""Write marks that passes leave in a pool's counters, one attribute and one write each."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from trainmaster.core.planning.refusal_records import AccountLimit
 
 
 class PoolMarks(GuardedReads):
-    """A part of ``JobStore``."""
+    """Implements a part of ``JobStore``."""
 
     def tell_policy(self, pool: str, version: int) -> None:
         self._rows.change(
@@ -55,7 +55,7 @@ class PoolMarks(GuardedReads):
         return count
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
-        """The last one to report counts: two passes that learn at once learn the same."""
+        """Store a limit of the account; the last writer wins, as concurrent passes learn the same."""
         learned = None if limit is None else encode(limit)
         self._note(layout.counters_key(pool), layout.account_limit(capacity), learned)
 
@@ -63,7 +63,7 @@ class PoolMarks(GuardedReads):
         self._note(layout.counters_key(pool), layout.ORDER_KEY, order_key)
 
     def _note(self, key: layout.Key, attribute: str, content: object) -> None:
-        """Set one attribute; None takes it away."""
+        """Set one attribute; None removes it."""
         noted: dict[str, Any] = (
             {} if content is None else {"ExpressionAttributeValues": {":new": value(content)}}
         )
