@@ -18,7 +18,7 @@ from trainmaster_client.simulate.engine.event_queue import What
 from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.engine.pool_replay import PoolReplay
 from trainmaster_client.simulate.engine.pool_state import PoolState
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.rows import Row, instant

@@ -8,9 +8,9 @@ from trainmaster.core.memory.accelerators import gpus as gpus_of
 from trainmaster.core.policy import DEFAULT_TEAM
 from trainmaster.core.request.options import MAX_PRIORITY
 
-from trainmaster_client.simulate.sources.csv_table import OPENB, OPTIONAL, REQUIRED, Cells, table
-from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES, Klass
-from trainmaster_client.simulate.sources.text_lines import LineProblems, shown
+from trainmaster_client.simulate.histories.csv_table import OPENB, OPTIONAL, REQUIRED, Cells, table
+from trainmaster_client.simulate.histories.line_problems import LineProblems, shown
+from trainmaster_client.simulate.histories.trace_draws import PRIORITIES, Klass
 
 END: Mapping[str, Literal["completed", "failed", "stopped"]] = {
     "completed": "completed",

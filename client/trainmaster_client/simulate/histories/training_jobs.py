@@ -12,8 +12,8 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.request import TAG_ATTEMPT, TAG_JOB
 
-from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
-from trainmaster_client.simulate.sources.text_lines import count_of, part_of
+from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
+from trainmaster_client.simulate.histories.line_problems import count_of, part_of
 
 TAG_PRIORITY = "trainmaster:priority"
 TAG_PREEMPTIBLE = "trainmaster:preemptible"

@@ -1,16 +1,10 @@
-"""Files of lines, plain or compressed by gzip, and what is wrong with them."""
+"""The problems of one file of lines, each with its line and field, and how counts and names are written."""
 
-import gzip
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TextIO
 
-from trainmaster_client.errors import FieldProblem, InvalidArgumentError, MalformedHistoryError
+from trainmaster_client.errors import FieldProblem, MalformedHistoryError
 
-_GZIP_MAGIC = b"\x1f\x8b"
 MOST_SHOWN = 20
 """Problems of one file; the others are counted."""
 _SHOWN_CHARACTERS = 60
@@ -42,29 +36,6 @@ def shown(text: object) -> str:
     """In quotes, cut."""
     quoted = repr(text)
     return quoted if len(quoted) <= _SHOWN_CHARACTERS else f"{quoted[:_SHOWN_CHARACTERS]}..."
-
-
-@contextmanager
-def text_of(path: Path) -> Iterator[TextIO]:
-    """Its lines, without a byte order mark. Raises InvalidArgumentError where they cannot be read."""
-    try:
-        with path.open("rb") as raw:
-            is_gzip = raw.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-        opener = gzip.open if is_gzip else open
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            yield lines
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{path} cannot be read: {error.strerror or error}.", hint="Give a file that you can read."
-        ) from error
-    except (EOFError, zlib.error) as error:
-        raise InvalidArgumentError(
-            f"{path} is cut off or damaged: {error}.", hint="Write or copy it again."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InvalidArgumentError(
-            f"{path} is not text in UTF-8: byte {error.start} of what was read.", hint="Save it as UTF-8."
-        ) from error
 
 
 def count_of(count: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING
-from trainmaster_client.simulate.sources.text_lines import LineProblems, shown
+from trainmaster_client.simulate.histories.line_problems import LineProblems, shown
 
 _INSTANT_HINT = "write it in ISO 8601 with a zone, e.g. 2026-11-21T10:00:00Z"
 _MOST_SECONDS = 10 * 365 * 86_400

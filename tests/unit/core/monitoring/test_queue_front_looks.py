@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from trainmaster.core.monitoring.first_look import NAMES, Front, Look, Unseen, judged
+from trainmaster.core.monitoring.queue_front_looks import NAMES, Front, Look, Unseen, judged
 
 from tests.builders import NOON, minutes, waiting
 

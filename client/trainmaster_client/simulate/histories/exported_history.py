@@ -14,10 +14,11 @@ from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.engine.past_jobs import STOPPING, History, Pace, PastJob
-from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
-from trainmaster_client.simulate.sources.left_edge import carried_in
-from trainmaster_client.simulate.sources.measured_pace import measured_pace, past_attempt
-from trainmaster_client.simulate.sources.past_training import (
+from trainmaster_client.simulate.histories.carried_in_jobs import carried_in
+from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
+from trainmaster_client.simulate.histories.line_problems import count_of, part_of
+from trainmaster_client.simulate.histories.measured_pace import measured_pace, past_attempt
+from trainmaster_client.simulate.histories.past_training import (
     USUAL_INTERVAL,
     all_lost,
     breaks_of,
@@ -31,7 +32,6 @@ from trainmaster_client.simulate.sources.past_training import (
     with_certain_losses,
     with_real_losses,
 )
-from trainmaster_client.simulate.sources.text_lines import count_of, part_of
 
 USUAL_RUN = timedelta(hours=1)
 """Of a job that never trained, where no other job tells anything."""

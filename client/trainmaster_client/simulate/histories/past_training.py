@@ -10,7 +10,7 @@ from typing import NamedTuple
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPING, TRAINING, Break
-from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
+from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 
 USUAL_INTERVAL = timedelta(minutes=30)
 """Between checkpoints, where no job tells anything."""

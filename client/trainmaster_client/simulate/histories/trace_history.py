@@ -13,7 +13,9 @@ from trainmaster.core.policy.job_rules import Mode
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
-from trainmaster_client.simulate.sources.drawn_facts import (
+from trainmaster_client.simulate.histories.line_problems import count_of, listed, part_of
+from trainmaster_client.simulate.histories.placement import place
+from trainmaster_client.simulate.histories.trace_draws import (
     CHECKPOINT_EVERY_S,
     CHECKPOINT_SHARE,
     HIGH_SHARE,
@@ -25,9 +27,7 @@ from trainmaster_client.simulate.sources.drawn_facts import (
     drawn_class,
     usual_limit,
 )
-from trainmaster_client.simulate.sources.placement import place
-from trainmaster_client.simulate.sources.text_lines import count_of, listed, part_of
-from trainmaster_client.simulate.sources.trace_rows import TraceRow, TraceRows
+from trainmaster_client.simulate.histories.trace_rows import TraceRow, TraceRows
 
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 """Second 0 where nothing else is said: a Monday."""

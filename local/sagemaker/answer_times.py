@@ -15,7 +15,7 @@ from local.worlds import Rates, latency
 T = TypeVar("T")
 
 
-class Pace:
+class AnswerTimes:
     """A manual clock does not move in a call: there a rate is one of that clock, and nothing takes time."""
 
     def __init__(self, world: WorldInForce, clock: TwinClock, *, seed: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Protocol, TextIO, TypeVar
 
-from trainmaster_client.simulate.sources.text_lines import LineProblems, listed, shown
+from trainmaster_client.simulate.histories.line_problems import LineProblems, listed, shown
 
 REQUIRED = ("job_id", "submit_s", "gpus", "duration_s", "vc")
 OPTIONAL = ("user", "name", "instance_type", "requested_s", "priority", "checkpoint_every_s", "end")

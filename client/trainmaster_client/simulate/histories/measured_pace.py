@@ -8,7 +8,7 @@ from typing import TypeAlias
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 from trainmaster_client.simulate.engine.past_jobs import Pace, PastAttempt
-from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
+from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 
 FOLLOWS_WITHIN = timedelta(seconds=5)
 """A preemptor starts so soon after its victim's end."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
-from trainmaster_client.simulate.sources.text_lines import count_of
+from trainmaster_client.simulate.histories.line_problems import count_of
 
 WAITING_SINCE = timedelta(seconds=1)
 """After the period's begin: those that waited enter behind those that held their instances."""
