@@ -16,11 +16,11 @@ import torch
 from torch import nn
 
 from training.config import TrainConfig
+from training.config.choices import Precision, Strategy
 from training.errors import ConfigError, MissingPackageError, UnsupportedDeviceError
 from training.metrics import Event
-from training.monitoring.report import tell
-from training.options.choices import Precision, Strategy
 from training.ranks.meshes import ranks_of_a_copy
+from training.ranks.telling import tell
 from training.ranks.world import World
 
 _CAPABILITY = (8, 9)

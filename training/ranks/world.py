@@ -12,8 +12,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
+from training.config.choices import DeviceName
 from training.errors import LostRanksError, MeetingError, MissingRanksError, TrainingError
-from training.options.choices import DeviceName
 from training.ranks.devices import Accelerator, accelerator, accelerator_of
 from training.ranks.roll_call import RollCall, Seat
 

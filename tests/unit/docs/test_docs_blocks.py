@@ -52,7 +52,7 @@ CHECKED_BY = {
     "policies/": "tests/unit/docs/test_docs_blocks.py",
     "step_functions/": "tests/integration/client/test_step_functions_guide.py",
     "training/accelerate_loop.py": "tests/integration/training/test_foreign_scripts.py",
-    "training/checkpoints.py": "tests/integration/training/checkpoint/test_guide.py",
+    "training/checkpoints.py": "tests/integration/training/preemptible/checkpoint/test_guide.py",
     "training/hf_trainer.py": "tests/integration/training/test_foreign_scripts.py",
     "training/lightning_trainer.py": "tests/integration/training/test_foreign_scripts.py",
     "training/metric_names.py": "tests/unit/training/test_documentation.py",
@@ -180,7 +180,9 @@ def test_a_request_of_the_examples_is_valid(name: str) -> None:
         pytest.param("trainmaster priority my-job high", id="a word where a number belongs"),
         pytest.param("trainmaster local up --clock sundial", id="the twin does not know the value"),
         pytest.param("make nonsense", id="a target that there is not"),
-        pytest.param("python -m training.prepare --no-such-option", id="an option of a program of ours"),
+        pytest.param(
+            "python -m tools.training.prepare --no-such-option", id="an option of a program of ours"
+        ),
         pytest.param("python no_such.py", id="a program that there is not"),
         pytest.param("torchrun --nproc-per-node 2 no_such.py", id="a script that there is not"),
         pytest.param("curl --json '{}' \"$control/nonsense\"", id="no control call"),

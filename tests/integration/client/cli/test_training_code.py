@@ -18,14 +18,14 @@ def test_the_adapters_import_each_other_from_where_they_are_put(
     ran = trainmaster("training-code", str(tmp_path), "--adapters")
     assert ran.code == 0, ran.err
     assert (tmp_path / "launch.py").is_file()
-    assert (tmp_path / "training/adapters/hf_trainer.py").is_file()
+    assert (tmp_path / "training/preemptible/adapters/hf_trainer.py").is_file()
     assert not (tmp_path / "training/train.py").exists()
-    program = "import training.adapters.attempts as here; print(here.__file__)"
+    program = "import training.preemptible.adapters.attempts as here; print(here.__file__)"
     env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
-    assert told.stdout == f"{tmp_path}/training/adapters/attempts.py\n", told.stderr
+    assert told.stdout == f"{tmp_path}/training/preemptible/adapters/attempts.py\n", told.stderr
 
 
 def test_C40_the_loop_of_the_guide_runs_with_what_its_option_copies(
