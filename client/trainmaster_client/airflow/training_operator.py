@@ -15,7 +15,7 @@ from trainmaster_client.airflow.training_trigger import (
     TrainmasterTrainingTrigger,
     cancel,
 )
-from trainmaster_client.api import Document, field_problem
+from trainmaster_client.api import field_problem
 from trainmaster_client.errors import (
     ConflictError,
     ForbiddenError,
@@ -28,7 +28,9 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks.botocore_events import plain_client
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, ExpiryNotice, Watch
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.progress import ExpiryNotice, Watch
+from trainmaster_client.jobs.shared_looks import looks_at
 from trainmaster_client.jobs.task_jobs import NextStep, TaskRun, next_step, tagged
 from trainmaster_client.logs.joined_attempts import LogTail
 
@@ -94,8 +96,8 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         event: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         if event is None or event["status"] == UNKNOWN:
-            said = "" if event is None else f": {event['message']}"
-            raise AirflowException(f"The trigger could not see the end of the job{said}")
+            problem = "" if event is None else f": {event['message']}"
+            raise AirflowException(f"The trigger could not see the end of the job{problem}")
         name = event["job_name"]
         return self._result(name, self._look(name))
 
@@ -142,7 +144,10 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return next_step(run, name, job_view(document), document.get("request") or {})
 
     def _submit(self, run: TaskRun, name: str) -> NextStep:
-        """What the name is then. Raises AirflowFailException where the queue will not have such a request."""
+        """Submit the job and return what is to be done with the name then.
+
+        Raises AirflowFailException where the queue refuses the request.
+        """
         if self.check_if_job_exists and self._check_if_job_exists(name, self.hook.describe_training_job):
             return self._taken(run, name)
         self._claimed = run, name
@@ -157,7 +162,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return NextStep.ATTACH
 
     def _taken(self, run: TaskRun, name: str) -> NextStep:
-        """Of a name that was free a moment ago: another worker may have submitted the job since."""
+        """Choose the next step for a name that was free before; another worker may have taken it since."""
         step = self._next_step(run, name)
         return NextStep.GIVE_WAY if step is NextStep.SUBMIT else step
 
@@ -166,24 +171,19 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
 
     def _watched(self, name: str) -> JobView:
         """The last view; the log of the task has its changes, and with ``print_log`` what it prints."""
-        seen: Document = {}
-
-        def look() -> JobView:
-            nonlocal seen
-            seen = self.training_queue.api.job(name, estimate=False)
-            return job_view(seen)
-
         expiry = ExpiryNotice()
         tail = LogTail(self._logs_client, expiry=expiry) if self.print_log else None
-        return Watch(
-            look=look,
-            say=self.log.info,
-            further=(lambda: tail.lines(seen)) if tail else list,
-            late_looks=LATE_LOOKS if tail else 0,
-            first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
-            timeout=self.max_ingestion_time,
-            expiry=expiry,
-        ).until_final()
+        with looks_at(self.training_queue.api, name) as looks:
+            return Watch(
+                look=lambda: job_view(looks.look()),
+                say=self.log.info,
+                further=(lambda: tail.lines(looks.document)) if tail else list,
+                late_looks=LATE_LOOKS if tail else 0,
+                first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
+                age=looks.age,
+                timeout=self.max_ingestion_time,
+                expiry=expiry,
+            ).until_final()
 
     def _logs_client(self) -> Any:  # noqa: ANN401  boto3's
         logs = self.hook.logs_hook
@@ -217,9 +217,9 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return described
 
     def _described(self, name: str) -> dict[str, Any]:
-        """As Airflow's operator has it; this one's OpenLineage facets are made of it."""
-        found: dict[str, Any] = self.serialize_result(name)
-        return found
+        """Return the description in the form of Airflow's operator; its OpenLineage facets are made of it."""
+        description: dict[str, Any] = self.serialize_result(name)
+        return description
 
     def _connection(self, api_url: str | None) -> QueueConnection:
         return QueueConnection(

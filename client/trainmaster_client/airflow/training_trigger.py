@@ -1,7 +1,6 @@
-"""What waits for a job of the queue in Airflow's triggerer, and how the queue is asked for a connection."""
+"""Wait for a job of the queue in Airflow's triggerer, and find the queue that a connection names."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,21 +11,20 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from trainmaster_client.errors import ConflictError, NotFoundError, TrainmasterClientError
 from trainmaster_client.hooks.training_job_calls import QueueHooks, hooks_of
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Watch, advance
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.progress import Watch, advance
+from trainmaster_client.jobs.shared_looks import looks_at
 
 UNKNOWN = "unknown"
 """The status of an event about a job whose end could not be seen."""
-_JITTER = secrets.SystemRandom()
-_SPREAD = 0.2
-"""Of a pause, up or down: tasks that were deferred together do not look together for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConnection:
-    """Where the queue is and who asks it; goes from process to process as plain values."""
+    """Name where the queue is and who asks it, in plain values that go from process to process."""
 
     api_url: str | None
-    """None: where the environment or the SSM parameter says."""
+    """Address of the API; None takes it from the environment or the SSM parameter."""
     aws_conn_id: str | None
     region_name: str | None
     verify: bool | str | None
@@ -53,7 +51,8 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
 
     Args:
         job_name: As it was submitted.
-        check_interval: Seconds between two looks, a fifth more or less, at least 1.
+        check_interval: Seconds between two looks, up to a fifth less, at least 1; up to 60 while the job is
+            far from its turn.
         cancel_on_kill: Cancel the job when somebody fails or clears the deferred task. Airflow asks triggers
             for that since 3.3; before, the job stays, and a task that was cleared attaches to it.
         connection: The values of a QueueConnection.
@@ -96,17 +95,19 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
     async def _last_view(self) -> JobView:
         """The loop goes on while a thread asks the queue."""
         queue = await asyncio.to_thread(self.connection.queue)
-        watch = Watch(
-            look=lambda: job_view(queue.api.job(self.job_name, estimate=False)),
-            say=self.log.info,
-            first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
-        )
-        steps = watch.steps()
-        while True:
-            step = await asyncio.to_thread(advance, steps)
-            if isinstance(step, JobView):
-                return step
-            await asyncio.sleep(step * _JITTER.uniform(1 - _SPREAD, 1 + _SPREAD))
+        with looks_at(queue.api, self.job_name) as looks:
+            watch = Watch(
+                look=lambda: job_view(looks.look()),
+                say=self.log.info,
+                first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
+                age=looks.age,
+            )
+            steps = watch.steps()
+            while True:
+                step = await asyncio.to_thread(advance, steps)
+                if isinstance(step, JobView):
+                    return step
+                await asyncio.sleep(step)
 
     def _cancel(self) -> None:
         cancel(self.connection.queue(), self.job_name)

@@ -19,13 +19,8 @@ from trainmaster_client.cli.screen import busy, print_json_line, say
 from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, TrainmasterClientError
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
-from trainmaster_client.jobs.progress import (
-    FIRST_POLL_SECONDS,
-    SILENCE_SECONDS,
-    ExpiryNotice,
-    Progress,
-    poll_seconds,
-)
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, poll_seconds
+from trainmaster_client.jobs.progress import SILENCE_SECONDS, ExpiryNotice, Progress
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
 from trainmaster_client.logs.joined_attempts import (
     MOST_TAIL_LINES,
@@ -99,7 +94,7 @@ def logs(
 def _nothing(document: Document, which: LineFilters) -> str:
     """Why there are no lines; of what there is not, what there is."""
     job, hosts = job_view(document), host_count(document)
-    numbers = [one.number for one in job.attempts]
+    numbers = [attempt.number for attempt in job.attempts]
     if which.attempt is not None and which.attempt not in numbers:
         known = ", ".join(map(str, numbers)) or "none"
         return f"{job.name} has no attempt {which.attempt} (attempts: {known})."
@@ -178,8 +173,8 @@ class _Patience:
             shown = self._show(document)
         except LogsUnansweredError as error:
             if self._silent_since is None:
-                said = self._expiry.lines() if error.may_be_renewed else [f"{error} Still trying."]
-                say("\n".join(said))
+                lines = self._expiry.lines() if error.may_be_renewed else [f"{error} Still trying."]
+                say("\n".join(lines))
             self._silent_since = self._since(self._silent_since)
             return False
         self._silent_since = None

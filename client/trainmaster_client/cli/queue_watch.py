@@ -13,7 +13,7 @@ from rich.text import Text
 from trainmaster_client.cli.queue_table import queue_picture
 from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.screen import print_json_line
-from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
+from trainmaster_client.errors import PASSING_ERRORS
 from trainmaster_client.jobs.instants import length
 
 MORE = "There is more: --all shows the whole queue."
@@ -59,7 +59,7 @@ class QueueWatch:
         self.sleep(self.seconds)
         try:
             self._seen = self.look()
-        except (ApiUnreachableError, ApiFailedError, TooManyRequestsError) as error:
+        except PASSING_ERRORS as error:
             self._silent_since = self._silent_since or self.now()
             self._silence = str(error)
         else:

@@ -3,16 +3,8 @@
 from collections.abc import Callable
 
 from trainmaster_client.api import ApiClient
-from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiUnreachableError,
-    CredentialsError,
-    TooManyRequestsError,
-    TrainmasterClientError,
-)
+from trainmaster_client.errors import PASSING_ERRORS, CredentialsError, TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
-
-_PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
 
 
 def needs_credentials(error: TrainmasterClientError) -> bool:
@@ -22,7 +14,7 @@ def needs_credentials(error: TrainmasterClientError) -> bool:
 
 def is_passing(error: TrainmasterClientError) -> bool:
     """True when the same call may be answered later, by itself or after a new login."""
-    return isinstance(error, _PASSING) or needs_credentials(error)
+    return isinstance(error, PASSING_ERRORS) or needs_credentials(error)
 
 
 class Connection:

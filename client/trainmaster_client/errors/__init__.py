@@ -269,3 +269,7 @@ def refused(problem: Problem) -> RefusedError:
         return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
     return _BY_STATUS.get(problem.status, fallback)(problem)
+
+
+PASSING_ERRORS = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
+"""Errors that may pass by themselves: whoever waits for something asks again."""

@@ -1,4 +1,8 @@
-"""Who may call the gateway: who has its token, no browser, its own keys only with a right signature. Pure."""
+"""Decide who may call the gateway. Pure.
+
+A caller needs the gateway's token and must not be a browser; what is signed with the gateway's own keys must
+be signed right.
+"""
 
 import hmac
 import re
@@ -31,7 +35,7 @@ class Received:
     """A call as it came."""
 
     path: str
-    """As sent, percent-encoded."""
+    """The path as it was sent, percent-encoded."""
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
@@ -46,7 +50,7 @@ def refuse_browsers(headers: Mapping[str, str]) -> None:
 
 
 def check_token(given: str, token: str) -> None:
-    """Raises CallRefusedError."""
+    """Raises CallRefusedError unless the token is the gateway's."""
     if not hmac.compare_digest(given.encode(), token.encode()):
         raise _denied(
             "The token in the URL is not this gateway's. Get the URL again: trainmaster gateway --print-env"
@@ -56,12 +60,14 @@ def check_token(given: str, token: str) -> None:
 def check_signature(
     received: Received, own: Iterable[ReadOnlyCredentials], *, region: str, now: datetime
 ) -> None:
-    """What is signed with a key of the gateway's own must be signed right; other keys are not looked at.
+    """Check the signature of a call that is signed with a key of the gateway's own.
+
+    Calls signed with other keys are not checked.
 
     Args:
         received: The call.
         own: The gateway's keys, present and previous.
-        region: The queue's. A call for another one would start its job in the wrong place.
+        region: The queue's region. A call for another one would start its job in the wrong place.
         now: The gateway's clock.
 
     Raises:
@@ -75,7 +81,7 @@ def check_signature(
             f"Credential should be scoped to a valid region: this gateway serves {region}, not "
             f"{claim['region']}."
         )
-    keys = next((one for one in own if one.access_key == claim["key"]), None)
+    keys = next((candidate for candidate in own if candidate.access_key == claim["key"]), None)
     if keys is None:
         return
     if not hmac.compare_digest(

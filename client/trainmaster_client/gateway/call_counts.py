@@ -1,4 +1,4 @@
-"""What the gateway did so far, for ``trainmaster doctor``: calls, errors and times, by operation."""
+"""Count what the gateway did so far, for ``trainmaster doctor``: calls, errors and times, by operation."""
 
 import threading
 from collections import Counter, defaultdict, deque
@@ -13,7 +13,7 @@ _REST = "others"
 
 
 class CallCounts:
-    """Threads may share it."""
+    """The counts of one gateway. Threads may share it."""
 
     def __init__(self) -> None:
         self._counting = threading.Lock()
@@ -22,7 +22,7 @@ class CallCounts:
         self._seconds: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST))
 
     def add(self, operation: str, *, code: str, seconds: float) -> None:
-        """``code``: AWS's name of the error; empty: none."""
+        """Count a call. ``code`` is AWS's name of the error, empty if there was none."""
         with self._counting:
             name = operation or "refused"
             if name not in self._calls and len(self._calls) >= _MOST_OPERATIONS:

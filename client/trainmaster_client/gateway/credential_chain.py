@@ -18,13 +18,13 @@ program or ask the network."""
 
 
 class RenewedCredentials(Credentials):
-    """As botocore takes them: each signature asks for them. Threads may share them.
+    """Credentials in the form that botocore takes: each signature asks for them. Threads may share them.
 
     Those of SSO, of a role or of a process renew themselves, as long as the chain that gave them can; those
     of the shared file and of a new ``aws sso login`` are found when the chain is walked again.
 
     Args:
-        load: Walks the chain from its beginning; None where it has none.
+        load: Walks the chain from its beginning; returns None if the chain has none.
         monotonic: Seconds of a clock that never goes back.
     """
 
@@ -53,9 +53,10 @@ class RenewedCredentials(Credentials):
                 raise GatewayCredentialsError(f"{error}.") from error
 
     def given(self) -> tuple[ReadOnlyCredentials, ...]:
-        """The present ones and those before them, newest first; the chain is walked for the first ones alone.
+        """Return the present credentials and those before them, newest first.
 
-        None where it has none: then nothing is signed either.
+        The chain is walked only for the first ones. Empty if the chain has none: then nothing is signed
+        either.
         """
         if not self._given:
             with suppress(CredentialsError):
@@ -87,5 +88,5 @@ class RenewedCredentials(Credentials):
 
 
 def usual_chain() -> Credentials | None:
-    """From the environment, the profile's files, SSO, a process, a role: as any session finds them."""
+    """Load credentials as any session does: environment, profile's files, SSO, a process, a role."""
     return botocore.session.Session().get_credentials()

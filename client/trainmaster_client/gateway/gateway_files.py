@@ -28,7 +28,7 @@ class GatewayState:
     port: int
     token: str
     api_url: str
-    """Of the stack whose queue is behind it."""
+    """URL of the stack whose queue is behind the gateway."""
 
     @property
     def endpoint_url(self) -> str:
@@ -38,11 +38,11 @@ class GatewayState:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayOptions:
     port: int
-    """0 takes a free one."""
+    """Port to listen on; 0 takes a free one."""
     ready: Path | None
-    """Written once it answers."""
+    """File that is written once the gateway answers; None: no file."""
     folder: Path
-    """Holds its state."""
+    """Folder that holds its state."""
     are_changes_allowed: bool
     proxies: frozenset[str] = frozenset()
     """Host names, in lower case, under which proxies of the user show the pages."""
@@ -53,7 +53,10 @@ def state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def token_for(port: int, *, api_url: str, folder: Path) -> str:
-    """That of the last start on this port for this stack, for programs that have it; else a new one."""
+    """Return the token of the last start on this port for this stack, as programs may have it.
+
+    Else a new one.
+    """
     before = read_state(port, folder=folder)
     if before is not None and before.api_url == api_url:
         return before.token
@@ -61,11 +64,16 @@ def token_for(port: int, *, api_url: str, folder: Path) -> str:
 
 
 def read_state(port: int, *, folder: Path) -> GatewayState | None:
-    """None: no gateway was started on this port, or its file may be read or written by others."""
+    """Read a gateway's state.
+
+    None if none was started on this port, or if others may read or write its file.
+    """
     file = folder / _NAME.format(port=port)
     try:
-        found = file.lstat()
-        is_private = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+        details = file.lstat()
+        is_private = (
+            stat.S_ISREG(details.st_mode) and details.st_uid == os.getuid() and not details.st_mode & 0o077
+        )
         return GatewayState(**json.loads(file.read_text(encoding="utf-8"))) if is_private else None
     except (OSError, ValueError, TypeError):
         return None
@@ -95,26 +103,29 @@ def write_ready(file: Path, document: Mapping[str, Any]) -> None:
 
 
 def status(endpoint_url: str) -> dict[str, Any] | None:
-    """What the gateway says of itself; None: it does not answer, or not to this token."""
+    """Return the gateway's own status; None if it does not answer, or not to this token."""
     return _said(f"{endpoint_url}/status")
 
 
 def new_ui_url(endpoint_url: str) -> str | None:
-    """That opens the gateway's page once; None where it does not answer, or is of a release before pages."""
-    found = (_said(f"{endpoint_url}/ui-url", data=b"") or {}).get("ui_url")
+    """Return a URL that opens the gateway's page once.
+
+    None if the gateway does not answer, or is of a release before pages.
+    """
+    link = (_said(f"{endpoint_url}/ui-url", data=b"") or {}).get("ui_url")
     own = f"{endpoint_url.rpartition('/')[0]}/ui/"
-    return found if isinstance(found, str) and found.startswith(own) and found.isprintable() else None
+    return link if isinstance(link, str) and link.startswith(own) and link.isprintable() else None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token in the URL is for the gateway alone, and what is on its port now may be another program."""
+    """Follows no redirect: the token is for the gateway alone, and another program may have its port now."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 def _said(url: str, *, data: bytes | None = None) -> dict[str, Any] | None:
-    """Ask by GET, with data by POST, no proxy and no other address; None for what is no short JSON object."""
+    """Send GET, or POST with data, past any proxy or redirect; None unless a short JSON object answers."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
     deadline, body = time.monotonic() + STATUS_SECONDS, b""
     try:
@@ -123,7 +134,7 @@ def _said(url: str, *, data: bytes | None = None) -> dict[str, Any] | None:
                 body += chunk
                 if len(body) > _LARGEST_STATUS_BYTES or time.monotonic() > deadline:
                     return None
-        found = json.loads(body)
+        document = json.loads(body)
     except (OSError, HTTPException, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

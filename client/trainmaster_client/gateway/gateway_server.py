@@ -34,16 +34,16 @@ from trainmaster_client.hooks.training_job_calls import QueueHooks
 LOOPBACK = "127.0.0.1"
 _WAITING_CONNECTIONS = 512
 _END_SECONDS = 5
-"""For calls under way when the gateway has to end."""
+"""Seconds for calls under way when the gateway has to end."""
 _IDLE_SECONDS = 75
 """Longer than clients keep a connection they do not use (botocore: urllib3's, until it is closed)."""
 _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
-"""None: not Linux. Without it a call on a kept connection takes 40 ms more."""
+"""Socket option of Linux; None elsewhere. Without it a call on a kept connection takes 40 ms more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """One stack's queue and SageMaker behind it, as one caller."""
+    """One stack's queue and SageMaker behind it, as one caller sees them."""
 
     api_url: str
     region: str
@@ -60,7 +60,7 @@ class Parts:
 def assembled(
     env: Mapping[str, str] = os.environ, load: Callable[[], Credentials | None] = usual_chain
 ) -> Parts:
-    """``load`` walks the chain of credentials.
+    """Put the parts together; ``load`` walks the chain of credentials.
 
     Raises ApiNotConfiguredError, InvalidApiUrlError and CredentialsError.
     """
@@ -83,7 +83,7 @@ def assembled(
 
 
 MorePages: TypeAlias = Callable[[Pages], Iterable[BaseRoute]]
-"""What stands below ``/ui/``: it is admitted as the pages say."""
+"""Makes further routes below ``/ui/``, which are admitted by the rules of the pages."""
 
 
 def no_pages(_: Pages) -> Iterable[BaseRoute]:
@@ -93,7 +93,7 @@ def no_pages(_: Pages) -> Iterable[BaseRoute]:
 def application_of(
     parts: Parts, *, port: int, token: str, are_changes_allowed: bool, more_pages: MorePages = no_pages
 ) -> tuple[ASGIApp, str]:
-    """The application, and a URL that opens its pages once."""
+    """Return the application, and a URL that opens its pages once."""
 
     def describe() -> dict[str, Any]:
         return {
@@ -132,9 +132,10 @@ def run(
     started: Callable[[GatewayState, str], None],
     more_pages: Callable[[Parts], MorePages],
 ) -> None:
-    """Until a signal ends it. ``started`` hears where it is, and where its pages are, once it answers.
+    """Run the gateway until a signal ends it.
 
-    A gateway that is killed leaves its state file, so that one started again is found under the same URL.
+    ``started`` is called with its state and the URL of its pages once it answers. A gateway that is killed
+    leaves its state file, so that one started again is found under the same URL.
     """
     port, ready, folder = options.port, options.ready, options.folder
     if ready is not None:
@@ -157,8 +158,8 @@ def run(
             more_pages=more_pages(parts),
         )
         if ready is not None:
-            said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": ui_url}
-            gateway_files.write_ready(ready, said)
+            document = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": ui_url}
+            gateway_files.write_ready(ready, document)
             until_the_end.callback(ready.unlink, missing_ok=True)
         started(state, ui_url)
         server_of(app).run(sockets=[listening])
@@ -179,12 +180,12 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
 
 
 def _end(*_: object) -> None:
-    """So that files are taken away."""
+    """Exit by an exception, so that the files are removed."""
     raise SystemExit(0)
 
 
 class _AtOnce(H11Protocol):
-    """Acknowledges what comes at once: clients send a body after its headers, and hold it until those are."""
+    """Acknowledges data at once: clients hold a body back until its headers are acknowledged."""
 
     def data_received(self, data: bytes) -> None:
         sock = self.transport.get_extra_info("socket")
@@ -194,20 +195,20 @@ class _AtOnce(H11Protocol):
 
 
 def listening_on(port: int) -> socket.socket:
-    """Raises InvalidArgumentError where another process has the port."""
+    """Return a listening socket. Raises InvalidArgumentError if another process has the port."""
     # asyncio sends without delay only where the protocol is named
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((LOOPBACK, port))
+        listening.bind((LOOPBACK, port))
     except (OSError, OverflowError) as error:
-        found.close()
+        listening.close()
         raise InvalidArgumentError(
             f"Port {port} cannot be used ({error}).",
             hint="If a gateway runs there, --print-env prints its URL; else choose another one with --port.",
         ) from error
-    found.listen(_WAITING_CONNECTIONS)
-    return found
+    listening.listen(_WAITING_CONNECTIONS)
+    return listening
 
 
 def _credentials_said(credentials: RenewedCredentials) -> str:
@@ -218,6 +219,6 @@ def _credentials_said(credentials: RenewedCredentials) -> str:
 
 
 def resident_mb() -> float:
-    """The most that this process ever had in memory."""
+    """Return the most memory that this process ever had, in MB."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(most / (1024 * 1024 if sys.platform == "darwin" else 1024), 1)

@@ -21,7 +21,7 @@ _NAMED_BY = {
     "AddTags": "ResourceArn",
     "DeleteTags": "ResourceArn",
 }
-"""Operation -> the member that says which job is meant, which SageMaker requires, too."""
+"""Member of each operation that says which job is meant; SageMaker requires it, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,11 @@ class Reply:
     body: bytes | Iterable[bytes]
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
-    """AWS's name of what is wrong; empty where nothing is, or where AWS said it in what is passed on."""
+    """AWS's name of the error; empty if there is none, or if AWS named it in the answer that is passed on."""
 
 
 class CallRefusedError(Exception):
-    """What the gateway refuses by itself, with AWS's name for it."""
+    """Raised for a call that the gateway refuses by itself, with AWS's name for it."""
 
     def __init__(self, code: str, message: str, *, status: int = HTTPStatus.BAD_REQUEST) -> None:
         super().__init__(message)
@@ -43,7 +43,10 @@ class CallRefusedError(Exception):
 
 
 def operation_of(target: str) -> str:
-    """From the header X-Amz-Target. Raises CallRefusedError where it names none of SageMaker's."""
+    """Read the operation from the header X-Amz-Target.
+
+    Raises CallRefusedError if it is not one of SageMaker's.
+    """
     match = _TARGET.fullmatch(target)
     if match is None:
         raise CallRefusedError(
@@ -84,20 +87,20 @@ def error(code: str, message: str, *, status: int, request_id: str) -> Reply:
 
 
 def hooked(parsed: Mapping[str, Any], *, request_id: str) -> Reply:
-    """What a hook answered in the call's place. AWS has one status for all that a caller did wrong."""
+    """Turn a hook's answer into a reply. AWS has one status for all mistakes of a caller."""
     metadata = parsed.get("ResponseMetadata") or {}
     request_id = metadata.get("RequestId") or request_id
     refused = parsed.get("Error")
     if not refused:
-        said = {name: value for name, value in parsed.items() if name != "ResponseMetadata"}
-        return answer(said, request_id=request_id)
+        document = {name: value for name, value in parsed.items() if name != "ResponseMetadata"}
+        return answer(document, request_id=request_id)
     status = int(metadata.get("HTTPStatusCode") or HTTPStatus.INTERNAL_SERVER_ERROR)
     status = status if status >= HTTPStatus.INTERNAL_SERVER_ERROR else HTTPStatus.BAD_REQUEST
     return error(refused["Code"], refused["Message"], status=status, request_id=request_id)
 
 
 def error_code(body: bytes, headers: Mapping[str, str]) -> str:
-    """AWS's name of what is wrong in an answer that is passed on; empty where it has none."""
+    """Return AWS's name of the error in an answer that is passed on; empty if it has none."""
     named = next((value for name, value in headers.items() if name.lower() == "x-amzn-errortype"), "")
     if not named:
         try:

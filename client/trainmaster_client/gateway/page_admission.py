@@ -1,4 +1,4 @@
-"""Who may see the gateway's pages: whoever has a token that is good once, then that page by its session.
+"""Decide who may see the gateway's pages: whoever has a token that is valid once, then that page's session.
 
 The token is in the fragment of a link, which browsers send to no server. The page exchanges it for a session,
 keeps that in the storage of its origin, which has the port in it, and sends it in a header. A cookie would go
@@ -23,7 +23,7 @@ TOKEN_HEADER = "trainmaster-token"  # noqa: S105  its name
 SESSION_HEADER = "trainmaster-session"
 """Header of each call of a page. Browsers let no page of another origin send it: they ask first."""
 _UNSPENT = 32
-"""Tokens that nobody used yet; the oldest make room."""
+"""Unused tokens that are kept; the oldest are dropped."""
 _BEARER = "Bearer "
 _NOT_YOURS = (
     "This page is for whoever started the gateway. A link opens it once; a new one: trainmaster gateway "
@@ -79,16 +79,16 @@ class PageKeys:
             raise _denied(_NOT_YOURS)
 
     def _spend(self, token: str) -> bool:
-        """An empty token is none."""
+        """Use up a token; tell whether it was valid. An empty token never is."""
         with self._spending:
-            found = next((unspent for unspent in self._unspent if _is_same(unspent, token)), "")
-            if found:
-                self._unspent.remove(found)
-        return bool(found)
+            spent = next((unspent for unspent in self._unspent if _is_same(unspent, token)), "")
+            if spent:
+                self._unspent.remove(spent)
+        return bool(spent)
 
 
 def refuse_changes(method: str, *, are_allowed: bool) -> None:
-    """Raises CallRefusedError."""
+    """Raises CallRefusedError for any method but GET unless changes are allowed."""
     if method != "GET" and not are_allowed:
         raise _denied(
             f"This gateway only reads: {method} is refused. To allow it, start it with --allow-changes."

@@ -20,7 +20,8 @@ from trainmaster_client.http.page_requests import LOOPBACK_NAMES
 from trainmaster_client.http.transport import connections
 
 ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
-"""What callers set to the gateway. Source: SDKs and Tools Reference Guide, Service-specific endpoints."""
+"""Variable that callers set to the gateway's URL. Source: SDKs and Tools Reference Guide, Service-specific
+endpoints."""
 _CHUNK_BYTES = 64 * 1024
 _KEPT_REQUEST_HEADERS = (
     "accept",
@@ -43,17 +44,18 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-"""Between two machines, not of an answer. Source: RFC 9110, section 7.6.1. Our server has its own date."""
+"""Headers between two machines, not of an answer. Source: RFC 9110, section 7.6.1. Our server sets its own
+date."""
 
 
 def is_a_gateway(url: str) -> bool:
-    """SageMaker's endpoints, and the twin's, have no path; a gateway has its token there."""
+    """Tell whether a URL is a gateway's: it has its token as path; SageMaker's and the twin's have none."""
     parts = urlsplit(url)
     return (parts.hostname or "") in LOOPBACK_NAMES and parts.path.strip("/") != ""
 
 
 def sagemaker_url(session: boto3.Session, *, region: str, env: Mapping[str, str] = os.environ) -> str:
-    """Where the session's own calls would go, but never to a gateway."""
+    """Return where the session's own calls would go, but never a gateway."""
     config, url = None, None
     if is_a_gateway(env.get(ENDPOINT_VARIABLE, "")):
         url = env.get("AWS_ENDPOINT_URL") or None
@@ -63,7 +65,7 @@ def sagemaker_url(session: boto3.Session, *, region: str, env: Mapping[str, str]
 
 
 class SageMakerEndpoint:
-    """Threads may share it."""
+    """Sends calls to SageMaker, signed with the gateway's credentials. Threads may share it."""
 
     def __init__(self, url: str, credentials: Credentials, *, region: str) -> None:
         self.url = url
@@ -72,9 +74,10 @@ class SageMakerEndpoint:
         self._http = connections(url)
 
     def send(self, headers: Mapping[str, str], body: bytes) -> Reply:
-        """The answer as it is, errors included. Raises botocore's errors of connections and CredentialsError.
+        """Return the answer as it is, errors included.
 
-        Where AWS calls the credentials expired, the chain is walked for others, once: nothing was done.
+        If AWS calls the credentials expired, the chain is walked for others, once: nothing was done. Raises
+        botocore's errors of connections and CredentialsError.
         """
         signed_with = self._credentials.get_frozen_credentials()
         reply = self._sent(headers, body)
@@ -103,7 +106,7 @@ class SageMakerEndpoint:
 
 
 def _whole(raw: Any) -> bytes:  # noqa: ANN401  urllib3's answer
-    """An error's body, which is read before it is passed on; one that has no end is left out."""
+    """Read an error's body, before it is passed on; one that has no end is left out."""
     try:
         return whole_body(_streamed(raw))
     except UnboundedAnswerError:
@@ -111,7 +114,7 @@ def _whole(raw: Any) -> bytes:  # noqa: ANN401  urllib3's answer
 
 
 def _streamed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401  urllib3's answer
-    """As it comes, still compressed where SageMaker compressed it for the caller."""
+    """Yield the body as it comes, still compressed if SageMaker compressed it for the caller."""
     try:
         yield from raw.stream(_CHUNK_BYTES, decode_content=False)
     finally:

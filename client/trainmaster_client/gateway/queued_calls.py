@@ -1,4 +1,4 @@
-"""What a call of SageMaker comes to at the gateway: answered by the queue's hooks, or passed on."""
+"""Answer SageMaker calls at the gateway: by the queue's hooks, or by passing them on."""
 
 import uuid
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ from trainmaster_client.http.answers import Answer, trouble_of
 from trainmaster_client.http.expiry import EXPIRED_CODES
 
 INVOCATION_HEADER = "amz-sdk-invocation-id"
-"""Source: SDKs and Tools Reference Guide, Retry behavior."""
+"""Header with the SDKs' id of a call. Source: SDKs and Tools Reference Guide, Retry behavior."""
 
 
 class RenewingApi(ApiClient):
-    """Where the credentials have expired, the chain is walked for others, and the call made again, once."""
+    """An API client that walks the chain for other credentials once they expired, and calls again, once."""
 
     credentials: RenewedCredentials
 
@@ -49,13 +49,13 @@ class RenewingApi(ApiClient):
         return super()._call(*arguments, **options)
 
     def passed_on(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        """What the API says, refusals included. Raises ApiUnreachableError and CredentialsError.
+        """Return the API's answer, refusals included. Raises ApiUnreachableError and CredentialsError.
 
         Args:
-            method: Of the call.
+            method: The HTTP method.
             target: Path and query, percent-encoded.
-            body: None: it has none.
-            headers: Beside those that every call has.
+            body: The body; None if it has none.
+            headers: Headers beside those that every call has.
         """
         signed_with = self.credentials.get_frozen_credentials()
         answer = self._transport.send(method, target, body, headers)
@@ -131,20 +131,23 @@ class QueuedCalls:
         return self._endpoint.send(call.headers, sent["body"])
 
     def _hook(self, call: SageMakerCall, sent: dict[str, Any]) -> Mapping[str, Any] | None:
-        """Ask the hooks; None: the call is SageMaker's, with the body that ``sent`` has now."""
-        _, found = self._events.emit_until_response(
+        """Call the hooks; None if the call is SageMaker's, with the body that ``sent`` has now."""
+        _, response = self._events.emit_until_response(
             f"before-call.sagemaker.{call.operation}",
             model=_Operation(name=call.operation),
             params=sent,
             context={"client_region": self._hooks.api.region, KEY: _key_of(call.headers)},
         )
-        return None if found is None else found[1]
+        return None if response is None else response[1]
 
 
 def _key_of(headers: Mapping[str, str]) -> str:
-    """The SDKs' id of a call, which they repeat with each try; "" where there is none that is a key."""
-    found = headers.get(INVOCATION_HEADER, "")
-    return found if len(found) <= LONGEST_KEY and found.isascii() and found.isprintable() else ""
+    """Return the SDKs' id of a call, which they repeat with each try.
+
+    "" if there is none that can be a key.
+    """
+    key = headers.get(INVOCATION_HEADER, "")
+    return key if len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,8 @@ class _Operation:
     name: str
 
 
-def _repeated(said: ClientError, request_id: str) -> Reply:
-    """AWS's own refusal of what a hook asked of it."""
-    status = int(said.response["ResponseMetadata"].get("HTTPStatusCode") or HTTPStatus.BAD_REQUEST)
-    found = said.response["Error"]
-    return error(found["Code"], found["Message"], status=status, request_id=request_id)
+def _repeated(refused: ClientError, request_id: str) -> Reply:
+    """Repeat AWS's own refusal of a call that a hook made."""
+    status = int(refused.response["ResponseMetadata"].get("HTTPStatusCode") or HTTPStatus.BAD_REQUEST)
+    details = refused.response["Error"]
+    return error(details["Code"], details["Message"], status=status, request_id=request_id)

@@ -31,21 +31,21 @@ _CREATE = ".CreateTrainingJob"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """All that its answers need."""
+    """All that the gateway's answers need."""
 
     token: str
     calls: QueuedCalls
     credentials: RenewedCredentials
     region: str
     describe: Callable[[], dict[str, Any]]
-    """What doctor reads beside the counts."""
+    """Returns the facts that doctor reads beside the counts."""
     counts: CallCounts
     ui_url: Callable[[], str]
-    """One that opens the pages once."""
+    """Returns a URL that opens the pages once."""
 
 
 def application(gateway: Gateway, *, pages: Sequence[BaseRoute] = ()) -> Starlette:
-    """``pages``: routes below ``/ui/`` and ``/api/``; they are looked at first."""
+    """Make the application. ``pages`` are routes below ``/ui/`` and ``/api/``, which are tried first."""
     door = _Door(gateway)
     return Starlette(
         routes=[
@@ -101,7 +101,10 @@ class _Door:
         check_token(request.path_params["token"], self._gateway.token)
 
     async def _in_thread(self, received: Received) -> tuple[str, Reply]:
-        """Creates may wait a minute for the queue's rate limit: they must not take every thread."""
+        """Answer in a thread.
+
+        Creates may wait a minute for the rate limit: they must not take every thread.
+        """
         if not received.headers.get("x-amz-target", "").endswith(_CREATE):
             return await run_in_threadpool(self._answer, received)
         if self._creates is None:  # made in the loop that it belongs to
@@ -109,7 +112,7 @@ class _Door:
         return await to_thread.run_sync(self._answer, received, limiter=self._creates)
 
     def _answer(self, received: Received) -> tuple[str, Reply]:
-        """In a thread: keys are renewed, and others asked, while their caller waits."""
+        """Answer in a thread: meanwhile credentials may be renewed and other services called."""
         gateway = self._gateway
         own = gateway.credentials.given()
         check_signature(received, own, region=gateway.region, now=datetime.now(UTC))
@@ -117,17 +120,17 @@ class _Door:
 
 
 async def body_of(request: Request) -> bytes:
-    """Raises CallRefusedError where it is too large."""
-    found = bytearray()
+    """Read the body. Raises CallRefusedError if it is too large."""
+    body = bytearray()
     async for part in request.stream():
-        found += part
-        if len(found) > LARGEST_BODY_BYTES:
+        body += part
+        if len(body) > LARGEST_BODY_BYTES:
             raise CallRefusedError(
                 "RequestEntityTooLarge",
                 f"The body is larger than {LARGEST_BODY_BYTES // 1024 // 1024} MiB.",
                 status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
-    return bytes(found)
+    return bytes(body)
 
 
 def refusal_of_a_call(refusal: CallRefusedError) -> Response:
@@ -147,5 +150,5 @@ def _response(reply: Reply) -> Response:
 
 
 def _without_length(headers: dict[str, str]) -> dict[str, str]:
-    """The response counts by itself."""
+    """Leave the length out: the response counts by itself."""
     return {name: value for name, value in headers.items() if name.lower() != "content-length"}

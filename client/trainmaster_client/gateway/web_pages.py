@@ -46,7 +46,7 @@ _PAGE_POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 REFUSED_HEADER = "trainmaster-refused-by"
-"""Of what the gateway refuses by itself, so that its pages do not take it for the API's word."""
+"""Header of a refusal by the gateway itself, so that its pages do not take it for the API's answer."""
 _API_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 
@@ -67,12 +67,12 @@ class Pages:
             yield Route(path, answer, methods=METHODS)
 
     def admit(self, request: Request) -> None:
-        """Who may see what is secret. Raises CallRefusedError."""
+        """Let in a caller who may see secrets. Raises CallRefusedError."""
         self.keys.admit(request.headers)
         refuse_changes(request.method, are_allowed=self.are_changes_allowed)
 
     async def _session(self, request: Request) -> Response:
-        """By POST: the token of a link becomes the session of the page that sends it."""
+        """Exchange, by POST, the token of a link for the session of the page that sends it."""
         if request.method != "POST":
             return problem(HTTPStatus.METHOD_NOT_ALLOWED, "A session is opened by POST.")
         try:
@@ -111,7 +111,7 @@ class Pages:
 
 
 async def _to_folder(request: Request) -> Response:
-    """Relative, so that it is right behind any prefix; browsers keep the fragment."""
+    """Redirect by a relative path, so that it is right behind any prefix; browsers keep the fragment."""
     try:
         shown_to(request)
     except CallRefusedError as refused:
@@ -125,7 +125,7 @@ def shown_to(request: Request) -> None:
 
 
 def _target(request: Request) -> str:
-    """Of the REST API: path and query as they came. Raises CallRefusedError."""
+    """Return the REST API's path and query, as they came. Raises CallRefusedError."""
     path = request.scope["raw_path"].decode("ascii").partition("?")[0].partition("/api")[2]
     if not _PLAIN_PATH.fullmatch(path) or _UP.search(path):
         raise CallRefusedError(
@@ -192,22 +192,22 @@ def _is_followed_link(scope: Scope, headers: Mapping[str, str]) -> bool:
 
 
 def _refused_page(path: str, why: str) -> Response:
-    """In the words of whoever is asked: a problem document below the pages, else SageMaker's error."""
+    """Refuse in the caller's form: a problem document below the pages, else SageMaker's error."""
     refused = CallRefusedError("AccessDeniedException", why, status=HTTPStatus.FORBIDDEN)
     return refusal(refused) if _PAGES.fullmatch(path) else refusal_of_a_call(refused)
 
 
 class AnyPrefix:
-    """Takes away what a proxy leaves before the pages' paths: ``/proxy/absolute/PORT/ui/`` is ``/ui/``."""
+    """Removes what a proxy leaves before the pages' paths: ``/proxy/absolute/PORT/ui/`` is ``/ui/``."""
 
     def __init__(self, app: ASGIApp, *, port: int) -> None:
         self._app = app
         self._path = re.compile(_PREFIX_PARTS.format(port=port))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._path.fullmatch(scope["path"]) if scope["type"] == "http" else None
-        if found is not None:
+        parts = self._path.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if parts is not None:
             raw = scope["raw_path"].decode("ascii")
-            rest = raw[raw.index(found["prefix"]) + len(found["prefix"]) :] if found["prefix"] in raw else raw
-            scope = {**scope, "path": found["rest"], "raw_path": rest.encode()}
+            rest = raw[raw.index(parts["prefix"]) + len(parts["prefix"]) :] if parts["prefix"] in raw else raw
+            scope = {**scope, "path": parts["rest"], "raw_path": rest.encode()}
         await self._app(scope, receive, send)

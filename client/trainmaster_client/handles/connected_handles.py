@@ -28,18 +28,18 @@ def submit(
         InvalidArgumentError: The request stands within the mapping, or holds what JSON cannot say.
         RefusedError: As ``ApiClient.add_job`` raises it.
     """
-    found = request_of(request, source="the request")
-    for note in found.notes:
+    parsed = request_of(request, source="the request")
+    for note in parsed.notes:
         print(f"Note: {note}", flush=True)
     connected = _Connection(api_url, boto_session)
-    answer = connected.api.add_job(found.request)
+    answer = connected.api.add_job(parsed.request)
     for warning in answer.get("warnings") or ():
         print(f"Warning: {field_problem(warning)}", flush=True)
     return connected.handle(answer.get("job") or {})
 
 
 def job(name: str, *, api_url: str | None = None, boto_session: boto3.Session | None = None) -> Job:
-    """By the name that was submitted, or that of any of its attempts. Raises NotFoundError."""
+    """Look up a job by the name that was submitted, or that of any of its attempts. Raises NotFoundError."""
     connected = _Connection(api_url, boto_session)
     return connected.handle(connected.api.job(name, estimate=False))
 
@@ -51,24 +51,24 @@ def jobs(
     limit: int = 100,
     **filters: Parameter,
 ) -> Jobs:
-    """Those that the caller may see by name, in the queue's order; jobs of other teams are left out.
+    """List the jobs that the caller may see by name, in the queue's order; jobs of other teams are left out.
 
     Args:
-        api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
-        boto_session: Whose credentials ask; None: boto3's default.
-        limit: At most so many, up to 1,000.
+        api_url: URL of the API; else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
+        boto_session: Session whose credentials sign; None: boto3's default.
+        limit: The most jobs to list, up to 1,000.
         filters: Query parameters of ``GET /jobs``, such as ``state="failed"`` or ``mine=True``.
     """
     if not 1 <= limit <= MOST_JOBS:
         raise InvalidArgumentError(f"limit: {limit} is not valid.", hint=f"Use 1 to {MOST_JOBS}.")
     connected = _Connection(api_url, boto_session)
-    found = list(islice(connected.documents(filters), limit + 1))
-    handles = [connected.handle(one) for one in found[:limit]]
-    return Jobs(handles, truncated=len(found) > limit)
+    documents = list(islice(connected.documents(filters), limit + 1))
+    handles = [connected.handle(document) for document in documents[:limit]]
+    return Jobs(handles, truncated=len(documents) > limit)
 
 
 class _Connection:
-    """One caller's: all handles made with it share the API client."""
+    """The connection of one caller: all handles made with it share the API client."""
 
     def __init__(self, api_url: str | None, boto_session: boto3.Session | None) -> None:
         self._session = boto_session or like_the_default()
@@ -81,7 +81,7 @@ class _Connection:
         token: str | None = None
         while True:
             page = self.api.jobs(**filters, limit=_PAGE, next_token=token)
-            yield from (one for one in page.get("jobs") or () if one.get("name"))
+            yield from (document for document in page.get("jobs") or () if document.get("name"))
             before, token = token, page.get("next_token")
             if not token or token == before:
                 return

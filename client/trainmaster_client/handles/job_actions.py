@@ -1,4 +1,4 @@
-"""What an owner does with a job through its handle: each method is a command of the command line."""
+"""Actions of an owner on a job's handle: each method is a command of the command line."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -20,19 +20,21 @@ from trainmaster_client.handles.job_actions import JobActions
 from trainmaster_client.handles.job_picture import JobPicture, Points, html, text
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Progress, Watch, advance
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.progress import Progress, Watch, advance
+from trainmaster_client.jobs.shared_looks import JobLooks, looks_at
 from trainmaster_client.logs.joined_attempts import JobLogs, Selection
 
 FRESH_SECONDS = 2.0
-"""A handle that is shown again so soon is not asked for again."""
+"""A handle that is shown again this soon does not ask the API again."""
 ESTIMATE_SECONDS = 60.0
-"""Between two estimates of one job: each may cost the API two seconds."""
+"""Seconds between two estimates of one job: each may cost the API two seconds."""
 FIRST_HOST = "algo-1"
-"""Its first rank prints the metric lines."""
+"""Host whose first rank prints the metric lines."""
 
 
 class Job(JobActions):
-    """A job of the queue, as this caller may see it. ``view`` is what was last seen of it."""
+    """A job of the queue, as this caller may see it. ``view`` is its state when it was last read."""
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class Job(JobActions):
 
     @property
     def state(self) -> str:
-        """As last seen; ``refresh()`` looks again."""
+        """State when the job was last read; ``refresh()`` reads it again."""
         return self.view.state
 
     def refresh(self) -> "Job":
@@ -80,9 +82,11 @@ class Job(JobActions):
         )
 
     def wait(self, timeout: float | None = None) -> JobView:
-        """Until the job is over, through all its attempts, or for ``timeout`` seconds; what was seen last.
+        """Wait until the job has ended, through all its attempts, or for ``timeout`` seconds.
 
-        The job does not depend on it: an interrupt ends the wait alone. A job that failed is no error
+        Return the last view.
+
+        The job does not depend on the wait: an interrupt ends the wait alone. A job that failed is no error
         here: look at ``state`` and ``why`` of the answer.
         """
         steps = self._steps(timeout)
@@ -91,7 +95,7 @@ class Job(JobActions):
         return step
 
     def __await__(self) -> Generator[Any, None, JobView]:
-        """As ``wait()``, in a loop that others use too."""
+        """Wait like ``wait()``, without blocking the event loop."""
         return self._awaited().__await__()
 
     async def _awaited(self) -> JobView:
@@ -104,34 +108,53 @@ class Job(JobActions):
 
     def _steps(self, timeout: float | None) -> Generator[float, None, JobView]:
         screen = _screen(self)
-        watch = Watch(
-            look=partial(self._watched, screen),
-            say=print if screen is None else _silent,
-            progress=Progress(),
-            first_poll=FIRST_POLL_SECONDS,
-            timeout=timeout,
-            monotonic=self._monotonic,
-        )
-        return watch.steps()
+        with looks_at(self._api, self.name, monotonic=self._monotonic) as looks:
+            watch = Watch(
+                look=partial(self._watched, screen, looks),
+                say=print if screen is None else _silent,
+                progress=Progress(),
+                first_poll=FIRST_POLL_SECONDS,
+                age=looks.age,
+                starts_in=self._starts_in,
+                timeout=timeout,
+                monotonic=self._monotonic,
+            )
+            return (yield from watch.steps())
 
-    def _watched(self, screen: Any) -> JobView:  # noqa: ANN401  IPython's
-        self._look(estimate=screen is not None)
+    def _starts_in(self) -> float | None:
+        likely = self._likely_start
+        return None if likely is None else (likely - datetime.now(UTC)).total_seconds()
+
+    def _watched(self, screen: Any, looks: JobLooks) -> JobView:  # noqa: ANN401  IPython's
+        now = self._monotonic()
+        if screen is not None and self._wants_estimate(now):
+            self._keep(looks.alone(estimate=True), now=now, estimated=True)
+        else:
+            self._keep(looks.look(), now=now, estimated=False)
         if screen is not None:
             screen.update(self)
         return self.view
 
     def _look(self, *, estimate: bool) -> None:
-        """With an estimate of the start only while it waits, and occasionally."""
+        """Read the job, with an estimate of the start only while it waits, and at most once a minute."""
         now = self._monotonic()
-        asks = estimate and self.view.is_waiting and now - self._estimated_at >= ESTIMATE_SECONDS
-        document = self._api.job(self.name, estimate=asks)
+        asks = estimate and self._wants_estimate(now)
+        self._keep(self._api.job(self.name, estimate=asks), now=now, estimated=asks)
+
+    def _wants_estimate(self, now: float) -> bool:
+        return self.view.is_waiting and now - self._estimated_at >= ESTIMATE_SECONDS
+
+    def _keep(self, document: Document, *, now: float, estimated: bool) -> None:
         self.view = job_view(document)  # before the rest: an answer that is none changes nothing
         self._document, self._looked_at = document, now
-        if asks:
+        if estimated:
             self._estimated_at, self._likely_start = now, _p50(document)
 
     def _picture(self) -> JobPicture:
-        """As of now, as far as it can be asked for; what cannot is said in the picture."""
+        """Make the picture as of now, as far as the job can be read.
+
+        What cannot be is said in the picture.
+        """
         self._note = ""
         if self._monotonic() - self._looked_at >= FRESH_SECONDS and not self.view.is_final:
             try:
@@ -152,22 +175,22 @@ class Job(JobActions):
         except LogsUnreadableError as error:
             self._note = self._note or f"the log cannot be read: {error}"
         return {
-            number: [(one["step"], one["loss"]) for one in curve.points if "loss" in one]
+            number: [(point["step"], point["loss"]) for point in curve.points if "loss" in point]
             for number, curve in self._curves.curves.items()
         }
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ANN401, ARG002
-        """What IPython asks; the frontend takes the richest that it knows."""
-        found = self._picture()
-        return {"text/plain": text(found), "text/html": html(found)}
+        """Return the forms that IPython may show; the frontend takes the richest that it knows."""
+        picture = self._picture()
+        return {"text/plain": text(picture), "text/html": html(picture)}
 
     def __repr__(self) -> str:
-        """As last seen: a debugger that prints asks nothing of anybody."""
+        """Show the last view: a debugger that prints must not call the API."""
         return text(JobPicture(job=self.view))
 
 
 def _p50(document: Document) -> datetime | None:
-    """An estimate that cannot be read is none."""
+    """Return the median start; None for an estimate that cannot be read."""
     try:
         return datetime.fromisoformat(printable((document.get("estimated_start") or {}).get("p50")))
     except (ValueError, AttributeError):
@@ -175,7 +198,7 @@ def _p50(document: Document) -> datetime | None:
 
 
 def _screen(shown: object) -> Any:  # noqa: ANN401  IPython's
-    """A picture that can be drawn again, in a notebook; None elsewhere. Imports nothing that is not there."""
+    """Return a display that can be updated, in a notebook; None elsewhere. Imports only what is there."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
@@ -184,4 +207,4 @@ def _screen(shown: object) -> Any:  # noqa: ANN401  IPython's
 
 
 def _silent(_: str) -> None:
-    """The picture says it."""
+    """Print nothing: the picture shows it."""

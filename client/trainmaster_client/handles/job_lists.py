@@ -15,7 +15,7 @@ class Jobs(Sequence[Job]):
     def __init__(self, handles: Sequence[Job], *, truncated: bool) -> None:
         self._handles = tuple(handles)
         self.truncated = truncated
-        """There are more than these."""
+        """True if there are more jobs than these."""
 
     @overload
     def __getitem__(self, number: int) -> Job: ...
@@ -32,25 +32,28 @@ class Jobs(Sequence[Job]):
         return len(self._handles)
 
     def wait(self, timeout: float | None = None) -> list[JobView]:
-        """One after the other; ``timeout`` is for each."""
-        return [one.wait(timeout) for one in self._handles]
+        """Wait for one job after the other; ``timeout`` is in seconds for each."""
+        return [handle.wait(timeout) for handle in self._handles]
 
     def to_frame(self) -> Any:  # noqa: ANN401  pandas is imported when asked for
-        """A row a job, as a pandas DataFrame. Raises InvalidArgumentError where pandas is not installed."""
+        """Return a pandas DataFrame with a row per job.
+
+        Raises InvalidArgumentError if pandas is not installed.
+        """
         try:
             import pandas as pd  # noqa: PLC0415  large, and only where it is asked for
         except ImportError as error:
             raise InvalidArgumentError(
                 "to_frame() needs pandas, which is not installed.", hint="Run: pip install pandas"
             ) from error
-        return pd.DataFrame([_record(one.view) for one in self._handles], columns=[*_RECORD])
+        return pd.DataFrame([_record(handle.view) for handle in self._handles], columns=[*_RECORD])
 
     def _repr_html_(self) -> str:
-        return table([one.view for one in self._handles])
+        return table([handle.view for handle in self._handles])
 
     def __repr__(self) -> str:
-        more = "\n..." if self.truncated else ""
-        return ("\n".join(map(repr, self._handles)) or "no jobs") + more
+        ending = "\n..." if self.truncated else ""
+        return ("\n".join(map(repr, self._handles)) or "no jobs") + ending
 
 
 _RECORD = (*COLUMNS, "spot", "submitted_at", "started_at", "attempt")

@@ -13,53 +13,53 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import JobView
 
 Points = Sequence[tuple[float, float]]
-"""(step, loss), in their order."""
+"""Pairs of step and loss, in their order."""
 
 WIDTH, HEIGHT = 480, 150
 LEFT, BOTTOM = 56, 18
 """Pixels, for the numbers beside the curve."""
 MOST_POINTS = 300
-"""Of one attempt: more than the picture has columns for, and less than 10 kB."""
+"""Points of one attempt's curve: more than the picture has columns for, and less than 10 kB."""
 MOST_ATTEMPTS = 20
 """Curves of one picture, the newest."""
 MOST_ROWS = 200
 """Jobs of one table."""
 _COLOURS = ("#3f83d8", "#d9822b")
-"""Of attempts in turn; blue and orange also differ for the colour-blind."""
+"""Colours of attempts in turn; the colour-blind can tell blue from orange, too."""
 _CELL = 'style="text-align:left;padding:2px 8px"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPicture:
-    """What is known of a job now."""
+    """The facts of a job that are shown."""
 
     job: JobView
     likely_start: datetime | None = None
     curves: Mapping[int, Points] = field(default_factory=dict)
     """Losses by attempt."""
     note: str = ""
-    """What could not be read, and why."""
+    """Says what could not be read, and why."""
 
 
-def text(found: JobPicture) -> str:
-    """One line: what a terminal and a log show."""
+def text(picture: JobPicture) -> str:
+    """Write the job in one line, for a terminal or a log."""
     return "; ".join(
-        (f"{_name(found.job)}: {found.job.state}", *(f"{key} {value}" for key, value in _facts(found)))
+        (f"{_name(picture.job)}: {picture.job.state}", *(f"{key} {value}" for key, value in _facts(picture)))
     )
 
 
-def html(found: JobPicture) -> str:
-    facts = "".join(f"<div>{_text(key)}: {_text(value)}</div>" for key, value in _facts(found))
-    head = f"<div><b>{_text(_name(found.job))}</b> {_text(found.job.state)}</div>"
-    return f"<div>{head}{facts}{svg(found.curves)}</div>"
+def html(picture: JobPicture) -> str:
+    facts = "".join(f"<div>{_text(key)}: {_text(value)}</div>" for key, value in _facts(picture))
+    head = f"<div><b>{_text(_name(picture.job))}</b> {_text(picture.job.state)}</div>"
+    return f"<div>{head}{facts}{svg(picture.curves)}</div>"
 
 
 def table(jobs: Sequence[JobView]) -> str:
-    """Of many jobs one row each."""
-    heads = "".join(f"<th {_CELL}>{one}</th>" for one in COLUMNS)
+    """Write many jobs as an HTML table, one row each."""
+    heads = "".join(f"<th {_CELL}>{column}</th>" for column in COLUMNS)
     rows = "".join(_row(job) for job in jobs[:MOST_ROWS])
-    more = f"<div>{len(jobs) - MOST_ROWS} more</div>" if len(jobs) > MOST_ROWS else ""
-    return f"<table><tr>{heads}</tr>{rows}</table>{more}"
+    rest = f"<div>{len(jobs) - MOST_ROWS} more</div>" if len(jobs) > MOST_ROWS else ""
+    return f"<table><tr>{heads}</tr>{rows}</table>{rest}"
 
 
 COLUMNS = ("name", "team", "state", "pool", "instances", "priority", "position", "why")
@@ -68,24 +68,24 @@ COLUMNS = ("name", "team", "state", "pool", "instances", "priority", "position",
 def _row(job: JobView) -> str:
     position = "" if job.position is None else str(job.position)
     cells = (_name(job), job.team, job.state, job.pool, job.instances, str(job.priority), position, job.why)
-    return f"<tr>{''.join(f'<td {_CELL}>{_text(one)}</td>' for one in cells)}</tr>"
+    return f"<tr>{''.join(f'<td {_CELL}>{_text(cell)}</td>' for cell in cells)}</tr>"
 
 
-def _facts(found: JobPicture) -> Iterator[tuple[str, str]]:
-    job = found.job
+def _facts(picture: JobPicture) -> Iterator[tuple[str, str]]:
+    job = picture.job
     yield "instances", f"{job.instances} in pool {job.pool}"
     if job.position is not None and job.is_waiting:
         yield "position", str(job.position)
     if job.why:
         yield "reason", job.why
-    if found.likely_start is not None and job.is_waiting:
-        yield "likely start", f"{found.likely_start:%Y-%m-%d %H:%M} UTC"
+    if picture.likely_start is not None and job.is_waiting:
+        yield "likely start", f"{picture.likely_start:%Y-%m-%d %H:%M} UTC"
     if job.attempt:
         yield "attempts before this one", str(job.attempt)
-    if last := _last(found.curves):
+    if last := _last(picture.curves):
         yield "newest loss", f"{last[1]:.4g} at step {last[0]:,.0f}"
-    if found.note:
-        yield "note", found.note
+    if picture.note:
+        yield "note", picture.note
 
 
 def _name(job: JobView) -> str:
@@ -100,9 +100,9 @@ def _last(curves: Mapping[int, Points]) -> tuple[float, float] | None:
 
 
 def svg(curves: Mapping[int, Points]) -> str:
-    """Empty before there are two points."""
+    """Draw the curves; empty before there are two points."""
     shown = {number: thinned(curves[number]) for number in sorted(curves)[-MOST_ATTEMPTS:]}
-    points = [one for curve in shown.values() for one in curve]
+    points = [point for curve in shown.values() for point in curve]
     if len(points) < 2:  # noqa: PLR2004
         return ""
     scale = _Scale.around(points)
@@ -118,7 +118,7 @@ def svg(curves: Mapping[int, Points]) -> str:
 
 
 def thinned(curve: Points) -> Points:
-    """Every n-th, and the last one: that is the newest."""
+    """Keep every n-th point, and the last one, which is the newest."""
     every = -(-len(curve) // MOST_POINTS)
     kept = list(curve[:: max(every, 1)])
     return [*kept, curve[-1]] if curve and kept[-1] != curve[-1] else kept
@@ -131,7 +131,7 @@ class _Scale:
 
     @classmethod
     def around(cls, points: Points) -> "_Scale":
-        steps, losses = ([one[axis] for one in points] for axis in (0, 1))
+        steps, losses = ([point[axis] for point in points] for axis in (0, 1))
         return cls(steps=(min(steps), max(steps)), losses=(min(losses), max(losses)))
 
     def x(self, step: float) -> float:

@@ -1,1 +1,1 @@
-"""What intercepts the calls of boto3 clients, so that jobs of the queue answer them."""
+"""Hooks that intercept the calls of boto3 clients, so that the jobs of the queue answer them."""

@@ -14,7 +14,7 @@ _NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
 
 
 class AttemptDescriptions:
-    """Asks SageMaker for descriptions of attempts; for those that are over once."""
+    """Asks SageMaker for descriptions of attempts; those of ended attempts are kept, and asked for once."""
 
     def __init__(self) -> None:
         self._over = RecentlyUsed[Description]()
@@ -26,9 +26,11 @@ class AttemptDescriptions:
             job: With its attempts. One that SageMaker did not confirm may be a stranger's training job.
             client: For SageMaker, without our handlers. Its errors are raised as they are.
         """
-        names = {one.number: one.training_job_name for one in job.attempts if one.training_job_arn}
-        found = {number: self._description(name, client) for number, name in names.items()}
-        return {number: one for number, one in found.items() if one is not None}
+        names = {
+            attempt.number: attempt.training_job_name for attempt in job.attempts if attempt.training_job_arn
+        }
+        answers = {number: self._description(name, client) for number, name in names.items()}
+        return {number: description for number, description in answers.items() if description is not None}
 
     def _description(self, name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
         over = self._over.get(name)

@@ -1,4 +1,4 @@
-"""Our handlers among the events of boto3 clients, each there once, and what they answer in a call's place.
+"""Register our handlers for the events of boto3 clients, once each, and make the answers that they give.
 
 botocore copies a session's handlers into each client that is made from it. So a handler that is registered
 later does not reach a client that exists, and one that a client loses stays with the session.
@@ -23,7 +23,7 @@ from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.hooks.hooked_events import HOOKED_EVENTS, PLAIN_CLIENTS, handler_id
 
 Handler: TypeAlias = Callable[..., Any]
-"""As botocore calls it: with keyword arguments, of which a handler names those it needs."""
+"""Called by botocore with keyword arguments; a handler names those it needs."""
 
 Answer: TypeAlias = tuple[AWSResponse, dict[str, Any]]
 
@@ -39,7 +39,7 @@ _CODES: tuple[tuple[type[errors.TrainmasterClientError], str, int], ...] = (
     (errors.TooManyRequestsError, "ThrottlingException", 429),
     (errors.ApiUnreachableError, "ServiceUnavailable", 503),
 )
-"""Error -> the code that SageMaker has for it, and the status. The first that fits counts."""
+"""SageMaker's code and HTTP status for each of our errors. The first class that fits counts."""
 
 _EXPIRED = ("ExpiredTokenException", 403)
 _ELSE = ("InternalFailure", 500)
@@ -48,19 +48,19 @@ _SDK_V3_LOGS = "sagemaker.core.utils.logs"
 
 
 def register(events: Any, event: str, handler: Handler) -> None:  # noqa: ANN401  botocore's emitters
-    """Instead of what we registered for this event before; the handlers of others stay.
+    """Register a handler, replacing ours for the same event; the handlers of others stay.
 
     Args:
-        events: Of a boto3 session, or a client's ``meta.events``.
-        event: As in ``before-call.sagemaker.CreateTrainingJob``.
-        handler: What is called.
+        events: The events of a boto3 session, or a client's ``meta.events``.
+        event: A name like ``before-call.sagemaker.CreateTrainingJob``.
+        handler: Called with the event's keyword arguments.
     """
     events.unregister(event, unique_id=handler_id(event))
     events.register(event, handler, unique_id=handler_id(event))
 
 
 def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> Any:  # noqa: ANN401  boto3's
-    """A client that none of our handlers sees: what it asks is asked of AWS.
+    """Make a client that none of our handlers sees: its calls go to AWS.
 
     ``options`` are those of ``boto3.Session.client``.
     """
@@ -72,7 +72,7 @@ def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> A
 
 
 def like_the_default() -> boto3.Session:
-    """A session with the profile, region and credentials of boto3's default one, and events of its own."""
+    """Make a session with the profile, region and credentials of boto3's default one, and its own events."""
     default = boto3.DEFAULT_SESSION
     if default is None:
         return boto3.Session()
@@ -87,13 +87,13 @@ def signing_with(
     profile: str | None = None,
     source: boto3.Session | None = None,
 ) -> boto3.Session:
-    """A session of its own that signs with what it is given.
+    """Make a separate session that signs with the credentials it is given.
 
     Args:
-        credentials: Answers None for none.
-        region: Of the session.
-        profile: Of the session.
-        source: Whose chain gives the credentials; None: they are not looked for again when they expire.
+        credentials: Returns them, or None if there are none.
+        region: The session's region.
+        profile: The session's profile.
+        source: Session to ask again for credentials when they expire; None: they are not renewed.
     """
     own = botocore.session.Session(profile=profile)
     own.register_component("credential_provider", _Given(credentials, source))
@@ -101,7 +101,7 @@ def signing_with(
 
 
 def lent(frozen: Callable[[], ReadOnlyCredentials | None]) -> Credentials | None:
-    """Credentials whose owner sets what they are; None as long as there are none."""
+    """Return credentials that follow what ``frozen`` returns; None while it returns None."""
     return None if frozen() is None else _Lent(frozen)
 
 
@@ -118,20 +118,20 @@ class _Lent(Credentials):
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """In the place of botocore's chain of providers."""
+    """A credential provider that takes the place of botocore's chain of providers."""
 
     credentials: Callable[[], Any]
     source: boto3.Session | None
-    """``http.expiry`` reads them there again."""
+    """Session where ``http.expiry`` reads the credentials again."""
 
     def load_credentials(self) -> Any:  # noqa: ANN401  botocore's; None where there are none
         return self.credentials()
 
 
 class SessionOf(boto3.Session):
-    """A botocore session as our code takes it; boto3's own way would change its user agent and its events.
+    """Presents a botocore session to our code as a boto3 session.
 
-    ``region`` is for one that has none.
+    boto3's own way would change its user agent and its events. ``region`` is for a session that has none.
     """
 
     def __init__(self, session: botocore.session.Session, *, region: str | None) -> None:
@@ -140,30 +140,36 @@ class SessionOf(boto3.Session):
 
     @property
     def region_name(self) -> str:
-        found: Any = self._session.get_config_variable("region") or self._region
-        return found  # type: ignore[no-any-return]  # None where there is none, whatever the stubs say
+        region: Any = self._session.get_config_variable("region") or self._region
+        return region  # type: ignore[no-any-return]  # None where there is none, whatever the stubs say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Region and endpoint of a call."""
+    """The region and endpoint of a call."""
 
     region: str
     endpoint_url: str | None
-    """None: where the session sends such calls."""
+    """The endpoint of the call; None for the endpoint that the session uses for such calls."""
 
     @classmethod
     def called(cls, url: str | None, context: Mapping[str, Any]) -> Self:
-        """``url`` is that of the request, none where a stub answered; ``context`` is as handlers get it."""
+        """Read where a call goes.
+
+        Args:
+            url: The URL of the request; None where a stub answered.
+            context: The call's context as handlers get it.
+        """
         parts = urlsplit(url or "")
         endpoint_url = f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
         return cls(region=context["client_region"], endpoint_url=endpoint_url)
 
 
 class PlainClients:
-    """The plain clients of a session, each made at its first need, for the place that the caller's was.
+    """Makes a session's plain clients when they are first needed, one for each place that callers call.
 
-    boto3 sessions make one client at a time, and a forked process must not read from its parent's sockets.
+    boto3 sessions make one client at a time, hence the lock. A forked process must not read from its parent's
+    sockets, hence the process id in the key.
     """
 
     def __init__(self, boto_session: boto3.Session) -> None:
@@ -184,20 +190,25 @@ class PlainClients:
 
 
 def answered(parsed: dict[str, Any], *, request_id: str = "") -> Answer:
-    """As if the service had said so. ``request_id``: of the API's answer that it is made of."""
+    """Make the answer of a call that succeeded.
+
+    Args:
+        parsed: The answer's members.
+        request_id: That of the API's answer which this one is made from, if there is one.
+    """
     return _pair(200, parsed, request_id)
 
 
 def refusal(error: errors.TrainmasterClientError) -> Answer:
-    """Raised by botocore as ClientError, of the client's own class for the code where it has one."""
-    found = ((code, status) for kind, code, status in _CODES if isinstance(error, kind))
+    """Make the answer that botocore raises as ClientError, of the client's own class for its code if any."""
+    codes = ((code, status) for kind, code, status in _CODES if isinstance(error, kind))
     is_expired = error.trouble is Trouble.EXPIRED_CREDENTIALS
-    code, status = _EXPIRED if is_expired else next(found, _ELSE)
+    code, status = _EXPIRED if is_expired else next(codes, _ELSE)
     return refused_as(code, error, status=status)
 
 
 def refused_as(code: str, error: errors.TrainmasterClientError, *, status: int = 400) -> Answer:
-    """For an operation whose own code for it is another one."""
+    """Make a refusal with the given code, for an operation whose own code differs from the usual one."""
     return _pair(status, {"Error": {"Code": code, "Message": str(error)}}, error.request_id)
 
 
@@ -208,15 +219,15 @@ def _pair(status: int, parsed: dict[str, Any], request_id: str) -> Answer:
 
 
 class SdkV3Logs:
-    """Hooks the client that the log loop of the SDK v3 reads with, once.
+    """Hooks, once, the client that the log loop of the SDK v3 reads with.
 
-    The SDK makes one for the process, from a session of its own, so no hook of the user's session reaches it.
-    It is found where the SDK keeps it once it is there, which is before the first look at a job that is
-    waited for with its logs.
+    The SDK makes one client for the process, from a session of its own, so no hook of the user's session
+    reaches it. It is read from where the SDK keeps it; it is there before the SDK first looks at a job that
+    is waited for with its logs.
 
     Args:
-        register: Puts the handlers that join the logs of attempts at the events of a client.
-        region: Whose log groups they know; a client for another one is left alone.
+        register: Registers the handlers that join the logs of attempts with the events of a client.
+        region: The region whose log groups they know; a client for another one is left alone.
     """
 
     def __init__(self, register: Callable[[Any], None], *, region: str) -> None:
@@ -225,7 +236,7 @@ class SdkV3Logs:
         self._joined: object = None
 
     def join(self) -> None:
-        """Cheap: to be called at every look at a job."""
+        """Hook the SDK's client if it exists by now. This is cheap: call it at every look at a job."""
         client = _made_client()
         if client is None or client is self._joined or client.meta.region_name != self._region:
             return
@@ -234,7 +245,7 @@ class SdkV3Logs:
 
 
 def _made_client() -> Any:  # noqa: ANN401  boto3's
-    """None where the SDK is not in use, or did not make it yet."""
+    """Return the SDK's client; None where the SDK is not in use, or has not made it yet."""
     kept = getattr(sys.modules.get(_SDK_V3_LOGS), "CloudWatchLogsClient", None)
     made = getattr(type(kept), "_instances", {}).get(kept)
     return getattr(made, "client", None)

@@ -1,8 +1,8 @@
-"""CloudWatch's calls: logs and metrics of a job over all attempts, for callers who know one training job.
+"""Answer CloudWatch calls over all attempts of a job, for callers who know one training job.
 
 Log loops of the SDKs and of plain boto3 list the streams under the name that was submitted and read those to
-their end. Here such a stream goes on, where its training job's ends, with the stream of the same host in the
-next attempt. Metrics of the later attempts are added to those of the first.
+their end. Here such a stream continues, after the end of its training job's, with the stream of the same host
+in the next attempt. Metrics of the later attempts are added to those of the first.
 """
 
 import json
@@ -24,28 +24,27 @@ from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
 from trainmaster_client.logs.log_streams import LOG_GROUP, LogStream, LogStreams
 
 LISTED_SECONDS = 5.0
-"""How long a list of streams is taken for true: CloudWatch allows few such calls a second."""
+"""How long a list of streams is reused, as CloudWatch allows few such calls a second."""
 LATE_LINES = timedelta(minutes=5)
-"""Lines of an attempt are not stamped later than this after its end."""
+"""No line of an attempt is stamped later than this after its end."""
 _MARK = "trainmaster:"
 """Begins our tokens: the mark, a stream's name, a colon (which no such name has), CloudWatch's token."""
-
 
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 DIMENSION = "TrainingJobName"
 
 _KEPT = "trainmaster_metric_request"
-"""Where a call's context keeps what was asked until the answer is there."""
+"""Key of a call's context under which the request is kept until the answer is there."""
 
 
 def register(events: Any, queued: QueuedJobs, clients: PlainClients, *, region: str) -> None:  # noqa: ANN401
     """Join the logs and metrics that clients of these events read.
 
     Args:
-        events: Of a boto3 session, before its client is made, or of one client (``meta.events``).
+        events: The events of a boto3 session, before its client is made, or of one client (``meta.events``).
         queued: Knows which job a name belongs to.
         clients: Read what is joined.
-        region: The queue's. Clients of another one are left alone.
+        region: The queue's region. Clients of another region are left alone.
     """
     for event, handler in handlers(queued, clients, region=region):
         register_handler(events, event, handler)
@@ -63,18 +62,18 @@ def handlers(queued: QueuedJobs, clients: PlainClients, *, region: str) -> Itera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a reader stands in the joined stream of a host."""
+    """A reader's position in the joined stream of a host."""
 
     stream: str
     token: str | None
 
     @classmethod
     def asked(cls, stream: str, token: str | None) -> "_Place":
-        """A token that is not ours is CloudWatch's, of the stream itself."""
+        """Read the position from a token. One without our mark is CloudWatch's own, for the stream itself."""
         if not token or not token.startswith(_MARK):
             return cls(stream=stream, token=token)
-        found, _, real = token.removeprefix(_MARK).partition(":")
-        return cls(stream=found, token=real or None)
+        stream_name, _, real = token.removeprefix(_MARK).partition(":")
+        return cls(stream=stream_name, token=real or None)
 
     @property
     def text(self) -> str:
@@ -87,7 +86,7 @@ class _Listing:
 
     streams: list[LogStream]
     until: float
-    """Of the monotonic clock."""
+    """When the list is too old, in seconds of the monotonic clock."""
     after_end: bool
 
     def stands(self, now: float, *, has_ended: bool) -> bool:
@@ -102,9 +101,9 @@ class _JoinedLogs:
         self._listed = RecentlyUsed[_Listing]()
 
     def streams(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: object) -> Answer | None:
-        """None: CloudWatch answers. Else one stream a host, named as if it were the first attempt's."""
-        asked = _asked(params)
-        prefix = asked.get("logStreamNamePrefix") or ""
+        """Answer one stream per host, named after the first attempt; None if CloudWatch is to answer."""
+        request = _asked(params)
+        prefix = request.get("logStreamNamePrefix") or ""
         name, slash, _rest = prefix.partition("/")
         attempts = self._attempts_to_join(name, context) if slash else None
         if attempts is None:
@@ -112,40 +111,42 @@ class _JoinedLogs:
         hosts: dict[str, LogStream] = {}
         for stream in self._all_streams(attempts, self._reader(params, context)):
             hosts.setdefault(stream.host, stream)
-        names = [f"{name}/{one.name.partition('/')[2]}" for one in hosts.values()]
-        return answered({"logStreams": [{"logStreamName": one} for one in names if one.startswith(prefix)]})
+        names = [f"{name}/{stream.name.partition('/')[2]}" for stream in hosts.values()]
+        matches = [{"logStreamName": full_name} for full_name in names if full_name.startswith(prefix)]
+        return answered({"logStreams": matches})
 
     def events(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: object) -> Answer | None:
-        """None: CloudWatch answers, as it does to whoever reads from the end backwards."""
-        asked = _asked(params)
-        stream = LogStream.parse(asked.get("logStreamName") or "")
-        place = _Place.asked(asked.get("logStreamName") or "", asked.get("nextToken"))
-        if stream is None or not (asked.get("startFromHead") or asked.get("nextToken", "").startswith(_MARK)):
+        """Answer the next events of a host; None if CloudWatch is to answer, as for reads from the end."""
+        request = _asked(params)
+        stream = LogStream.parse(request.get("logStreamName") or "")
+        place = _Place.asked(request.get("logStreamName") or "", request.get("nextToken"))
+        has_our_token = request.get("nextToken", "").startswith(_MARK)
+        if stream is None or not (request.get("startFromHead") or has_our_token):
             return None
         attempts = self._attempts_to_join(stream.name.partition("/")[0], context)
         if attempts is None:
             return None
         reader = self._reader(params, context)
-        streams = self._all_streams(_since(attempts, asked), reader)
-        chain = [one.name for one in streams if one.host == stream.host]
+        streams = self._all_streams(_since(attempts, request), reader)
+        chain = [host_stream.name for host_stream in streams if host_stream.host == stream.host]
         options: dict[str, int] = {
-            key: asked[key] for key in ("startTime", "endTime", "limit") if key in asked
+            key: request[key] for key in ("startTime", "endTime", "limit") if key in request
         }
         return _next_events(chain, place, reader, options)
 
     def _attempts_to_join(self, name: str, context: Mapping[str, Any]) -> Sequence[Attempt] | None:
-        """Of the job with this very name; None where there is nothing to join."""
+        """Return the attempts of the job with this very name; None where there is nothing to join."""
         if context["client_region"] != self._region:
             return None
         attempts = self._queued.attempts(name)
-        return attempts if any(one.training_job_name != name for one in attempts) else None
+        return attempts if any(attempt.training_job_name != name for attempt in attempts) else None
 
     def _all_streams(self, attempts: Sequence[Attempt], reader: LogStreams) -> Iterator[LogStream]:
         for number, attempt in enumerate(attempts, start=1):
             yield from self._streams_of(attempt, reader, is_followed=number < len(attempts))
 
     def _streams_of(self, attempt: Attempt, reader: LogStreams, *, is_followed: bool) -> list[LogStream]:
-        """Listed again after some seconds, and at once where the attempt has ended since.
+        """List an attempt's streams, again after some seconds and at once if the attempt has ended since.
 
         The loops of the SDKs look once more when the job has ended, and never again: a host that wrote its
         first line between the last list and the end would not be read at all. An attempt that has ended and
@@ -166,22 +167,22 @@ class _JoinedLogs:
 
 
 def _next_events(chain: list[str], place: _Place, reader: LogStreams, options: dict[str, int]) -> Answer:
-    """The first page that holds something, from the place on."""
+    """Return the first page that has events, from the position on."""
     begin = chain.index(place.stream) if place.stream in chain else 0
-    found: list[Any] = []
+    events: list[Any] = []
     for name in chain[begin:]:
         token = place.token if name == place.stream else None
         with _the_callers_errors():
             page = reader.next_page(name, token, **options)
-        place, found = _Place(stream=name, token=page.forward), page.events
-        if found:
+        place, events = _Place(stream=name, token=page.forward), page.events
+        if events:
             break
-    return answered({"events": found, "nextForwardToken": place.text, "nextBackwardToken": place.text})
+    return answered({"events": events, "nextForwardToken": place.text, "nextBackwardToken": place.text})
 
 
 @contextmanager
 def _the_callers_errors() -> Iterator[None]:
-    """Those that the caller's own call would have raised."""
+    """Raise the error of the underlying call, as the caller's own call would have raised it."""
     try:
         yield
     except LogsUnreadableError as error:
@@ -189,15 +190,16 @@ def _the_callers_errors() -> Iterator[None]:
 
 
 def _asked(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The request, of the log group of training jobs; of any other nothing."""
-    asked: dict[str, Any] = json.loads(params["body"])
-    return asked if asked.get("logGroupName") == LOG_GROUP else {}
+    """Return the request if it reads the log group of training jobs, else an empty one."""
+    request: dict[str, Any] = json.loads(params["body"])
+    return request if request.get("logGroupName") == LOG_GROUP else {}
 
 
-def _since(attempts: Sequence[Attempt], asked: dict[str, Any]) -> Sequence[Attempt]:
-    """Those that may hold lines of the time asked for; the last one in any case."""
-    since = datetime.fromtimestamp(asked.get("startTime", 0) / 1000, UTC)
-    recent = [one for one in attempts if one.ended_at is None or one.ended_at + LATE_LINES >= since]
+def _since(attempts: Sequence[Attempt], request: dict[str, Any]) -> Sequence[Attempt]:
+    """Return the attempts that may have lines after the request's start time, at least the last one."""
+    since = datetime.fromtimestamp(request.get("startTime", 0) / 1000, UTC)
+    ends = ((attempt, attempt.ended_at) for attempt in attempts)
+    recent = [attempt for attempt, end in ends if end is None or end + LATE_LINES >= since]
     return recent or attempts[-1:]
 
 
@@ -210,46 +212,46 @@ class _JoinedMetrics:
     def complete(
         self, http_response: AWSResponse, parsed: dict[str, Any], context: Mapping[str, Any], **_: object
     ) -> None:
-        """Add the points of the later attempts. Where two have one for a time, the later one's counts."""
-        asked = self._asked(parsed, context)
-        if asked is None:
+        """Add the points of the later attempts; if two have a point for one time, the later one's counts."""
+        request = self._asked(parsed, context)
+        if request is None:
             return
         points = {point["Timestamp"]: point for point in parsed.get("Datapoints") or ()}
         client = self._client(http_response, context)
-        for name in self._later(_training_job(asked)):
-            again = {**asked, "Dimensions": [{"Name": DIMENSION, "Value": name}]}
-            found = client.get_metric_statistics(**again)["Datapoints"]
-            points |= {point["Timestamp"]: point for point in found}
+        for name in self._later(_training_job(request)):
+            again = {**request, "Dimensions": [{"Name": DIMENSION, "Value": name}]}
+            later_points = client.get_metric_statistics(**again)["Datapoints"]
+            points |= {point["Timestamp"]: point for point in later_points}
         parsed["Datapoints"] = list(points.values())
 
     def complete_data(
         self, http_response: AWSResponse, parsed: dict[str, Any], context: Mapping[str, Any], **_: object
     ) -> None:
-        """The same for GetMetricData: its queries are asked again, expressions and all, for each attempt."""
-        asked = self._asked(parsed, context)
-        if asked is None:
+        """Add the later attempts to GetMetricData: its queries and expressions are repeated for each."""
+        request = self._asked(parsed, context)
+        if request is None:
             return
         client = self._client(http_response, context)
-        series = {one["Id"]: _by_time(one) for one in parsed.get("MetricDataResults") or ()}
-        for first in sorted(_training_jobs(asked)):
+        series = {result["Id"]: _by_time(result) for result in parsed.get("MetricDataResults") or ()}
+        for first in sorted(_training_jobs(request)):
             for name in self._later(first):
-                pages = client.get_paginator("get_metric_data").paginate(**_renamed(asked, first, name))
-                for one in (result for page in pages for result in page["MetricDataResults"]):
-                    series.setdefault(one["Id"], {}).update(_by_time(one))
-        newest_first = asked.get("ScanBy", "TimestampDescending") == "TimestampDescending"
-        for one in parsed.get("MetricDataResults") or ():
-            points = sorted(series[one["Id"]].items(), reverse=newest_first)
-            one["Timestamps"], one["Values"] = [at for at, _ in points], [value for _, value in points]
+                pages = client.get_paginator("get_metric_data").paginate(**_renamed(request, first, name))
+                for result in (result for page in pages for result in page["MetricDataResults"]):
+                    series.setdefault(result["Id"], {}).update(_by_time(result))
+        newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
+        for result in parsed.get("MetricDataResults") or ():
+            points = sorted(series[result["Id"]].items(), reverse=newest_first)
+            result["Timestamps"], result["Values"] = [at for at, _ in points], [value for _, value in points]
 
     def _asked(self, parsed: dict[str, Any], context: Mapping[str, Any]) -> dict[str, Any] | None:
-        """None where there is nothing of ours to join."""
+        """Return the request that was kept; None where there is nothing to join."""
         if "Error" in parsed or context["client_region"] != self._region:
             return None
         return context.get(_KEPT)
 
     def _later(self, first: str) -> list[str]:
-        """Training jobs of the attempts after the one that has the job's name."""
-        names = [one.training_job_name for one in self._queued.attempts(first)]
+        """List the training jobs of the attempts after the one that has the job's name."""
+        names = [attempt.training_job_name for attempt in self._queued.attempts(first)]
         return [name for name in names if name != first]
 
     def _client(self, http_response: AWSResponse, context: Mapping[str, Any]) -> Any:  # noqa: ANN401  boto3's
@@ -262,20 +264,20 @@ def _keep(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> No
 
 
 def _keep_queries(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> None:
-    """The later attempts come with the first page."""
+    """Keep the request of a first page only: the later attempts are added to that one."""
     if _training_jobs(params) and not params.get("NextToken"):
         context[_KEPT] = dict(params)
 
 
-def _training_job(asked: Mapping[str, Any]) -> str:
-    """Empty where something else is asked for."""
-    dimensions = asked.get("Dimensions") or ()
-    names = [one.get("Value") for one in dimensions if one.get("Name") == DIMENSION]
+def _training_job(request: Mapping[str, Any]) -> str:
+    """Return the name of the training job in the request's dimensions; "" if it is about something else."""
+    dimensions = request.get("Dimensions") or ()
+    names = [dimension.get("Value") for dimension in dimensions if dimension.get("Name") == DIMENSION]
     return str(names[0]) if len(dimensions) == 1 and names else ""
 
 
-def _training_jobs(asked: Mapping[str, Any]) -> set[str]:
-    return {_queried_job(one) for one in asked.get("MetricDataQueries") or ()} - {""}
+def _training_jobs(request: Mapping[str, Any]) -> set[str]:
+    return {_queried_job(query) for query in request.get("MetricDataQueries") or ()} - {""}
 
 
 def _queried_job(query: Mapping[str, Any]) -> str:
@@ -283,13 +285,13 @@ def _queried_job(query: Mapping[str, Any]) -> str:
     return _training_job(metric) if metric.get("Namespace") == NAMESPACE else ""
 
 
-def _renamed(asked: Mapping[str, Any], first: str, name: str) -> dict[str, Any]:
-    """The same queries of another training job."""
-    queries = deepcopy(list(asked["MetricDataQueries"]))
+def _renamed(request: Mapping[str, Any], first: str, name: str) -> dict[str, Any]:
+    """Return the same queries for another training job."""
+    queries = deepcopy(list(request["MetricDataQueries"]))
     for query in queries:
         if _queried_job(query) == first:
             query["MetricStat"]["Metric"]["Dimensions"] = [{"Name": DIMENSION, "Value": name}]
-    return {**asked, "MetricDataQueries": queries}
+    return {**request, "MetricDataQueries": queries}
 
 
 def _by_time(result: Mapping[str, Any]) -> dict[datetime, float]:

@@ -1,4 +1,7 @@
-"""The events of botocore that our handlers answer. Imports nothing: it is read before a program has boto3."""
+"""Names of the botocore events that our handlers answer.
+
+It is read before a program has boto3: no imports.
+"""
 
 from typing import Any
 from weakref import WeakSet
@@ -36,21 +39,22 @@ HOOKED_EVENTS = (
 )
 """Every event that any module of ours registers a handler for."""
 HOOKED_SERVICES = frozenset({"sagemaker", "batch", "logs", "cloudwatch", "sts"})
-"""Of these events, as clients are called."""
+"""The services of these events, as ``client()`` names them."""
 
 KEY = "trainmaster_key"
-"""In a call's context: the idempotency key that its caller repeats it with; "" where the caller has none.
-Without this entry the call is one of this process, which makes a key of its own."""
+"""Key of a call's context: the idempotency key that the caller repeats the call with, or "" if it has none.
+A call without this entry was made by this process, which makes a key of its own."""
 
 SEEN = "trainmaster_seen"
-"""In a call's context: a hook saw it, whatever it decided. A CreateTrainingJob without it leaves unhooked."""
+"""Key of a call's context: a hook saw the call, whatever it decided. A CreateTrainingJob without it has no
+hook."""
 
 PLAIN_CLIENTS: "WeakSet[Any]" = WeakSet()
-"""Those that the hooks ask AWS with: a hook on one of them would ask itself."""
+"""Clients that the hooks call AWS with: a hook on one of them would call itself."""
 
 
 def handler_id(event: str) -> str:
-    """Unlike any other of ours: botocore keeps one handler for an id, whatever its event."""
+    """Return a unique id for our handler of an event: botocore keeps one handler per id for all events."""
     phase, _, rest = event.partition(".")
     operation = rest.rpartition(".")[2]
     return f"trainmaster-{operation}" if phase == "before-call" else f"trainmaster-{phase}-{operation}"

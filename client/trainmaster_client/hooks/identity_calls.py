@@ -1,7 +1,7 @@
-"""STS's GetCallerIdentity of the SDKs, which name AWS's own address of STS whatever the environment says.
+"""Send the SDKs' GetCallerIdentity to the session's STS; they name AWS's own address whatever it is set to.
 
-``get_execution_role()`` and ``default_bucket()`` ask so. Where a session's STS lies elsewhere, by
-``AWS_ENDPOINT_URL``, ``AWS_ENDPOINT_URL_STS`` or its profile, they ask it there: a VPC endpoint, the twin.
+``get_execution_role()`` and ``default_bucket()`` ask so. Where a session's STS is elsewhere, by
+``AWS_ENDPOINT_URL``, ``AWS_ENDPOINT_URL_STS`` or its profile, the call goes there: a VPC endpoint, the twin.
 """
 
 import re
@@ -13,11 +13,11 @@ from trainmaster_client.hooks.botocore_events import Handler, PlainClients, Wher
 from trainmaster_client.hooks.botocore_events import register as register_handler
 
 _AWS = re.compile(r"https://sts(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?(/|$)")
-"""What ``sts_regional_endpoint`` of the SDKs makes."""
+"""Matches the addresses that ``sts_regional_endpoint`` of the SDKs makes."""
 
 
 def register(events: Any, clients: PlainClients) -> None:  # noqa: ANN401  botocore's emitters
-    """``clients``: of the session whose settings count."""
+    """Register the handler. ``clients`` are those of the session whose settings count."""
     for event, handler in handlers(clients):
         register_handler(events, event, handler)
 
@@ -26,13 +26,13 @@ def handlers(clients: PlainClients) -> Iterator[tuple[str, Handler]]:
     def send_where_the_session_asks(
         params: MutableMapping[str, Any], context: Mapping[str, Any], **_: object
     ) -> None:
-        asked = urlsplit(params["url"])
+        address = urlsplit(params["url"])
         if not _is_aws(params["url"]):
             return
         own = clients.of("sts", Where(region=context["client_region"], endpoint_url=None)).meta.endpoint_url
         if not _is_aws(own):
             there = urlsplit(own)
-            params["url"] = urlunsplit(asked._replace(scheme=there.scheme, netloc=there.netloc))
+            params["url"] = urlunsplit(address._replace(scheme=there.scheme, netloc=there.netloc))
 
     yield "before-call.sts.GetCallerIdentity", send_where_the_session_asks
 

@@ -1,6 +1,6 @@
 """DescribeTrainingJob for a job of the queue: one answer over its waits and all its attempts. Pure.
 
-What the SDKs and other callers of boto3 see under the name that was submitted. The status is the job's, so
+The SDKs and other callers of boto3 see it under the name that was submitted. The status is the job's, so
 a preempted job is in progress; all else is as SageMaker describes the live attempt, or the last one.
 """
 
@@ -16,28 +16,28 @@ Description: TypeAlias = dict[str, Any]
 LONGEST_FAILURE_REASON = 1024
 """Characters. Source: SageMaker API reference, DescribeTrainingJob, FailureReason."""
 NEVER_DESCRIBED = frozenset({"Tags", "SessionChainingConfig"})
-"""What a CreateTrainingJob request has and no description. Source: SageMaker API reference."""
+"""Members of a CreateTrainingJob request that descriptions do not have. Source: SageMaker API reference."""
 _DEFAULT_RUNTIME_SECONDS = 86_400
-"""Source: SageMaker API reference, StoppingCondition, MaxRuntimeInSeconds."""
+"""SageMaker's default. Source: SageMaker API reference, StoppingCondition, MaxRuntimeInSeconds."""
 
 _STATUS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped", "stopping": "Stopping"}
-"""Job state -> TrainingJobStatus; any other state is InProgress."""
+"""TrainingJobStatus of a job state; any other state is InProgress."""
 _ENDED = frozenset({"Completed", "Failed", "Stopped"})
 _SUMS = ("TrainingTimeInSeconds", "BillableTimeInSeconds")
 _OF_ONE_ATTEMPT = ("FailureReason", "TrainingStartTime", "TrainingEndTime", "ResponseMetadata", *_SUMS)
-"""What must not come from the last attempt as it is."""
+"""Members that must not be copied from the last attempt."""
 
 
 def description(
     job: JobView, request: Mapping[str, Any], attempts: Mapping[int, Description], *, arn: str
 ) -> Description:
-    """The answer for the name that was submitted.
+    """Return the description of the job under the name that was submitted.
 
     Args:
-        job: With attempts and history.
-        request: As it was submitted; what is shown before there is an attempt.
-        attempts: What SageMaker says of each attempt it knows, by number.
-        arn: Of the training job with the submitted name, shown before there is an attempt.
+        job: The job with attempts and history.
+        request: The request as it was submitted, which is shown before there is an attempt.
+        attempts: SageMaker's description of each attempt it knows, by number.
+        arn: ARN of the training job with the submitted name, shown before there is an attempt.
     """
     ordered = [attempts[number] for number in sorted(attempts)]
     last = ordered[-1] if ordered else _of_request(request, arn, str(job.name))
@@ -72,13 +72,19 @@ def _of_request(request: Mapping[str, Any], arn: str, name: str) -> Description:
 
 
 def _model_location(output: Mapping[str, Any], name: str) -> str:
-    """Where the first attempt would put it. Source: SageMaker API reference, OutputDataConfig."""
+    """Return where the first attempt would put the model.
+
+    Source: SageMaker API reference, OutputDataConfig.
+    """
     model = "model" if output.get("CompressionType") == "NONE" else "model.tar.gz"
     return f"{str(output.get('S3OutputPath') or '').rstrip('/')}/{name}/output/{model}"
 
 
 def _status(job: JobView, last: Description) -> str:
-    """The job's; a live attempt that is Completed completes its job, whatever was meant to become of it."""
+    """Return the job's status.
+
+    A live attempt that is Completed completes its job, even if it was to be stopped.
+    """
     if not job.is_final and not job.is_waiting and last.get("TrainingJobStatus") == "Completed":
         return "Completed"
     return _STATUS.get(job.state, "InProgress")
@@ -96,12 +102,12 @@ def _secondary_status(job: JobView, last: Description, status: str) -> str:
 
 
 def _times(job: JobView, attempts: list[Description], status: str) -> Description:
-    """Training began with the first attempt, ended with the last and took the sum of all."""
-    changes = [job.submitted_at, *(one.at for one in job.history)]
-    changes += [one.get("LastModifiedTime") for one in attempts]
-    started = [one["TrainingStartTime"] for one in attempts if "TrainingStartTime" in one]
-    ended = [one["TrainingEndTime"] for one in attempts[-1:] if "TrainingEndTime" in one]
-    sums = {name: [one[name] for one in attempts if name in one] for name in _SUMS}
+    """Return the times: training began with the first attempt, ended with the last, and took their sum."""
+    changes = [job.submitted_at, *(step.at for step in job.history)]
+    changes += [attempt.get("LastModifiedTime") for attempt in attempts]
+    started = [attempt["TrainingStartTime"] for attempt in attempts if "TrainingStartTime" in attempt]
+    ended = [attempt["TrainingEndTime"] for attempt in attempts[-1:] if "TrainingEndTime" in attempt]
+    sums = {name: [attempt[name] for attempt in attempts if name in attempt] for name in _SUMS}
     return {
         "CreationTime": job.submitted_at,
         "LastModifiedTime": max((change for change in changes if change is not None), default=None),
@@ -112,20 +118,20 @@ def _times(job: JobView, attempts: list[Description], status: str) -> Descriptio
 
 
 def _final_metrics(attempts: list[Description]) -> Description:
-    """Of each metric the newest: the attempt that ended the job need not have found them all."""
-    found = [one for attempt in attempts for one in attempt.get("FinalMetricDataList") or ()]
-    newest = {one["MetricName"]: one for one in found}
+    """Return the newest value of each metric: the attempt that ended the job need not have found them all."""
+    metrics = [metric for attempt in attempts for metric in attempt.get("FinalMetricDataList") or ()]
+    newest = {metric["MetricName"]: metric for metric in metrics}
     return {"FinalMetricDataList": list(newest.values())} if newest else {}
 
 
 def _failure(job: JobView, last: Description) -> str:
-    """SageMaker's words first: callers look for "CapacityError" and the like at their beginning."""
+    """Return SageMaker's reason, then ours: callers look for "CapacityError" and the like at its start."""
     whole = " - ".join(part for part in (str(last.get("FailureReason") or ""), job.why) if part)
     return whole[:LONGEST_FAILURE_REASON]
 
 
 def _transitions(job: JobView, attempts: Mapping[int, Description]) -> Iterator[Description]:
-    """In the order of the job's history: each wait, and each attempt where it was started for good."""
+    """Yield the job's history in order: each wait, and each attempt where it was finally started."""
     starts = {step.attempt: step for step in job.history if step.to == "starting"}
     for number in sorted(set(attempts) - set(starts)):
         yield from _attempt_transitions(attempts[number])
@@ -145,7 +151,7 @@ def _attempt_transitions(attempt: Description) -> list[Description]:
 
 
 def _just_started(step: Transition) -> Description:
-    """Of an attempt that SageMaker does not show yet."""
+    """Describe an attempt that SageMaker does not show yet."""
     return {"SecondaryStatusTransitions": [_entry("Starting", step, None, "The queue starts it")]}
 
 
@@ -160,6 +166,6 @@ def _entry(status: str, step: Transition, until: Transition | None, message: str
 
 
 def _ended_so(step: Transition, attempts: Mapping[int, Description]) -> bool:
-    """True when the last attempt's own transitions tell this end."""
+    """Tell whether the last attempt's own transitions already end this way."""
     last = attempts[max(attempts)] if attempts else {}
     return last.get("TrainingJobStatus") == _STATUS[step.to]

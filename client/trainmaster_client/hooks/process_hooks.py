@@ -1,4 +1,4 @@
-"""A process that asked for the queue: each session of botocore is hooked, made before or later.
+"""Hook every session of botocore in a process that asked for the queue, made before or later.
 
 botocore calls an initializer with each session that is made. Sessions and clients that are there already are
 found among the objects that Python knows. A CreateTrainingJob that none of our hooks saw, as of a client
@@ -30,28 +30,28 @@ from trainmaster_client.hooks.session_hooks import (
 )
 
 RUN_VARIABLE = "TRAINMASTER_RUN"
-"""Set by ``trainmaster run`` for its program and its children: what to do where the API gives no answer."""
+"""Set by ``trainmaster run`` for its program and its children: the ``on_unreachable`` option of the hooks."""
 STARTUP = Path(__file__).with_name("startup")
-"""Holds a ``sitecustomize``, which Python imports before a program where PYTHONPATH names this folder."""
+"""Folder with a ``sitecustomize``, which Python imports before a program if PYTHONPATH names the folder."""
 
 
 _CLIENTS = (("botocore.client", "BaseClient"), ("aiobotocore.client", "AioBaseClient"))
 _SEND = "_make_request"
-"""What both call for what no handler answered."""
+"""Method that both client classes call to send a request that no handler answered."""
 
 
 class ProcessHooks:
-    """What this process asks for. There is one, ``PROCESS``."""
+    """The hooks of this process, switched on and off. There is one, ``PROCESS``."""
 
     def __init__(self) -> None:
         self._options: ProcessOptions | None = None
         self._is_registered = False
         self._guards: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
-        """By class of clients: how it sends, and what we put in that place."""
+        """Send method of each class of clients: the original, and ours that replaces it."""
         self._changing = threading.RLock()
 
     def switch_on(self, options: ProcessOptions) -> None:
-        """For sessions that are made from now on. Said again, the last time counts, for all of them."""
+        """Hook sessions that are made from now on. The last call's options count, for all sessions."""
         with self._changing:
             self._options = options
             if not self._is_registered:
@@ -59,10 +59,10 @@ class ProcessHooks:
                 self._is_registered = True
 
     def hook_existing(self) -> None:
-        """Sessions and clients that were made before. Those that have hooks keep them."""
+        """Hook sessions and clients that were made before. Those that have hooks keep them."""
         self._guard()
         sessions, clients = _made_before()
-        hooks = [hooks_of_session(one, self._wanted) for one in sessions]
+        hooks = [hooks_of_session(session, self._wanted) for session in sessions]
         by_credentials = {}
         for session, its_hooks in zip(sessions, hooks, strict=True):
             its_hooks.register(session.get_component("event_emitter"))
@@ -73,7 +73,7 @@ class ProcessHooks:
             (known or hooks_of_client(client, self._wanted)).register(client.meta.events)
 
     def switch_off(self) -> None:
-        """As if the process had never asked; sessions and clients that were hooked by name stay so."""
+        """Undo ``switch_on``; sessions and clients that were hooked by name stay hooked."""
         with self._changing:
             self._options = None
             if self._is_registered:
@@ -119,7 +119,7 @@ PROCESS = ProcessHooks()
 
 
 def switch_on_from_environment() -> None:
-    """What ``trainmaster run`` asked for. Raises nothing: the program comes first."""
+    """Switch the hooks on if ``trainmaster run`` asked for it. Raises nothing: the program comes first."""
     wanted = os.environ.get(RUN_VARIABLE)
     if wanted in {"raise", "direct"}:
         on_unreachable: Any = wanted
@@ -129,8 +129,8 @@ def switch_on_from_environment() -> None:
 def environment_of_run(
     environment: Mapping[str, str], *, api_url: str, on_unreachable: str
 ) -> dict[str, str]:
-    """What makes a Python program, and those it starts, begin with the hooks."""
-    paths = [str(STARTUP), *(one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one)]
+    """Return environment variables with which a Python program, and those it starts, begin with the hooks."""
+    paths = [str(STARTUP), *(path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path)]
     return {
         **environment,
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
@@ -152,30 +152,30 @@ def _warn_of(request: MutableMapping[str, Any]) -> None:
 
 
 def _made_before() -> tuple[list[Any], list[Any]]:
-    """Sessions, and clients of services that we hook.
+    """Find sessions, and clients of services that we hook, that exist already.
 
-    Of an object only its type is looked at: it may be a proxy that does things when it is asked.
+    Only the type of an object is looked at: it may be a proxy that does things when it is asked.
     """
     session_kind = getattr(sys.modules.get("botocore.session"), "Session", None)
     client_kind = getattr(sys.modules.get("botocore.client"), "BaseClient", None)
     sessions, clients = _default_session(), []
-    for one in gc.get_objects():
-        kind = type(one)
+    for candidate in gc.get_objects():
+        kind = type(candidate)
         if session_kind is not None and issubclass(kind, session_kind):
-            sessions.append(one)
-        elif client_kind is not None and issubclass(kind, client_kind) and _is_hookable(one):
-            clients.append(one)
-    return list({id(one): one for one in sessions if _is_whole(one)}.values()), clients
+            sessions.append(candidate)
+        elif client_kind is not None and issubclass(kind, client_kind) and _is_hookable(candidate):
+            clients.append(candidate)
+    return list({id(session): session for session in sessions if _is_whole(session)}.values()), clients
 
 
 def _default_session() -> list[Any]:
-    """boto3's, which gc does not show once a program has frozen its objects."""
+    """Return boto3's default session, which gc does not show once a program has frozen its objects."""
     default = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
     return [default._session] if default is not None else []  # noqa: SLF001  contract tests watch it
 
 
 def _is_whole(session: Any) -> bool:  # noqa: ANN401  botocore's
-    """False for one that another thread is making: botocore tells of it when it is ready."""
+    """False for a session that another thread is making: botocore reports it when it is ready."""
     return "session_var_map" in session.__dict__
 
 

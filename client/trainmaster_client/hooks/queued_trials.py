@@ -30,7 +30,7 @@ class Jobs(Protocol):
 
 
 class TrialJobs:
-    """A ``TrialQueue``."""
+    """Submits and reads trials as jobs of the queue: a ``TrialQueue``."""
 
     def __init__(self, jobs: Jobs, clients: PlainClients, where: Where) -> None:
         self._jobs = jobs
@@ -41,8 +41,8 @@ class TrialJobs:
         try:
             job = job_view(self._jobs.api.job(name, estimate=False))
         except NotFoundError:  # forgotten, or never submitted
-            found = described_by_sagemaker(name, self._clients.of("sagemaker", self._where))
-            return None if found is None else _seen(found, metric)
+            answer = described_by_sagemaker(name, self._clients.of("sagemaker", self._where))
+            return None if answer is None else _seen(answer, metric)
         if not job.is_final:
             return Seen(started_at=job.started_at)
         return _seen(self._jobs.described(job, self._where), metric)
@@ -60,24 +60,27 @@ class TrialJobs:
 
 def described_by_sagemaker(name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
     try:
-        found: Description = client.describe_training_job(TrainingJobName=name)
+        answer: Description = client.describe_training_job(TrainingJobName=name)
     except ClientError as error:
         if error.response["Error"]["Code"] in _NOT_THERE:
             return None
         raise
-    return found
+    return answer
 
 
-def _seen(found: Description, metric: str) -> Seen:
-    """A failed training job has no objective, whatever it printed."""
-    status = found["TrainingJobStatus"]
+def _seen(answer: Description, metric: str) -> Seen:
+    """Read a trial's state. A failed training job has no objective, even if it printed the metric."""
+    status = answer["TrainingJobStatus"]
     if status not in _ENDED:
-        return Seen(started_at=found.get("TrainingStartTime"))
-    values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList") or ()}
+        return Seen(started_at=answer.get("TrainingStartTime"))
+    values = {
+        metric_entry["MetricName"]: metric_entry["Value"]
+        for metric_entry in answer.get("FinalMetricDataList") or ()
+    }
     return Seen(
         status=TrialStatus(status),
-        started_at=found.get("TrainingStartTime"),
-        ended_at=found.get("TrainingEndTime") or found.get("LastModifiedTime") or datetime.now(UTC),
+        started_at=answer.get("TrainingStartTime"),
+        ended_at=answer.get("TrainingEndTime") or answer.get("LastModifiedTime") or datetime.now(UTC),
         value=None if status == "Failed" else values.get(metric),
-        failure=str(found.get("FailureReason") or "")[:LONGEST_FAILURE],
+        failure=str(answer.get("FailureReason") or "")[:LONGEST_FAILURE],
     )

@@ -1,8 +1,8 @@
 """The hooks of one session, or of one client, in a process whose every session queues.
 
 They are registered before the session has its region and keys, and before the program has imported boto3.
-So nothing of it is looked at, and little is imported, before the first call that concerns training. What a
-call finds then is decided by what the process asks for at that moment: installed again, or no longer.
+So nothing of it is looked at, and little is imported, before the first call that concerns training. Such a
+call follows the options of the process at that moment: it may have installed again, or uninstalled.
 """
 
 import threading
@@ -24,31 +24,31 @@ _Handlers: TypeAlias = Mapping[str, Callable[..., Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
-    """What a process asked for that asked for the queue."""
+    """The options of a process that asked for the queue."""
 
     api_url: str | None
-    """None: where the environment or the SSM parameter says, when it is first needed."""
+    """URL of the API; None: read from the environment or the SSM parameter when it is first needed."""
     on_unreachable: "OnUnreachable" = "raise"
 
 
 class Caller(Protocol):
-    """Whose calls are hooked."""
+    """The session or client whose calls are hooked."""
 
     def boto_session(self, region: str) -> "boto3.Session":
-        """It signs what is asked of the queue and of AWS; ``region`` is for a caller that has none itself."""
+        """Return the session that signs calls to the queue and AWS; ``region`` is used if it has none."""
 
 
 class AsyncCaller(Caller, Protocol):
     async def lend(self) -> None:
-        """Fetch the caller's credentials as they are now, for the session that asks in its place."""
+        """Fetch the caller's credentials as they are now, for the session that calls on its behalf."""
 
 
 class SessionHooks:
     """Handlers for the events of one caller. Threads and forked processes may share them.
 
     Args:
-        caller: Whose events they are.
-        wanted: What the process asks for now; None: nothing any more.
+        caller: The session or client whose events they handle.
+        wanted: Returns the options of the process now; None once it uninstalled the hooks.
     """
 
     def __init__(self, caller: Caller, wanted: Callable[[], ProcessOptions | None]) -> None:
@@ -58,7 +58,7 @@ class SessionHooks:
         self._making = threading.Lock()
 
     def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
-        """Where there is none of ours yet: botocore keeps the first handler of an id."""
+        """Register the handlers, unless ours are there already: botocore keeps the first handler of an id."""
         for event in HOOKED_EVENTS:
             events.register(event, self._handler(event), unique_id=handler_id(event))
 
@@ -69,7 +69,7 @@ class SessionHooks:
         return handle
 
     def _answer(self, event: str, details: dict[str, Any]) -> Any:  # noqa: ANN401  the handler's
-        """None: the call goes on to AWS."""
+        """Answer the call; None if it goes on to AWS."""
         options = self._wanted()
         if options is None:
             return None
@@ -96,7 +96,7 @@ class SessionHooks:
 
 
 class AsyncSessionHooks(SessionHooks):
-    """For aiobotocore: the loop goes on while a thread asks the queue."""
+    """The hooks of an aiobotocore session: the event loop continues while a thread calls the queue."""
 
     def __init__(self, caller: AsyncCaller, wanted: Callable[[], ProcessOptions | None]) -> None:
         super().__init__(caller, wanted)
@@ -119,21 +119,21 @@ class AsyncSessionHooks(SessionHooks):
 
 
 def hooks_of_session(session: Any, wanted: Callable[[], ProcessOptions | None]) -> SessionHooks:  # noqa: ANN401
-    """``session``: botocore's or aiobotocore's."""
+    """Make the hooks of a botocore or aiobotocore ``session``."""
     if iscoroutinefunction(type(session).get_credentials):
         return AsyncSessionHooks(_AsyncCaller(session.get_credentials, session), wanted)
     return SessionHooks(_Session(session), wanted)
 
 
 def hooks_of_client(client: Any, wanted: Callable[[], ProcessOptions | None]) -> SessionHooks:  # noqa: ANN401
-    """``client``: one whose session is not known. The queue is asked with its own credentials."""
+    """Make the hooks of a ``client`` whose session is not known: the queue is called with its credentials."""
     if iscoroutinefunction(type(client)._make_api_call):  # noqa: SLF001  contract tests watch botocore's
         return AsyncSessionHooks(_AsyncCaller(lambda: credentials_of(client)), wanted)
     return SessionHooks(_Client(client), wanted)
 
 
 def credentials_of(client: Any) -> Any:  # noqa: ANN401  botocore's
-    """Those it signs with: the object that its session has, unless the client has keys of its own."""
+    """Return the credentials it signs with: its session's object, unless the client has keys of its own."""
     return client._request_signer._credentials  # noqa: SLF001  likewise
 
 
@@ -158,7 +158,7 @@ class _Client:
 
 
 class _AsyncCaller:
-    """Its credentials are awaited; the session that asks in its place has their last value."""
+    """A caller whose credentials are awaited; the session that calls on its behalf has their last value."""
 
     def __init__(self, load: Callable[[], Any], session: Any = None) -> None:  # noqa: ANN401  aiobotocore's
         self._load = load
@@ -166,8 +166,8 @@ class _AsyncCaller:
         self._frozen: Any = None
 
     async def lend(self) -> None:
-        found = self._load()
-        credentials = await found if isawaitable(found) else found
+        loaded = self._load()
+        credentials = await loaded if isawaitable(loaded) else loaded
         frozen = None if credentials is None else credentials.get_frozen_credentials()
         self._frozen = await frozen if isawaitable(frozen) else frozen
 

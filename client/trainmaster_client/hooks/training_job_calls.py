@@ -1,4 +1,4 @@
-"""What intercepts CreateTrainingJob and its sisters: submitted, described, stopped as jobs of the queue."""
+"""Intercept CreateTrainingJob and its sisters: jobs are submitted, described and stopped in the queue."""
 
 import json
 import logging
@@ -54,36 +54,36 @@ _STARTS = {
     "CreateTrainingJob": "TrainingJobName",
     "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
 }
-"""What starts training, and its name for what it starts."""
+"""Operations that start training, each with the member that names what it starts."""
 _CHANGES = frozenset({"CreateTrainingJob", "StopTrainingJob"})
-"""After which its caller wants to see another list."""
+"""Operations whose caller expects to see their effect in the next list."""
 
 
 def hooks_of(
     boto_session: boto3.Session, *, api_url: str | None, on_unreachable: OnUnreachable = "raise"
 ) -> "QueueHooks":
-    """Raises ApiNotConfiguredError, and InvalidArgumentError for another ``on_unreachable``."""
+    """Make a session's hooks. Raises ApiNotConfiguredError, and InvalidArgumentError for a bad option."""
     check_on_unreachable(on_unreachable)
     api = ApiClient(find_api_url(api_url, boto_session), boto_session)
     return QueueHooks(boto_session, api, is_direct=on_unreachable == "direct")
 
 
 def check_on_unreachable(value: str) -> None:
-    """Raises InvalidArgumentError."""
+    """Raises InvalidArgumentError for any value but ``raise`` and ``direct``."""
     if value not in {"raise", "direct"}:
         raise InvalidArgumentError(f"on_unreachable={value!r} is not valid.", hint="Use 'raise' or 'direct'.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """What a client was about to ask of SageMaker."""
+    """A call that a client is about to send to SageMaker."""
 
     body: dict[str, Any]
     where: Where
     key: str | None
-    """As ``ApiClient.add_job`` takes it; None: the call is not a gateway's."""
+    """Idempotency key in the form that ``ApiClient.add_job`` takes; None: the call is not a gateway's."""
     sent: MutableMapping[str, Any]
-    """What goes to SageMaker where no handler answers: its ``body`` may be replaced."""
+    """The request that goes to SageMaker if no handler answers: its ``body`` may be replaced."""
 
 
 class QueueHooks:
@@ -102,15 +102,15 @@ class QueueHooks:
         self._tuning_calls: TuningCalls | None = None
         self._making = threading.Lock()
         self._names = RecentlyUsed[str]()
-        """Of jobs by the ARNs that descriptions had: an ARN need not spell a name as it was submitted."""
+        """Names of jobs by their described ARNs: an ARN need not spell a name as it was submitted."""
 
     def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
-        """All handlers, at the events of a boto3 session or of one client."""
+        """Register all handlers, at the events of a boto3 session or of one client."""
         for event, handler in self.handlers():
             register(events, event, handler)
 
     def handlers(self) -> Iterator[tuple[str, Handler]]:
-        """By event, one for each of ``HOOKED_EVENTS``."""
+        """Yield each handler with its event, one for each of ``HOOKED_EVENTS``."""
         for operation, handle in (
             ("CreateTrainingJob", self._create),
             ("DescribeTrainingJob", self._describe),
@@ -130,12 +130,12 @@ class QueueHooks:
         yield from identity_calls.handlers(self._clients)
 
     def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
-        """Only what joins logs and metrics of attempts, and finds STS."""
+        """Register only the handlers that join logs and metrics of attempts, and those that find STS."""
         cloudwatch_calls.register(events, self.queued, self._clients, region=self.api.region)
         identity_calls.register(events, self._clients)
 
     def submit(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
-        """The answer of the API, with the job and warnings. ``key`` and errors are the API client's."""
+        """Return the API's answer, with the job and warnings. ``key`` and errors are the API client's."""
         answer = self.api.add_job(request, key=key)
         self._lists.forget()
         self.queued.submitted(answer.get("job") or {})
@@ -149,7 +149,7 @@ class QueueHooks:
         model: OperationModel,
         **_: object,
     ) -> Answer | None:
-        """None: the call goes on to SageMaker."""
+        """Answer a call by its handler; None if the call goes on to SageMaker."""
         context[SEEN] = True
         where = Where.called(params["url"], context)
         if where.region != self.api.region:
@@ -196,7 +196,7 @@ class QueueHooks:
         return answered({"TrainingJobArn": arn}, request_id=request_id_of(answer))
 
     def _submitted_as(self, name: str) -> Document | None:
-        """The job that was submitted under this very name; None: the queue has none."""
+        """Return the job that was submitted under this very name; None if the queue has none."""
         document = self.queued.find(name)
         return document if document is not None and job_view(document).name == name else None
 
@@ -209,33 +209,33 @@ class QueueHooks:
         if document is None:
             return None
         self._sdk_v3_logs.join()
-        found = self.described(job_view(document), call.where)
+        answer = self.described(job_view(document), call.where)
         # a copy: callers change what they got, to submit it again
-        return answered(deepcopy(found), request_id=request_id_of(document))
+        return answered(deepcopy(answer), request_id=request_id_of(document))
 
     def described(self, job: JobView, where: Where) -> Description:
-        """Over all attempts, as SageMaker at that place has them."""
+        """Describe the job over all attempts, as SageMaker at that place knows them."""
         name = str(job.name)
         attempts = self._attempts.of(job, self._clients.of("sagemaker", where))
         request = {} if attempts else self.queued.request(name)
-        found = description(job, request, attempts, arn=self._arn(job, request, where.region))
-        self._names.keep(found["TrainingJobArn"], name)
-        return found
+        answer = description(job, request, attempts, arn=self._arn(job, request, where.region))
+        self._names.keep(answer["TrainingJobArn"], name)
+        return answer
 
     def _stop(self, call: _Call) -> Answer | None:
-        """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
-        found = self.queued.find(call.body["TrainingJobName"])
-        if found is None:
+        """Cancel the job that any attempt's name belongs to: stopping an attempt stops its job."""
+        known = self.queued.find(call.body["TrainingJobName"])
+        if known is None:
             return None
         try:
-            document = self.api.cancel(str(job_view(found).name))
+            document = self.api.cancel(str(job_view(known).name))
         except ConflictError as error:
             return refused_as("ValidationException", error)  # SageMaker's for one that has ended
         self.queued.submitted(document)
         return answered({}, request_id=request_id_of(document))
 
     def _update(self, call: _Call) -> Answer | None:
-        """Rename the job to the training job that it is right now; while it waits there is none."""
+        """Send the update to the training job that the job is right now; while it waits there is none."""
         name = call.body["TrainingJobName"]
         document = self._submitted_as(name)
         if document is None or (job := job_view(document)).is_final:
@@ -250,9 +250,9 @@ class QueueHooks:
         return None
 
     def _list_tags(self, call: _Call) -> Answer | None:
-        """Those that were submitted, with or without an attempt: whoever attaches to a job may fit it again.
+        """Return the tags that were submitted, even without an attempt.
 
-        The tags that the queue adds to its training jobs are refused in a request.
+        A program may submit them again; the tags that the queue adds would be refused in a request.
         """
         arn = call.body["ResourceArn"]
         if TUNING_ARN_KIND in arn:
@@ -264,7 +264,7 @@ class QueueHooks:
         return answered({"Tags": tags}, request_id=request_id_of(document))
 
     def _change_tags(self, call: _Call) -> Answer | None:
-        """Of the training job that runs or ran. While a job waits there is none, or one that is over."""
+        """Change the tags of the training job that runs or ran; a waiting job has none that is alive."""
         document = self._of_arn(call.body["ResourceArn"])
         job = None if document is None else job_view(document)
         if job is None or not job.is_waiting:
@@ -277,7 +277,7 @@ class QueueHooks:
         return refused_as("ValidationException", error)
 
     def _of_arn(self, arn: str) -> Document | None:
-        """The job whose training job this is, or will be."""
+        """Return the job whose training job this is, or will be."""
         _, kind, tail = arn.partition(_ARN_KIND)
         return self.queued.find(self._names.get(arn) or tail) if kind else None
 
@@ -285,7 +285,7 @@ class QueueHooks:
         return self.tuning().answer(operation, call.body, call.where)
 
     def tuning(self) -> "TuningCalls":
-        """Made at its first need."""
+        """Return the handlers of tuning jobs, made when they are first needed."""
         from trainmaster_client.hooks.tuning_job_calls import TuningCalls  # noqa: PLC0415  few programs tune
 
         with self._making:
@@ -294,7 +294,7 @@ class QueueHooks:
             return self._tuning_calls
 
     def _arn(self, job: JobView, request: Mapping[str, Any], region: str) -> str:
-        """Of the training job with the submitted name, which its first attempt is or will be."""
+        """Make the ARN of the training job with the submitted name, which its first attempt is or will be."""
         account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
         partition = self._session.get_partition_for_region(region)
         return f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"

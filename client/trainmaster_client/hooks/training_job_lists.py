@@ -1,6 +1,6 @@
-"""ListTrainingJobs: what the queue has among what SageMaker lists, as DescribeTrainingJob describes it.
+"""ListTrainingJobs: the queue's jobs among those that SageMaker lists, as DescribeTrainingJob describes them.
 
-SageMaker knows no job that waits, and lists what its first attempt came to for one that came back.
+SageMaker knows no job that waits, and lists how the first attempt ended for a job that resumed.
 """
 
 import threading
@@ -30,27 +30,27 @@ from trainmaster_client.jobs.merged_lists import (
 )
 
 LISTED_SECONDS = 5.0
-"""How long a list of the queue's unfinished jobs is taken for true: a reader asks for page after page."""
+"""How long a list of the queue's unfinished jobs is reused: a reader asks for page after page."""
 _LARGEST_PAGE = "100"
-"""Jobs; the most the API gives at once."""
+"""Jobs per page; the most that the API gives at once."""
 _EMPTY_PAGES = 10
-"""Of SageMaker, read on where all of a page are jobs of the queue, which stand elsewhere in the list."""
+"""SageMaker's pages read in a row while all their entries are jobs of the queue, listed at another place."""
 _LOOKS_AT_ONCE = 8
-"""Stopped training jobs of a page, each of which may be an attempt of a job that goes on or went on."""
+"""Stopped training jobs described in parallel; each may be an attempt of a job that continued."""
 _NOT_OF_THE_QUEUE = ("WarmPoolStatusEquals", "TrainingPlanArnEquals")
-"""Filters that no unfinished job of the queue is looked at by."""
+"""Filters that the queue's unfinished jobs are not tried with: SageMaker alone answers such a request."""
 
 Describe = Callable[[str, Where], Description | None]
-"""A job of the queue by the name that it was submitted under; None: it is none of the queue's."""
+"""Describes a job of the queue by the name that it was submitted under; None if the queue has no such job."""
 
 
 class TrainingJobLists:
     """Lists for one caller, who sees the jobs that the queue shows. Threads may share it.
 
     Args:
-        api: Whose jobs are listed.
+        api: The API whose jobs are listed.
         clients: For SageMaker's own list.
-        describe: Says what a job came to.
+        describe: Describes a job over all its attempts.
         monotonic: Seconds of a clock that never goes back.
     """
 
@@ -68,11 +68,14 @@ class TrainingJobLists:
         self._arn_prefix = ""
 
     def forget(self) -> None:
-        """Something was changed by this caller, who wants to see it."""
+        """Read the jobs again at the next call: this caller changed something and wants to see it."""
         self._unfinished.forget()
 
     def answer(self, request: Document, where: Where) -> Answer | None:
-        """None: SageMaker's list alone. Raises InvalidArgumentError and what the API client raises."""
+        """Answer a list with the queue's jobs; None if SageMaker's list alone is the answer.
+
+        Raises InvalidArgumentError and what the API client raises.
+        """
         if any(name in request for name in _NOT_OF_THE_QUEUE) or not self._is_understood(request, where):
             return None
         try:
@@ -82,19 +85,20 @@ class TrainingJobLists:
                 raise
             return None  # of no team: there is nothing of the queue to see
         queued = [summary_of(job, arn_prefix=self._prefix(job, where)) for job in jobs]
-        asked = list(wanted(TRAINING_JOBS, queued, request))
-        summaries, token = self._page(asked, request, where)
-        unfinished = {one[TRAINING_JOBS.name] for one in queued}
-        hidden = unfinished - {one[TRAINING_JOBS.name] for one in asked}  # SageMaker has their first attempts
-        shown = [one for one in summaries if one[TRAINING_JOBS.name] not in hidden]
+        matching = list(wanted(TRAINING_JOBS, queued, request))
+        summaries, token = self._page(matching, request, where)
+        unfinished = {summary[TRAINING_JOBS.name] for summary in queued}
+        # SageMaker lists the first attempts of these under the job's name
+        hidden = unfinished - {summary[TRAINING_JOBS.name] for summary in matching}
+        shown = [summary for summary in summaries if summary[TRAINING_JOBS.name] not in hidden]
         corrected = self._corrected(shown, unfinished, where)
-        found = [as_boto3(TRAINING_JOBS, one) for one in wanted(TRAINING_JOBS, corrected, request)]
-        return answered({TRAINING_JOBS.summaries: found, **({"NextToken": token} if token else {})})
+        entries = [as_boto3(TRAINING_JOBS, summary) for summary in wanted(TRAINING_JOBS, corrected, request)]
+        return answered({TRAINING_JOBS.summaries: entries, **({"NextToken": token} if token else {})})
 
     def _page(
         self, queued: Iterable[Summary], request: Document, where: Where
     ) -> tuple[Iterable[Summary], str | None]:
-        """The first page that has an entry, and the token of the one behind it."""
+        """Return the first page that has an entry, and the token of the following one."""
         size, token = page_size(request), request.get("NextToken")
         for _ in range(_EMPTY_PAGES):
             cursor = Cursor.read(token, size=size)
@@ -106,7 +110,7 @@ class TrainingJobLists:
         return page.summaries, token
 
     def _is_understood(self, request: Document, where: Where) -> bool:
-        """False where this botocore does not know a filter: a caller of the gateway may have a newer one.
+        """Tell whether this botocore knows all filters: a caller of the gateway may have a newer one.
 
         Raises InvalidArgumentError for a value that boto3 would refuse before it calls.
         """
@@ -120,42 +124,42 @@ class TrainingJobLists:
         return True
 
     def _listed(self, request: Document, cursor: Cursor, where: Where) -> Document:
-        """SageMaker's page."""
-        asked = {**request, "NextToken": cursor.sagemaker, "MaxResults": cursor.size}
-        found: Document = self._client(where).list_training_jobs(
-            **{name: value for name, value in asked.items() if value is not None}
+        """Return SageMaker's page."""
+        parameters = {**request, "NextToken": cursor.sagemaker, "MaxResults": cursor.size}
+        page: Document = self._client(where).list_training_jobs(
+            **{name: value for name, value in parameters.items() if value is not None}
         )
-        entries = [on_the_wire(TRAINING_JOBS, one) for one in found[TRAINING_JOBS.summaries]]
-        return {**found, TRAINING_JOBS.summaries: entries}
+        entries = [on_the_wire(TRAINING_JOBS, entry) for entry in page[TRAINING_JOBS.summaries]]
+        return {**page, TRAINING_JOBS.summaries: entries}
 
     def _client(self, where: Where) -> Any:  # noqa: ANN401  boto3's
         return self._clients.of("sagemaker", where)
 
     def _corrected(self, entries: Iterable[Summary], unfinished: set[str], where: Where) -> Iterable[Summary]:
-        """A stopped training job may be the first attempt of a job that ended otherwise."""
+        """Correct stopped entries: each may be the first attempt of a job that ended otherwise."""
         with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-            return list(pool.map(lambda one: self._as_described(one, unfinished, where), entries))
+            return list(pool.map(lambda entry: self._as_described(entry, unfinished, where), entries))
 
     def _as_described(self, entry: Summary, unfinished: set[str], where: Where) -> Summary:
         name = entry[TRAINING_JOBS.name]
         if entry[TRAINING_JOBS.status] != "Stopped" or name in unfinished:
             return entry
-        found = self._describe(name, where)
-        if found is None:
+        described = self._describe(name, where)
+        if described is None:
             return entry
-        said = on_the_wire(TRAINING_JOBS, found)
-        return {**entry, **{key: said[key] for key in (*entry, "TrainingEndTime") if key in said}}
+        wire = on_the_wire(TRAINING_JOBS, described)
+        return {**entry, **{key: wire[key] for key in (*entry, "TrainingEndTime") if key in wire}}
 
     def _prefix(self, job: JobView, where: Where) -> str:
-        """The beginning of the ARNs of training jobs: the stack's account is that of each job's role."""
+        """Return the beginning of training jobs' ARNs: the stack's account is that of each job's role."""
         if not self._arn_prefix:
-            found = self._describe(str(job.name), where) or {}
-            self._arn_prefix = str(found.get("TrainingJobArn") or "").rpartition("/")[0]
+            described = self._describe(str(job.name), where) or {}
+            self._arn_prefix = str(described.get("TrainingJobArn") or "").rpartition("/")[0]
         return f"{self._arn_prefix}/" if self._arn_prefix else ""
 
 
 def summary_of(job: JobView, *, arn_prefix: str) -> Summary:
-    """List an unfinished job. The API's list has no time of a change, so it is that of the submission."""
+    """List an unfinished job. The API's list has no time of change, so it shows the time of submission."""
     assert job.submitted_at is not None, "whoever may see the name may see the time"
     at = job.submitted_at.timestamp()
     return {
@@ -168,7 +172,7 @@ def summary_of(job: JobView, *, arn_prefix: str) -> Summary:
 
 
 class _Unfinished:
-    """The queue's jobs that have not ended and that this caller may see, asked for once in a while."""
+    """The queue's unfinished jobs that this caller may see, listed again after some seconds."""
 
     def __init__(self, api: ApiClient, monotonic: Callable[[], float]) -> None:
         self._api = api

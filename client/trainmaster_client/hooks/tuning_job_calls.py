@@ -1,4 +1,4 @@
-"""What intercepts CreateHyperParameterTuningJob and its sisters: trials are jobs of the queue."""
+"""Intercept CreateHyperParameterTuningJob and its sisters: trials are jobs of the queue."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered, refused_as
 from trainmaster_client.hooks.queued_trials import Jobs, TrialJobs, described_by_sagemaker
 from trainmaster_client.hooks.tuning_job_lists import TuningJobLists
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 from trainmaster_client.tuning.proposals import check_installed, proposed
 from trainmaster_client.tuning.study import Outcome, Study
@@ -40,9 +40,10 @@ _log = logging.getLogger("trainmaster")
 _NAME = "HyperParameterTuningJobName"
 _DENIED = "AccessDeniedException"
 _NAME_TAKEN = "name-taken"
-"""The rule that a dry run names where a job has the name."""
+"""The rule that a dry run reports if a job has the name."""
 REPEATED_WITHIN = timedelta(seconds=60)
-"""As the API counts for requests without a key."""
+"""A create request this soon after the first one repeats it; the API uses the same time for requests without
+a key."""
 
 
 class TuningCalls:
@@ -58,7 +59,7 @@ class TuningCalls:
         self._lists = TuningJobLists(jobs.api, clients, self._summary)
 
     def answer(self, operation: str, body: Document, where: Where) -> Answer | None:
-        """None: it is SageMaker's to give."""
+        """Answer a call; None if SageMaker is to answer it."""
         self._check(operation, body, where)
         match operation:
             case "CreateHyperParameterTuningJob":
@@ -73,7 +74,7 @@ class TuningCalls:
                 return self._stop(body, where)
 
     def _check(self, operation: str, body: Document, where: Where) -> None:
-        """As a client of boto3 does before it calls; others come through the gateway.
+        """Check the parameters as boto3 does before it calls; calls through the gateway lack that check.
 
         Raises InvalidArgumentError.
         """
@@ -85,7 +86,7 @@ class TuningCalls:
             )
 
     def tags(self, name: str, where: Where) -> Answer | None:
-        """Those that its trials inherit."""
+        """Return the tags that its trials inherit; None if there is no such study."""
         study = self._study(name, where)
         return None if study is None else answered({"Tags": list(study.request.get("Tags") or ())})
 
@@ -93,7 +94,11 @@ class TuningCalls:
         return StudyPasses(store=self._store, queue=TrialJobs(self._jobs, self._clients, where))
 
     def place(self, name: str, where: Where) -> StudyPlace | None:
-        """Of a study that this process saw, or whose first trial is found by its name, which follows."""
+        """Return where the study is; None if it is not known.
+
+        A study is known if this process saw it, or if its first trial exists: that one's name follows from
+        the study's.
+        """
         known = self._places.get(name)
         if known is not None:
             return known
@@ -122,14 +127,14 @@ class TuningCalls:
         return answered({"HyperParameterTuningJobArn": self._arns(body, where).tuning_job(name)})
 
     def _created(self, place: StudyPlace, body: Document, plan: TuningPlan, where: Where) -> Study:
-        """Written before its first trial is submitted, if that would be admitted."""
+        """Write the study, before its first trial is submitted, if that trial would be admitted."""
         now = datetime.now(UTC)
         known = tuple(self._inherited(plan, where))
         study = Study(request=body, created_at=now, modified_at=now, inherited=known)
         foreseen = self._jobs.api.try_job(trial_request(body, 1, proposed(plan, study, 1)))
         if not foreseen.get("valid", True):
-            problems = tuple(field_problem(one) for one in foreseen.get("violations") or ())
-            if any(one.rule == _NAME_TAKEN for one in problems):
+            problems = tuple(field_problem(violation) for violation in foreseen.get("violations") or ())
+            if any(problem.rule == _NAME_TAKEN for problem in problems):
                 raise _first_trial_taken(plan.name, problems)
             raise UnsupportedTuningError(problems)
         try:
@@ -138,7 +143,7 @@ class TuningCalls:
             return self._read(place) or study
 
     def _inherited(self, plan: TuningPlan, where: Where) -> Iterator[Outcome]:
-        """Ended trials of the parents, in the queue or of SageMaker, that lie in this study's space."""
+        """Yield ended trials of the parents, in the queue or of SageMaker, that lie in this study's space."""
         for parent in plan.parents:
             for parameters, value in self._outcomes(parent, where):
                 if plan.space.holds(parameters):
@@ -147,17 +152,17 @@ class TuningCalls:
     def _outcomes(self, name: str, where: Where) -> Iterator[tuple[Mapping[str, str], float]]:
         study = self._study(name, where)
         if study is not None:
-            for one in study.trials:
-                if one.seen.value is not None:
-                    yield one.parameters, one.seen.value
+            for trial in study.trials:
+                if trial.seen.value is not None:
+                    yield trial.parameters, trial.seen.value
             return
         listing = self._clients.of("sagemaker", where).get_paginator(
             "list_training_jobs_for_hyper_parameter_tuning_job"
         )
         for page in listing.paginate(HyperParameterTuningJobName=name, StatusEquals="Completed"):
-            for one in page["TrainingJobSummaries"]:
-                if metric := one.get("FinalHyperParameterTuningJobObjectiveMetric"):
-                    yield one["TunedHyperParameters"], metric["Value"]
+            for summary in page["TrainingJobSummaries"]:
+                if metric := summary.get("FinalHyperParameterTuningJobObjectiveMetric"):
+                    yield summary["TunedHyperParameters"], metric["Value"]
 
     def _describe(self, body: Document, where: Where) -> Answer | None:
         study = self._study(body[_NAME], where)
@@ -171,7 +176,7 @@ class TuningCalls:
         if study is None:
             return None
         arns = self._arns(study.request, where)
-        summaries = [training_job_summary(one, study, arns) for one in study.trials]
+        summaries = [training_job_summary(trial, study, arns) for trial in study.trials]
         return answered(trial_page(summaries, body))
 
     def _summary(self, name: str, where: Where) -> Document | None:
@@ -205,7 +210,7 @@ class TuningCalls:
         return None if stored is None else stored.study
 
     def _first_request(self, name: str, where: Where) -> Mapping[str, Any] | None:
-        """As it was submitted, or as SageMaker still has it when the queue has forgotten the job."""
+        """Return the request as submitted, or SageMaker's description if the queue has forgotten the job."""
         if self._jobs.queued.find(name) is not None:
             return self._jobs.queued.request(name)
         try:
@@ -216,7 +221,7 @@ class TuningCalls:
             raise
 
     def _arns(self, request: Mapping[str, Any], where: Where) -> Arns:
-        """The stack's account is that of the trials' role."""
+        """Make ARNs in the stack's account, which is the account of the trials' role."""
         role = str((request.get("TrainingJobDefinition") or {}).get("RoleArn"))
         account = (role.split(":") + [""] * 5)[4]
         partition = self._session.get_partition_for_region(where.region)
@@ -227,9 +232,9 @@ class TuningCalls:
 
 
 def _taken(study: Study, body: Document, place: StudyPlace, *, now: datetime) -> InvalidArgumentError | None:
-    """Why the study that has the name does not answer the request; None where it does: it is continued.
+    """Say why the study that has the name does not answer the request; None if it does: it is continued.
 
-    One that has ended answers as long as its creation may be a call whose answer was lost.
+    A study that has ended answers as long as the call may be a repetition whose first answer was lost.
     """
     if study.request != body:
         what = f"There is a tuning job {place.tuning_job} with another request ({place.url})."
@@ -242,6 +247,6 @@ def _taken(study: Study, body: Document, place: StudyPlace, *, now: datetime) ->
 
 
 def _first_trial_taken(name: str, problems: tuple[FieldProblem, ...]) -> ConflictError:
-    """A study of this name was here, and its object in S3 is gone; its trials are not."""
+    """Say that a study of this name was here: its object in S3 is gone, but its trials are not."""
     detail = f"the first trial of {name} cannot have its name: use another name for the tuning job"
     return ConflictError(Problem(status=409, title="Name taken", detail=detail, errors=problems))

@@ -19,18 +19,18 @@ from trainmaster_client.jobs.merged_lists import (
 from trainmaster_client.tuning.tuning_requests import tuning_job_of
 
 MOST_PAGES = 10
-"""Of the queue's jobs in each state, the newest ends first, that are looked through for trials."""
+"""Pages of the queue's jobs in each state that are searched for trials; ended jobs come newest first."""
 _LARGEST_PAGE = "100"
-"""Jobs; the most the API gives at once."""
+"""Jobs per page; the most that the API gives at once."""
 
 
 class TuningJobLists:
-    """For one caller, who sees the studies of the jobs that the queue shows.
+    """Lists for one caller, who sees the studies of the jobs that the queue shows.
 
     Args:
-        api: Whose jobs are looked through.
+        api: The API whose jobs are searched for trials.
         clients: For SageMaker's own tuning jobs.
-        summary: Of a study by its name; None: there is none.
+        summary: Summarizes the study with a name; None if there is none.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class TuningJobLists:
         self._summary = summary
 
     def answer(self, body: Document, where: Where) -> Answer | None:
-        """None: SageMaker's alone, as there is no study that is asked for."""
+        """Answer a list with the studies; None if no study matches, and SageMaker's list is the answer."""
         try:
             cursor = Cursor.read(body.get("NextToken"), size=page_size(body))
         except InvalidArgumentError:  # SageMaker's own token, of a list that had no study
@@ -52,8 +52,8 @@ class TuningJobLists:
             if error.trouble is Trouble.EXPIRED_CREDENTIALS:
                 raise
             return None  # of no team: there is nothing of the queue to see
-        found = (self._summary(name, where) for name in names)
-        summaries = (on_the_wire(TUNING_JOBS, one) for one in found if one is not None)
+        studies = (self._summary(name, where) for name in names)
+        summaries = (on_the_wire(TUNING_JOBS, study) for study in studies if study is not None)
         queued = list(wanted(TUNING_JOBS, summaries, body))
         if not queued and body.get("NextToken") is None:
             return None
@@ -61,29 +61,29 @@ class TuningJobLists:
         page = merged(TUNING_JOBS, cursor, theirs, queued, body)
         token = {"NextToken": page.next_token} if page.next_token else {}
         return answered(
-            {TUNING_JOBS.summaries: [as_boto3(TUNING_JOBS, one) for one in page.summaries], **token}
+            {TUNING_JOBS.summaries: [as_boto3(TUNING_JOBS, summary) for summary in page.summaries], **token}
         )
 
     def _names(self, part: str) -> list[str]:
-        """Of studies, by the trials among the queue's jobs."""
-        found = {tuning_job_of(name) for name in self._job_names()}
-        return sorted(name for name in found if name is not None and part in name)
+        """List the names of studies that are known by trials among the queue's jobs."""
+        tuning_jobs = {tuning_job_of(name) for name in self._job_names()}
+        return sorted(name for name in tuning_jobs if name is not None and part in name)
 
     def _job_names(self) -> Iterator[str]:
         for state in (None, *sorted(FINAL_STATES)):
             token: str | None = None
             for _ in range(MOST_PAGES):
                 page = self._api.jobs(limit=_LARGEST_PAGE, state=state, next_token=token)
-                yield from (str(one["name"]) for one in page.get("jobs") or () if one.get("name"))
+                yield from (str(job["name"]) for job in page.get("jobs") or () if job.get("name"))
                 token = page.get("next_token")
                 if not token:
                     break
 
     def _listed(self, body: Document, cursor: Cursor, where: Where) -> Document:
-        asked = {**body, "NextToken": cursor.sagemaker, "MaxResults": cursor.size}
+        parameters = {**body, "NextToken": cursor.sagemaker, "MaxResults": cursor.size}
         client = self._clients.of("sagemaker", where)
-        found: Document = client.list_hyper_parameter_tuning_jobs(
-            **{name: value for name, value in asked.items() if value is not None}
+        page: Document = client.list_hyper_parameter_tuning_jobs(
+            **{name: value for name, value in parameters.items() if value is not None}
         )
-        entries = [on_the_wire(TUNING_JOBS, one) for one in found[TUNING_JOBS.summaries]]
-        return {**found, TUNING_JOBS.summaries: entries}
+        entries = [on_the_wire(TUNING_JOBS, entry) for entry in page[TUNING_JOBS.summaries]]
+        return {**page, TUNING_JOBS.summaries: entries}

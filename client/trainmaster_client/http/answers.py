@@ -19,7 +19,7 @@ LONGEST_TEXT = 2000
 _MOST_DIGITS = 12
 
 _UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60))
-"""Name and seconds."""
+"""Name of each unit and its seconds."""
 _EXPLICIT_DENY = "explicit deny"
 """The two denials have one type. IAM User Guide, "Troubleshoot access denied error messages", has the words;
 should they change, the trouble is called the more frequent of the two."""
@@ -58,7 +58,11 @@ class Skew:
     def __str__(self) -> str:
         seconds = abs(self.ahead).total_seconds()
         size = next(
-            (f"{seconds / each:.0f} {unit}" for unit, each in _UNITS if seconds >= 2 * each),
+            (
+                f"{seconds / unit_seconds:.0f} {unit}"
+                for unit, unit_seconds in _UNITS
+                if seconds >= 2 * unit_seconds
+            ),
             f"{seconds:.0f} s",
         )
         return f"{size} {'ahead of' if self.ahead > timedelta() else 'behind'} the API's"

@@ -19,7 +19,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 class UnboundedAnswerError(Exception):
-    """What answers does not come to an end; the message is a part of a sentence."""
+    """Raised for an answer that does not come to an end; the message is a part of a sentence."""
 
 
 def bounded_answer(http: URLLib3Session, request: AWSPreparedRequest, *, seconds: float) -> Answer:
@@ -45,7 +45,7 @@ def bounded_answer(http: URLLib3Session, request: AWSPreparedRequest, *, seconds
 
 
 class _Outcome:
-    """Carries what a thread comes to."""
+    """Carries a thread's result, or the error that it ended with."""
 
     def __init__(self, act: Callable[[], Answer]) -> None:
         self._act = act

@@ -39,12 +39,12 @@ Parameter: TypeAlias = str | bool | int | datetime | None
 
 _REQUEST_ID_HEADER = "x-amzn-requestid"
 _NEXT_PAGE_HEADER = "trainmaster-next-token"
-"""Of answers that are not JSON."""
+"""Header with the next page's token, in answers that are not JSON."""
 _CSV = "text/csv"
 
 
 class AnsweredDocument(dict[str, Any]):
-    """With API Gateway's id of the request and the answer's entity tag; empty where it had none."""
+    """A document with API Gateway's id of the request and the answer's entity tag, each "" if it had none."""
 
     request_id: str = ""
     etag: str = ""
@@ -57,7 +57,7 @@ def request_id_of(document: Document | None) -> str:
 
 
 def etag_of(document: Document | None) -> str:
-    """What ``ApiClient.jobs_unless`` takes; empty where the API sends none."""
+    """Return the entity tag that ``ApiClient.jobs_unless`` takes; empty if the API sent none."""
     return document.etag if isinstance(document, AnsweredDocument) else ""
 
 
@@ -68,7 +68,7 @@ def _size_of(document: Document) -> int:
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 """SageMaker API reference, CreateTrainingJob, TrainingJobName."""
 _MOST_PAGES = 1000
-"""Of 4 MB each: a server that always has one more is not followed for ever."""
+"""Pages of one list, of up to 4 MB each: a server that always has one more is not followed for ever."""
 _MOST_LIST_BYTES = 256 * 1024 * 1024
 """Bytes of the pages of one list, for the same reason."""
 _MOST_ERRORS = 100
@@ -76,7 +76,7 @@ _MOST_ERRORS = 100
 _LONGEST_WAIT_SECONDS = 24 * 3600
 """The API's own limits are per minute: what asks for a longer wait is another server."""
 _SHOWN = 80
-"""Characters of what is no job name."""
+"""Characters that are shown of a text that is not a job name."""
 _ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
 
 
@@ -108,15 +108,19 @@ class ApiCalls:
     def region(self) -> str:
         return self._transport.region
 
-    def _whole(self, path: str, asked: Mapping[str, Parameter], *lists: str) -> Document:
-        """The last page, with what the lists had on those before it; an older API has one page."""
-        page = self._read(f"{path}{query(asked)}")
+    def caller_key(self) -> str:
+        """The id of the access key that signs now. Raises CredentialsError."""
+        return self._transport.credentials().access_key or ""
+
+    def _whole(self, path: str, parameters: Mapping[str, Parameter], *lists: str) -> Document:
+        """Return the last page, with the lists of all pages joined; an older API has one page."""
+        page = self._read(f"{path}{query(parameters)}")
         size = _size_of(page)
         for _ in range(_MOST_PAGES):
             before, token = page, page.get("next_token")
             if not token:
                 break
-            page = self._read(f"{path}{query({**asked, 'next_token': str(token)})}")
+            page = self._read(f"{path}{query({**parameters, 'next_token': str(token)})}")
             size += _size_of(page)
             self._check_size(size)
             there = [key for key in lists if key in before or key in page]
@@ -136,12 +140,12 @@ class ApiCalls:
             most = f"{_MOST_LIST_BYTES // 1024 // 1024} MiB"
             raise UnexpectedAnswerError(self.api_url, what=f"the pages of its list are longer than {most}")
 
-    def _whole_csv(self, path: str, asked: Mapping[str, Parameter]) -> str:
-        """All pages under the head line of the first one."""
+    def _whole_csv(self, path: str, parameters: Mapping[str, Parameter]) -> str:
+        """Join all pages under the head line of the first one."""
         pages, token, size = [], "", 0
         for _ in range(_MOST_PAGES):
             before = token
-            page, token = self._text_page(path, {**asked, "next_token": token or None}, _CSV)
+            page, token = self._text_page(path, {**parameters, "next_token": token or None}, _CSV)
             pages.append(page.partition("\n")[2] if before else page)
             size += len(page)
             self._check_size(size)
@@ -149,13 +153,13 @@ class ApiCalls:
                 break
         return "".join(pages)
 
-    def _text_page(self, path: str, asked: Mapping[str, Parameter], kind: str) -> tuple[str, str]:
-        """One page of what is not a JSON document, and the token of the next; empty where it is the last."""
+    def _text_page(self, path: str, parameters: Mapping[str, Parameter], kind: str) -> tuple[str, str]:
+        """Return a page that is not JSON, and the token of the next; "" if it is the last."""
         answer = self._transport.send_patiently(
-            "GET", f"{path}{query(asked)}", attempts=ATTEMPTS, headers={"accept": kind}
+            "GET", f"{path}{query(parameters)}", attempts=ATTEMPTS, headers={"accept": kind}
         )
-        found = answer.headers.get("content-type", "").partition(";")[0].strip()
-        if answer.status == HTTPStatus.OK and found == kind:
+        content_type = answer.headers.get("content-type", "").partition(";")[0].strip()
+        if answer.status == HTTPStatus.OK and content_type == kind:
             return answer.body.decode(errors="replace"), answer.headers.get(_NEXT_PAGE_HEADER, "")
         if answer.status == HTTPStatus.OK:
             raise UnexpectedAnswerError(self.api_url, what=_description(answer))
@@ -165,7 +169,7 @@ class ApiCalls:
         return self._call("GET", path, attempts=ATTEMPTS)
 
     def _read_unless(self, etag: str, path: str) -> Document | None:
-        """None: what is there still has this entity tag."""
+        """Read a document; None if it still has this entity tag."""
         headers = {"if-none-match": etag} if etag else {}
         answer = self._transport.send_in_turn("GET", path, attempts=ATTEMPTS, headers=headers)
         return None if etag and answer.status == HTTPStatus.NOT_MODIFIED else self._parsed(answer)
@@ -221,7 +225,7 @@ class ApiCalls:
 
 
 def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
-    """One entry of ``errors`` or ``warnings``; a warning may be bare text."""
+    """Read an entry of ``errors`` or ``warnings``; a warning may be bare text."""
     if isinstance(document, str):
         return FieldProblem(field="", message=shown(document))
     return FieldProblem(**{key: shown(document.get(key)) for key in ("field", "message", "hint", "rule")})
@@ -245,7 +249,10 @@ def _written(value: str | bool | int | datetime) -> str:  # noqa: FBT001  any of
 
 
 def path_name(name: str) -> str:
-    """Job names need no encoding; anything else must not become another path."""
+    """Check a name for use in a path: job names need no encoding.
+
+    Anything else must not become another path.
+    """
     if not _JOB_NAME.fullmatch(name):
         shown = repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...")
         raise InvalidArgumentError(

@@ -26,7 +26,7 @@ _LOGIN_IS_OVER: tuple[type[Exception], ...] = tuple(
     )
     if hasattr(botocore.exceptions, name)
 )
-"""By name: an older botocore lacks some of them."""
+"""Botocore's errors that need a login; looked up by name, as an older botocore lacks some of them."""
 _READ_ONCE = frozenset({"env", "shared-credentials-file", "config-file"})
 """``method`` of credentials that a session never reads again. Source: botocore.credentials, METHOD."""
 
@@ -39,7 +39,7 @@ def is_expired(error: BaseException) -> bool:
 
 
 def _is_vain_refresh(error: BaseException) -> bool:
-    """A refresh that brings expired credentials is a bare RuntimeError, told from others by its place."""
+    """Tell whether a refresh brought expired credentials: that is a bare RuntimeError, known by its place."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -48,7 +48,7 @@ def _is_vain_refresh(error: BaseException) -> bool:
 
 
 CREDENTIAL_ERRORS = (BotoCoreError, ClientError, RuntimeError)
-"""All that a session raises while it loads or renews its credentials."""
+"""Errors that a session raises while it loads or renews its credentials."""
 
 
 def unusable(error: Exception) -> CredentialsError:
@@ -59,10 +59,10 @@ def unusable(error: Exception) -> CredentialsError:
 
 def is_renewable(session: boto3.Session) -> bool:
     """Tell whether a new login can reach a session that exists; keys that a program gave it stay."""
-    found = session.get_credentials()
-    if isinstance(found, RefreshableCredentials):
+    credentials = session.get_credentials()
+    if isinstance(credentials, RefreshableCredentials):
         return True
-    return _is_read_once(found) and _source(session) is not None
+    return _is_read_once(credentials) and _source(session) is not None
 
 
 def renew(session: boto3.Session) -> bool:
@@ -73,22 +73,26 @@ def renew(session: boto3.Session) -> bool:
     Returns:
         True where they are others than before: what AWS refused is worth sending again.
     """
-    found, source = session.get_credentials(), _source(session)
-    if source is None or not _is_read_once(found):
+    credentials, source = session.get_credentials(), _source(session)
+    if source is None or not _is_read_once(credentials):
         return False
-    assert found is not None
+    assert credentials is not None
     try:
-        new = _read_again(source, found.method)
+        new = _read_again(source, credentials.method)
     except CREDENTIAL_ERRORS:
         return False
-    if new is None or (new.access_key, new.token) == (found.access_key, found.token):
+    if new is None or (new.access_key, new.token) == (credentials.access_key, credentials.token):
         return False
-    found.access_key, found.secret_key, found.token = new.access_key, new.secret_key, new.token
+    credentials.access_key, credentials.secret_key, credentials.token = (
+        new.access_key,
+        new.secret_key,
+        new.token,
+    )
     return True
 
 
-def _is_read_once(found: Credentials | None) -> bool:
-    return type(found) is Credentials and found.method in _READ_ONCE
+def _is_read_once(credentials: Credentials | None) -> bool:
+    return type(credentials) is Credentials and credentials.method in _READ_ONCE
 
 
 def _read_again(source: boto3.Session, method: str) -> Credentials | None:
@@ -97,8 +101,8 @@ def _read_again(source: boto3.Session, method: str) -> Credentials | None:
     A profile that is named switches the environment off, so it is named for the files alone.
     """
     profile = None if method == "env" else source.profile_name
-    found = botocore.session.Session(profile=profile).get_credentials()
-    return found if found is not None and found.method == method else None
+    credentials = botocore.session.Session(profile=profile).get_credentials()
+    return credentials if credentials is not None and credentials.method == method else None
 
 
 def _source(session: boto3.Session) -> boto3.Session | None:

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import urlsplit
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-"""What a client on this machine writes into the header Host, beside the port. Nobody can rebind these."""
+"""Names that a client on this machine writes into the header Host, beside the port. DNS rebinding cannot use
+these."""
 
 _OWN_SITES = frozenset({"none", "same-origin"})
 """Sec-Fetch-Site of an address that somebody typed, and of the server's own pages."""

@@ -11,7 +11,7 @@ from trainmaster_client.http.answers import Answer, document_of, seconds_to_wait
 LONGEST_WAIT_SECONDS = 60
 """A limit counts by the minute. What asks for more is reported to the user."""
 MOST_WAITS = 10
-"""Of one change, where others take each minute's turns."""
+"""Waits of one change, if other callers use up each minute's limit."""
 MOST_WAITS_OF_A_READ = 2
 
 _NOT_BY_THE_CLOCK = frozenset({"max_waiting"})
@@ -53,6 +53,6 @@ ONCE_A_PROCESS = SaidOnce()
 
 def _rules(answer: Answer) -> Iterator[str]:
     errors = (document_of(answer) or {}).get("errors")
-    for one in errors if isinstance(errors, list) else ():
-        if isinstance(one, dict):
-            yield str(one.get("rule"))
+    for entry in errors if isinstance(errors, list) else ():
+        if isinstance(entry, dict):
+            yield str(entry.get("rule"))

@@ -52,7 +52,7 @@ CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
 """API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
 LONGEST_ANSWER_SECONDS = 60.0
-"""From the connection to the last byte: the gateway's 29 s, and 10 MiB on a slow line."""
+"""Seconds from the connection to the last byte: the gateway's 29 s, and 10 MiB on a slow line."""
 
 ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
@@ -99,7 +99,7 @@ class SignedTransport:
         self._pause = pause
         self._say = say
         self.region = _region(parts.hostname or "", boto_session)
-        """What requests are signed for."""
+        """Region that requests are signed for."""
         self._http = connections(self.api_url)
         self._process = os.getpid()
 
@@ -126,7 +126,7 @@ class SignedTransport:
         attempts: int,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """As ``send``, and again where another try may help: for calls that may arrive twice."""
+        """Send, and send again if another try may help: for calls that may arrive twice."""
         for attempt in range(1, attempts):
             answer = self._try(method, path, body, headers)
             if answer is not None:
@@ -167,7 +167,7 @@ class SignedTransport:
         return answer if is_final else None
 
     def look(self, path: str) -> Answer:
-        """What answers there to somebody who does not sign. Raises ApiUnreachableError."""
+        """Return the answer to a call that is not signed. Raises ApiUnreachableError."""
         return self._sent(AWSRequest(method="GET", url=self.api_url + path).prepare())
 
     def _sent(self, request: AWSPreparedRequest) -> Answer:
@@ -226,7 +226,7 @@ def full_jitter(attempt: int) -> float:
 
 
 def connections(url: str) -> URLLib3Session:
-    """To one host, kept alive, by the proxies and certificates that the environment names."""
+    """Keep connections to one host alive, by the proxies and certificates that the environment names."""
     return URLLib3Session(
         verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # stubs: no path
         proxies=get_environ_proxies(url),
@@ -246,15 +246,15 @@ _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
 
 def _trouble(error: Exception) -> Trouble:
     """Botocore has one error for a name that is unknown and a connection refused; its cause says which."""
-    if any(isinstance(one, NameResolutionError | socket.gaierror) for one in _causes(error)):
+    if any(isinstance(cause, NameResolutionError | socket.gaierror) for cause in _causes(error)):
         return Trouble.HOST_UNKNOWN
-    if any(isinstance(one, OSError) and one.errno in _NO_ROUTE for one in _causes(error)):
+    if any(isinstance(cause, OSError) and cause.errno in _NO_ROUTE for cause in _causes(error)):
         return Trouble.NO_WAY
     return next((trouble for kind, trouble in _TROUBLES if isinstance(error, kind)), Trouble.NO_ANSWER)
 
 
 def _why(error: Exception) -> str:
-    """One line; that of a timeout or a refused connection names the URL once more."""
+    """Write an error in one line; that of a timeout or a refused connection names the URL once more."""
     return f"{' '.join(str(error).split()).rstrip('.')}."
 
 
@@ -265,7 +265,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def checked_url(api_url: str) -> SplitResult:
-    """Plain http would show bodies and session tokens to the network, so it is for this machine only."""
+    """Check the URL: plain http shows bodies and session tokens, so it is for this machine only."""
     try:
         parts = urlsplit(api_url)
         parts.port  # noqa: B018  raises on a port that is none
@@ -282,13 +282,16 @@ def checked_url(api_url: str) -> SplitResult:
 
 
 def region_of(host: str) -> str | None:
-    """The region in a host's name; None where there is none."""
-    found = _REGION_IN_HOST.search(host)
-    return found.group(1) if found else None
+    """Return the region in a host's name; None if there is none."""
+    match = _REGION_IN_HOST.search(host)
+    return match.group(1) if match else None
 
 
 def _region(host: str, boto_session: boto3.Session) -> str:
-    """The API's own region where its name has it: the signature must be for that one."""
+    """Return the API's own region if its name has one, as the signature must be for that.
+
+    Else the session's.
+    """
     region = region_of(host) or boto_session.region_name
     if not region:
         raise CredentialsError("no AWS region is configured.", trouble=Trouble.NO_REGION)

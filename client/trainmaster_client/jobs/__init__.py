@@ -1,4 +1,4 @@
-"""What a client knows of jobs in the queue: views, progress, and which names belong to them.
+"""Jobs of the queue as a client knows them: views, progress, and the names that belong to them.
 
 Called, ``trainmaster_client.jobs()``, it lists them as handles: ``trainmaster_client.handles.jobs``.
 """

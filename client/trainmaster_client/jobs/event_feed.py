@@ -13,14 +13,14 @@ from trainmaster_client.errors import InvalidRequestError, MalformedViewError
 from trainmaster_client.http.answers import printable
 
 OVERLAP = timedelta(minutes=3)
-"""An event is as old as its decision, and readable once that is stored: within the two minutes that an
-invocation has. So long the newest ones are asked for again."""
+"""Length of time that is read again at each look. An event is as old as its decision, and readable once that
+is stored: within the two minutes that an invocation has."""
 MOST_REMEMBERED = 100_000
 """Events that are known when they come again; about 20 MB."""
 _KEY_BYTES = 8
 
 Ask = Callable[[str, str | None], Document]
-"""One page of ``GET /events`` from an instant on, by its token; None: the first."""
+"""Reads one page of ``GET /events`` from an instant on, by its token; None for the first page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +29,15 @@ class QueueEvent:
     kind: str
     team: str
     job: str
-    """Empty: another team's, or of no job."""
+    """Name of the job; "" if it is another team's, or the event is about no job."""
     detail: Mapping[str, Any]
 
     @property
     def text(self) -> str:
-        """What happened and why, in its own words; of an event without words its values."""
-        said = [printable(self.detail[key]) for key in ("what", "why") if self.detail.get(key)]
-        if said:
-            return " ".join(said)
+        """Say what happened and why, in the event's own words; its values if it has no words."""
+        words = [printable(self.detail[key]) for key in ("what", "why") if self.detail.get(key)]
+        if words:
+            return " ".join(words)
         return ", ".join(f"{printable(key)} {_value(value)}" for key, value in self.detail.items())
 
 
@@ -56,11 +56,11 @@ def queue_event(document: Document) -> QueueEvent:
 
 
 class EventFeed:
-    """Reads on from where it is. A page that was refused is asked for again by the next call.
+    """Reads on from the last event. A page that was refused is asked for again by the next call.
 
     Args:
         ask: Asks the API.
-        since: Nothing before it.
+        since: No event before it is given.
     """
 
     def __init__(self, ask: Ask, *, since: datetime) -> None:
@@ -70,15 +70,15 @@ class EventFeed:
         self._walk_from = since
         self._token: str | None = None
         self._seen: OrderedDict[int, datetime] = OrderedDict()
-        """By what they are, in the order in which they came. Of a plain dict the first key is found by a walk
-        over all those that were deleted before it."""
+        """Events by their digest, in the order in which they came. In a plain dict, finding the first key
+        walks over all keys that were deleted before it."""
 
     @property
     def remembered(self) -> int:
         return len(self._seen)
 
     def new_events(self) -> Iterator[tuple[QueueEvent, Document]]:
-        """What the API has and this feed did not give yet, the oldest first, a page at a time."""
+        """Yield the events that this feed did not give yet, the oldest first, a page at a time."""
         if self._token is None:
             self._walk_from = max(self._floor, self._newest - OVERLAP)
         while True:
@@ -113,7 +113,7 @@ class EventFeed:
         return True
 
     def _forget(self) -> None:
-        """Those that will not be asked for again; and beyond the bound the oldest, with their time."""
+        """Forget events that will not be read again; beyond the bound the oldest, for good."""
         while self._seen:
             key, at = next(iter(self._seen.items()))
             if len(self._seen) > MOST_REMEMBERED:

@@ -9,29 +9,32 @@ from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|\+00:00)?")
-"""As the API and the lines of attempts write them."""
+"""Matches instants as the API and the lines of attempts write them."""
 _AGO = re.compile(r"(\d{1,9})([smhd])")
 
 
 def instant(text: str, *, now: datetime, option: str = "--since") -> datetime:
-    """So long ago, or the instant itself, without a zone in this machine's. Raises InvalidArgumentError."""
+    """Read an instant, or a length of time before ``now``; one without a zone is in this machine's.
+
+    Raises InvalidArgumentError.
+    """
     try:
         if ago := _AGO.fullmatch(text):
             return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
-        found = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         hint = "use e.g. 90s, 10m, 2h, 1d or 2026-11-21T10:00:00Z."
         raise InvalidArgumentError(f"{option}: {text!r} is not a valid time;", hint=hint) from error
-    return found if found.tzinfo else found.astimezone()
+    return at if at.tzinfo else at.astimezone()
 
 
 def api_time(at: datetime) -> str:
-    """As the API takes it."""
+    """Write an instant in the form that the API takes."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def length(span: timedelta) -> str:
-    """Two units at most: ``3d04h``, ``2h05m``, ``40s``."""
+    """Write a length of time in two units at most: ``3d04h``, ``2h05m``, ``40s``."""
     minutes, seconds = divmod(int(max(span, timedelta()).total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -43,7 +46,7 @@ def length(span: timedelta) -> str:
 
 
 def short_length(span: timedelta) -> str:
-    """As ``length``, of what is shorter than an hour in one unit: for narrow columns."""
+    """Write like ``length``, but in one unit below an hour: for narrow columns."""
     seconds = int(max(span, timedelta()).total_seconds())
     if seconds < _UNITS["m"]:
         return f"{seconds}s"
@@ -51,7 +54,7 @@ def short_length(span: timedelta) -> str:
 
 
 def likely_start(estimate: Mapping[str, Any], *, now: datetime, zone: tzinfo | None = None) -> str:
-    """``estimated_start`` in words, with times of this machine or of ``zone``, which is said then.
+    """Write ``estimated_start`` in words, with times of this machine or of ``zone``, which is named then.
 
     Raises MalformedViewError.
     """
@@ -65,9 +68,9 @@ def likely_start(estimate: Mapping[str, Any], *, now: datetime, zone: tzinfo | N
 
 
 def _then(at: datetime, now: datetime, zone: tzinfo | None) -> str:
-    """As in ``03:10 (in 25m00s)``; what was due when it was estimated is due now."""
-    said = f" {zone}" if zone else ""
-    return f"{clock(at, now, zone=zone)}{said} (in {length(at - now)})" if at > now else "now"
+    """Write an instant like ``03:10 (in 25m00s)``; what was due when it was estimated is due now."""
+    zone_name = f" {zone}" if zone else ""
+    return f"{clock(at, now, zone=zone)}{zone_name} (in {length(at - now)})" if at > now else "now"
 
 
 def clock(at: datetime, now: datetime, *, zone: tzinfo | None = None) -> str:
@@ -83,8 +86,8 @@ def clock(at: datetime, now: datetime, *, zone: tzinfo | None = None) -> str:
 
 
 def with_local_clocks(text: str, *, now: datetime) -> str:
-    """The instants in a text of the API, which are UTC, as ``clock`` has them."""
-    return _INSTANT.sub(lambda found: _local(found[0], now), text)
+    """Rewrite the instants in a text of the API, which are UTC, in the form of ``clock``."""
+    return _INSTANT.sub(lambda match: _local(match[0], now), text)
 
 
 def _local(text: str, now: datetime) -> str:
@@ -96,7 +99,7 @@ def _local(text: str, now: datetime) -> str:
 
 
 def zone_line(now: datetime) -> str:
-    """Which zone ``clock`` shows."""
+    """Say which zone ``clock`` shows."""
     here = now.astimezone()
     offset = here.strftime("%z")
     if offset == "+0000":

@@ -1,4 +1,4 @@
-"""What the API says about a job, as typed data. Lenient where a view may be masked or grow."""
+"""The API's views of jobs as typed data. Parsing is lenient, as a view may be masked or get new members."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from trainmaster_client.http.answers import printable
 FINAL_STATES = frozenset({"completed", "failed", "stopped"})
 WAITING_STATES = frozenset({"pending", "preempted", "held"})
 LIVE_STATES = frozenset({"starting", "running", "preempting", "stopping"})
-"""They hold instances."""
+"""States in which a job holds instances."""
 NO_NAME = "(other team's)"
 """Stands for the name of a job that the caller may not see by name."""
 
@@ -29,7 +29,7 @@ class Reason:
         return cls(code=printable(document.get("code")), message=printable(document.get("message")))
 
     def beside(self, state: str) -> str:
-        """As it reads next to the state; a code that only repeats the state is left out."""
+        """Write the reason for use next to the state; a code that only repeats the state is left out."""
         code = "" if self.code == state else self.code
         return ": ".join(part for part in (code, self.message) if part)
 
@@ -60,7 +60,7 @@ class Attempt:
     number: int
     training_job_name: str
     training_job_arn: str
-    """Empty as long as SageMaker did not say that it has it."""
+    """Empty until SageMaker has confirmed that it has the training job."""
     status: str
     secondary_status: str
     capacity_type: str
@@ -68,9 +68,9 @@ class Attempt:
     ended_at: datetime | None
     reason: Reason | None
     diagnosis: str | None
-    """What it failed of and what its owner can do; None: it did not fail, or nobody looked."""
+    """Why the attempt failed and what its owner can do; None if it did not fail, or was not examined."""
     last_checkpoint: datetime | None
-    """None: nobody looked, or there is none."""
+    """Time of the newest known checkpoint; None if there is none, or it was not looked for."""
     last_checkpoint_is_lower_bound: bool
     """There may be a newer one."""
     idle_since: datetime | None
@@ -85,21 +85,21 @@ class Attempt:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its owner should know while it runs."""
+        """Warnings that its owner should know while it runs."""
         if self.ended_at is not None:
             return ()
-        found = []
+        lines = []
         if self.idle_since is not None:
             due = self.stop_due
             then = f"; it will be stopped at {_time(due)} unless they are used again" if due else ""
-            found.append(f"its GPUs have been idle since {_time(self.idle_since)}{then}")
+            lines.append(f"its GPUs have been idle since {_time(self.idle_since)}{then}")
         if self.underused_since is not None:
-            found.append(f"its GPUs have been underused since {_time(self.underused_since)}")
+            lines.append(f"its GPUs have been underused since {_time(self.underused_since)}")
         if self.unmonitored is not None:
-            found.append(f"its GPUs are not monitored: {self.unmonitored.message}")
+            lines.append(f"its GPUs are not monitored: {self.unmonitored.message}")
         if self.checkpoint_overdue:
-            found.append("its newest checkpoint is older than the policy allows")
-        return tuple(found)
+            lines.append("its newest checkpoint is older than the policy allows")
+        return tuple(lines)
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
@@ -126,7 +126,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """Of another team's job only name (None), team, pool, state, priority, instances, position, instants."""
+    """A job as the caller may see it.
+
+    Another team's job has no name, and beside team, pool, state, priority, instances and position only
+    instants.
+    """
 
     name: str | None
     team: str
@@ -136,12 +140,12 @@ class JobView:
     instances: str
     instance_types: frozenset[str]
     instance_count: int
-    """Of all types together."""
+    """Instances of all types together."""
     is_spot: bool
     submitted_at: datetime | None
     started_at: datetime | None
     training_since: datetime | None
-    """Of the live attempt; None: it does not train, or the stack does not say."""
+    """When the live attempt began to train; None if it does not train, or the stack does not say."""
     ends_by: datetime | None
     """When its instances are free at the latest; None: not known yet, or the stack does not say."""
     position: int | None
@@ -168,13 +172,13 @@ class JobView:
 
     @property
     def why(self) -> str:
-        """Why it waits, or why it is in the state it is in; empty when nobody said."""
+        """Say why it waits, or why it is in its state; empty if no reason is known."""
         reason = self.waiting or self.reason
         return reason.beside(self.state) if reason else ""
 
 
 def job_view(document: Document) -> JobView:
-    """Raises MalformedViewError."""
+    """Read a view. Raises MalformedViewError."""
     try:
         return _job_view(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -218,11 +222,11 @@ def _optional(value: Any, parse: Callable[[Any], T]) -> T | None:  # noqa: ANN40
     return None if value is None else parse(value)
 
 
-def _diagnosis(found: Mapping[str, Any]) -> str:
-    code, evidence = found.get("exit_code"), found.get("evidence")
+def _diagnosis(document: Mapping[str, Any]) -> str:
+    code, evidence = document.get("exit_code"), document.get("evidence")
     exited = f", exit code {printable(code)}" if code is not None else ""
     seen = f" ({printable(evidence)})" if evidence else ""
-    return f"{printable(found.get('class'))}{exited}: {printable(found.get('advice'))}{seen}"
+    return f"{printable(document.get('class'))}{exited}: {printable(document.get('advice'))}{seen}"
 
 
 def _time(at: datetime) -> str:

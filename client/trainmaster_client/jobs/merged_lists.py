@@ -1,4 +1,4 @@
-"""What the queue has among what SageMaker lists, each once, in the order that was asked for. Pure.
+"""Merge the queue's entries into SageMaker's lists, each once, in the order of the request. Pure.
 
 A page is merged of a page of SageMaker and of all that the queue has. What does not fit is given on the next
 page, which the token of this one describes: it is ours, not SageMaker's.
@@ -17,10 +17,10 @@ from trainmaster_client.errors import InvalidArgumentError
 Summary: TypeAlias = dict[str, Any]
 """An entry of a list as on the wire: times are seconds of the epoch."""
 Rank: TypeAlias = list[Any]
-"""What an entry is sorted by, its name at the end, as JSON has it."""
+"""Values that an entry is sorted by, its name at the end, as JSON has them."""
 
 PAGE = 10
-"""Entries of a page whose size nobody asked for. Source: SageMaker API reference, ListTrainingJobs."""
+"""Entries of a page when the request gives no size. Source: SageMaker API reference, ListTrainingJobs."""
 MOST_ON_A_PAGE = 100
 
 
@@ -36,7 +36,7 @@ class Listing:
     """Members that are instants."""
 
     def rank_of(self, sort: str | None) -> tuple[str, ...]:
-        """Members that an entry is sorted by."""
+        """Return the members that an entry is sorted by."""
         match sort or self.default_sort:
             case "Name":
                 return (self.name,)
@@ -72,7 +72,7 @@ _TIMES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """Where a reader stands in the merged list."""
+    """A reader's position in the merged list."""
 
     sagemaker: str | None = None
     """Token of the page of SageMaker that comes next, or is only partly given."""
@@ -81,9 +81,9 @@ class Cursor:
     given: int = 0
     """Entries of that page that were given."""
     after: Rank | None = None
-    """Of the queue's entry that was given last; None: none was."""
+    """Rank of the queue's entry that was given last; None if none was."""
     is_at_end: bool = False
-    """SageMaker has no more."""
+    """True if SageMaker has no more."""
 
     @classmethod
     def read(cls, token: str | None, *, size: int) -> Self:
@@ -97,8 +97,8 @@ class Cursor:
 
     @property
     def token(self) -> str:
-        said = {name: getattr(self, name) for name in ("sagemaker", "size", "given", "after", "is_at_end")}
-        return base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
+        fields = {name: getattr(self, name) for name in ("sagemaker", "size", "given", "after", "is_at_end")}
+        return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,19 +108,19 @@ class Page:
 
 
 def on_the_wire(listing: Listing, entry: Mapping[str, Any]) -> Summary:
-    """An entry, or a description, as boto3 gives it, with its instants as seconds of the epoch."""
+    """Convert an entry or a description of boto3: its instants become seconds of the epoch."""
     times = {name: entry[name].timestamp() for name in listing.times if name in entry}
     return {**entry, **times}
 
 
 def as_boto3(listing: Listing, summary: Summary) -> dict[str, Any]:
-    """An entry with aware datetimes."""
+    """Convert an entry for boto3: its instants become aware datetimes."""
     times = {name: datetime.fromtimestamp(summary[name], UTC) for name in listing.times if name in summary}
     return {**summary, **times}
 
 
 def page_size(request: Mapping[str, Any]) -> int:
-    """Raises InvalidArgumentError."""
+    """Return the page size of the request. Raises InvalidArgumentError."""
     size = request.get("MaxResults", PAGE)
     if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= MOST_ON_A_PAGE:
         raise InvalidArgumentError(f"MaxResults {size!r} is not valid.", hint=f"Use 1 to {MOST_ON_A_PAGE}.")
@@ -128,12 +128,12 @@ def page_size(request: Mapping[str, Any]) -> int:
 
 
 def wanted(listing: Listing, summaries: Iterable[Summary], request: Mapping[str, Any]) -> Iterator[Summary]:
-    """Those that pass the filters of the request."""
-    for one in summaries:
-        is_named = (request.get("NameContains") or "") in one[listing.name]
-        is_in_state = request.get("StatusEquals") in {None, one[listing.status]}
-        if is_named and is_in_state and _is_in_time(one, request):
-            yield one
+    """Yield the entries that pass the filters of the request."""
+    for summary in summaries:
+        is_named = (request.get("NameContains") or "") in summary[listing.name]
+        is_in_state = request.get("StatusEquals") in {None, summary[listing.status]}
+        if is_named and is_in_state and _is_in_time(summary, request):
+            yield summary
 
 
 def merged(
@@ -143,30 +143,30 @@ def merged(
     queued: Iterable[Summary],
     request: Mapping[str, Any],
 ) -> Page:
-    """One page of both.
+    """Merge one page of both lists.
 
     Args:
-        listing: What is listed.
-        cursor: Where the reader stands.
+        listing: The operation whose list it is.
+        cursor: The reader's position.
         answer: SageMaker's page for it; empty at its end.
-        queued: All of the queue's that the request wants.
-        request: With the order and the size; where it names no order, SageMaker's page shows one.
+        queued: All entries of the queue that pass the request's filters.
+        request: The request; if it names no order, SageMaker's page shows one.
     """
     everything = list(answer.get(listing.summaries) or ())
     following, order = answer.get("NextToken"), _Order.of(listing, request, everything)
     mine = order.left(queued, cursor.after)
-    names = {one[listing.name] for one in queued}
-    theirs = [(at, one) for at, one in enumerate(everything) if at >= cursor.given]
-    theirs = [(at, one) for at, one in theirs if one[listing.name] not in names]
-    found, size = list[Summary](), page_size(request)
-    while len(found) < size and (theirs or (mine and not following)):
+    names = {summary[listing.name] for summary in queued}
+    theirs = [(at, summary) for at, summary in enumerate(everything) if at >= cursor.given]
+    theirs = [(at, summary) for at, summary in theirs if summary[listing.name] not in names]
+    page, size = list[Summary](), page_size(request)
+    while len(page) < size and (theirs or (mine and not following)):
         is_mine = bool(mine) and (not theirs or order.is_first(mine[0], theirs[0][1]))
-        found.append(mine.pop(0) if is_mine else theirs.pop(0)[1])
-        cursor = replace(cursor, after=order.rank(found[-1])) if is_mine else cursor
+        page.append(mine.pop(0) if is_mine else theirs.pop(0)[1])
+        cursor = replace(cursor, after=order.rank(page[-1])) if is_mine else cursor
     if theirs:
-        return Page(summaries=found, next_token=replace(cursor, given=theirs[0][0]).token)
+        return Page(summaries=page, next_token=replace(cursor, given=theirs[0][0]).token)
     after = replace(cursor, sagemaker=following, given=0, is_at_end=not following)
-    return Page(summaries=found, next_token=after.token if following or mine else None)
+    return Page(summaries=page, next_token=after.token if following or mine else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,30 +179,30 @@ class _Order:
         members = listing.rank_of(request.get("SortBy"))
         first = members[0]
         shown = len(theirs) > 1 and theirs[0][first] > theirs[-1][first]
-        said = request.get("SortOrder")
-        return cls(members=members, is_descending=said == "Descending" if said else shown)
+        sort_order = request.get("SortOrder")
+        return cls(members=members, is_descending=sort_order == "Descending" if sort_order else shown)
 
-    def rank(self, one: Summary) -> Rank:
-        return [one[member] for member in self.members]
+    def rank(self, summary: Summary) -> Rank:
+        return [summary[member] for member in self.members]
 
-    def is_first(self, one: Summary, other: Summary) -> bool:
-        return (self.rank(one) > self.rank(other)) == self.is_descending
+    def is_first(self, summary: Summary, other: Summary) -> bool:
+        return (self.rank(summary) > self.rank(other)) == self.is_descending
 
     def left(self, queued: Iterable[Summary], after: Rank | None) -> list[Summary]:
-        """In order, from the first that was not given. Others may have come or ended since."""
+        """Return in order the entries that were not given yet. Others may have come or ended since."""
         ordered = sorted(queued, key=self.rank, reverse=self.is_descending)
         if after is None:
             return ordered
         return [
-            one
-            for one in ordered
-            if self.rank(one) != after and (self.rank(one) < after) == self.is_descending
+            summary
+            for summary in ordered
+            if self.rank(summary) != after and (self.rank(summary) < after) == self.is_descending
         ]
 
 
-def _is_in_time(one: Summary, request: Mapping[str, Any]) -> bool:
+def _is_in_time(summary: Summary, request: Mapping[str, Any]) -> bool:
     for name, member, sign in _TIMES:
         bound = request.get(name)
-        if isinstance(bound, int | float) and sign * one[member] < sign * bound:
+        if isinstance(bound, int | float) and sign * summary[member] < sign * bound:
             return False
     return True

@@ -1,32 +1,20 @@
 """Waiting for one job: look, show each transition once and its place when it changes, wait, look again."""
 
+import secrets
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
-from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiUnreachableError,
-    TooManyRequestsError,
-    TrainmasterClientError,
-)
+from trainmaster_client.errors import PASSING_ERRORS, TrainmasterClientError
 from trainmaster_client.errors.remedies import ADVICE
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, Transition
-
-FIRST_POLL_SECONDS = 1.0
-
-LONGEST_POLL_SECONDS = 10.0
-
-POLLS_PER_QUIET_TIME = 20
-"""Nothing new for t seconds: look each t/20 s. A news item is so at most 5% late."""
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, look_interval, poll_seconds, spread
 
 SILENCE_SECONDS = 15 * 60
 """How long the API may not answer before the watch gives up; the job does not depend on it."""
-
-
-_PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
-"""What passes by itself."""
+_JITTER = secrets.SystemRandom()
+"""Numbers that the user's program has seeded for itself stay as they are."""
 
 
 class ExpiryNotice:
@@ -36,13 +24,13 @@ class ExpiryNotice:
         self._is_said = False
 
     def lines(self) -> list[str]:
-        """The line to show now; none where it was shown."""
+        """Return the line to show now; none if it was shown."""
         is_new, self._is_said = not self._is_said, True
         advice = ADVICE[Trouble.EXPIRED_CREDENTIALS]
         return [f"{advice} The job continues, and so does this wait with new ones."] if is_new else []
 
     def is_over(self) -> None:
-        """New ones came; what expires from now on is said again."""
+        """Reset once new credentials work: the next expiry is reported again."""
         self._is_said = False
 
 
@@ -54,7 +42,7 @@ class Progress:
         self._last_place = ""
 
     def lines(self, job: JobView) -> list[str]:
-        """The lines to show now; none when nothing changed."""
+        """Return the lines to show now; none if nothing changed."""
         return [*self._transitions(job), *self._place(job)]
 
     def _transitions(self, job: JobView) -> Iterator[str]:
@@ -71,7 +59,7 @@ class Progress:
 
 
 def transition_line(transition: Transition, job: JobView) -> str:
-    """In the form of the SDK's own status lines: time, state, what it means."""
+    """Write a transition in the form of the SDK's own status lines: time, state, what it means."""
     parts = [_attempt(transition, job), transition.why]
     text = "; ".join(part for part in parts if part)
     at = transition.at.strftime("%Y-%m-%d %H:%M:%S")
@@ -79,7 +67,7 @@ def transition_line(transition: Transition, job: JobView) -> str:
 
 
 def place_line(job: JobView) -> str:
-    """One line for a job that waits: where it stands and why it does not run yet."""
+    """Write one line for a job that waits: its place and why it does not run yet."""
     state = "Waiting to resume" if job.state == "preempted" else "Waiting"
     return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {job.why}" if job.why else "")
 
@@ -92,7 +80,7 @@ def _word(transition: Transition) -> str:
 def _attempt(transition: Transition, job: JobView) -> str:
     if transition.to not in {"starting", "running"}:
         return ""
-    names = [one.training_job_name for one in job.attempts if one.number == transition.attempt]
+    names = [attempt.training_job_name for attempt in job.attempts if attempt.number == transition.attempt]
     name = f", training job {names[0]}" if names and names[0] else ""
     return f"attempt {transition.attempt}{name}"
 
@@ -113,29 +101,35 @@ class Watch:
     look: Callable[[], JobView]
     say: Callable[[str], None]
     progress: Progress = field(default_factory=Progress)
-    """What was shown before; it is not shown again."""
+    """Knows what was shown before, which is not shown again."""
     further: Callable[[], list[str]] = list
     """Lines beside the job's own, as its log has them; asked after each look."""
     late_looks: int = 0
     """How often ``further`` is asked after the end: CloudWatch shows a line seconds after it was printed."""
     first_poll: float = FIRST_POLL_SECONDS
     """Seconds."""
+    age: Callable[[], float] = float
+    """Seconds since what ``look`` gave last was read; 0 where each look asks the API."""
+    starts_in: Callable[[], float | None] = lambda: None
+    """Seconds until the job is likely to start, where somebody has estimated that."""
     timeout: float | None = None
     """Seconds; None watches for as long as it takes."""
     expiry: ExpiryNotice = field(default_factory=ExpiryNotice)
     """Shared with what gives the further lines."""
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = _JITTER.random
+    """Draw a number from 0 to 1 that shortens an interval, so that processes do not look in step."""
 
     def until_final(self) -> JobView:
-        """The last view: final, or not when ``timeout`` came first."""
+        """Return the last view: final, unless ``timeout`` came first."""
         steps = self.steps()
         while not isinstance(step := advance(steps), JobView):
             self.sleep(step)
         return step
 
     def steps(self) -> Generator[float, None, JobView]:
-        """As ``until_final``, for who waits in another way: each value is a pause in seconds."""
+        """Watch like ``until_final``, for a caller who waits itself: each value is a pause in seconds."""
         begun = news_at = self.monotonic()
         job: JobView | None = None
         while True:
@@ -146,14 +140,22 @@ class Watch:
             news_at = now if lines else news_at
             if job.is_final or (self.timeout is not None and now - begun >= self.timeout):
                 break
-            yield poll_seconds(now - news_at, first=self.first_poll)
+            yield self._pause(job, now=now, news_at=news_at, begun=begun)
         for _ in range(self.late_looks if job.is_final and job.attempts else 0):
             yield self.first_poll
             self._say_all(self.further())
         return job
 
+    def _pause(self, job: JobView, *, now: float, news_at: float, begun: float) -> float:
+        """Seconds until the next look, no later than ``timeout``."""
+        interval = look_interval(job, quiet=now - news_at, first=self.first_poll, starts_in=self.starts_in())
+        # An API that is slower than the interval gets a rest, too: it may be slow because of waits like this.
+        rest = self.first_poll / 2
+        pause = max(rest, spread(interval, chance=self.chance()) - self.age())
+        return pause if self.timeout is None else min(pause, begun + self.timeout - now)
+
     def _lines(self, job: JobView) -> list[str]:
-        """What a job printed comes before the line with its end."""
+        """Return the lines to show: what a job printed comes before the line with its end."""
         news, printed = self.progress.lines(job), self.further()
         return [*printed, *news] if job.is_final else [*news, *printed]
 
@@ -162,7 +164,7 @@ class Watch:
             self.say(line)
 
     def _look_patiently(self, *, is_first: bool) -> Generator[float, None, JobView]:
-        """Neither a network that is away for a while nor a login that ends ends a wait of days."""
+        """Look until the API answers: a network outage or an expired login does not end a wait of days."""
         begun, reported, has_expired = self.monotonic(), False, False
         while True:
             try:
@@ -170,7 +172,7 @@ class Watch:
             except TrainmasterClientError as error:
                 is_expired = error.may_be_renewed and not is_first  # at first nobody has logged in yet
                 silent = self.monotonic() - begun
-                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, _PASSING)):
+                if silent >= SILENCE_SECONDS or not (is_expired or isinstance(error, PASSING_ERRORS)):
                     raise
                 if is_expired:
                     has_expired = True
@@ -186,14 +188,9 @@ class Watch:
 
 
 def advance(steps: Generator[float, None, JobView]) -> float | JobView:
-    """The next pause of a watch, or what it saw last. Takes as long as a look does."""
+    """Return the next pause of a watch, or its last view. Takes as long as a look does."""
     try:
         return next(steps)
     except StopIteration as ended:
         job: JobView = ended.value
         return job
-
-
-def poll_seconds(quiet: float, *, first: float) -> float:
-    """The pause before the next look, after ``quiet`` seconds without news."""
-    return max(first, min(LONGEST_POLL_SECONDS, quiet / POLLS_PER_QUIET_TIME))

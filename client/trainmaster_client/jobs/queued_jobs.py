@@ -9,16 +9,15 @@ from typing import Generic, TypeVar
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiUnreachableError,
+    PASSING_ERRORS,
     ForbiddenError,
     InvalidArgumentError,
     NotFoundError,
-    TooManyRequestsError,
     TrainmasterClientError,
 )
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import FINAL_STATES, Attempt, job_view
+from trainmaster_client.jobs.look_intervals import look_interval
 
 MOST_KEPT = 500
 """A description with its job and request takes some 40 kB in memory."""
@@ -38,9 +37,9 @@ SILENCE_SECONDS = 15 * 60
 
 
 class RecentlyUsed(Generic[Kept]):
-    """By name; beyond ``most`` the one that was not used for longest goes. Threads may share it.
+    """Values by name; beyond ``most`` the least recently used is dropped. Threads may share it.
 
-    All that is kept so can be asked for again.
+    All that is kept here can be read again.
     """
 
     def __init__(self, *, most: int = MOST_KEPT) -> None:
@@ -62,7 +61,7 @@ class RecentlyUsed(Generic[Kept]):
                 self._kept.popitem(last=False)
 
     def take(self, name: str) -> Kept | None:
-        """And keep it no longer."""
+        """Return the value and keep it no longer."""
         with self._changing:
             return self._kept.pop(name, None)
 
@@ -71,7 +70,7 @@ class RecentlyUsed(Generic[Kept]):
 class _Known:
     document: Document | None
     at: float
-    """When it was answered."""
+    """Clock reading at which it was answered."""
     fresh_until: float
     absence: float = 0.0
     """Seconds that this answer of "not in the queue" is kept."""
@@ -91,11 +90,11 @@ class QueuedJobs:
         self._requests = RecentlyUsed[Document]()
 
     def find(self, name: str) -> Document | None:
-        """The job, with attempts and history, that a training job's name belongs to.
+        """Return the job, with attempts and history, that a training job's name belongs to.
 
-        None: not in the queue, forgotten by it, or of nobody this caller may see; then SageMaker is to be
-        asked. Raises what the API client raises; of a job that was seen before, no answer is an error only
-        after 15 minutes.
+        None if it is not in the queue, forgotten by it, or not visible to this caller; then SageMaker is to
+        be asked. Raises what the API client raises; for a job that was seen before, a missing answer is an
+        error only after 15 minutes.
         """
         known = self._known.get(name)
         if known is not None and self._monotonic() < known.fresh_until:
@@ -108,15 +107,15 @@ class QueuedJobs:
             if known is not None and known.document is not None and not self._is_forgotten(known, error):
                 raise
             return self._absent(name, known)
-        except (ApiUnreachableError, ApiFailedError, TooManyRequestsError):
+        except PASSING_ERRORS:
             if known is None or known.document is None or self._is_stale(known):
                 raise
             return known.document
 
     def attempts(self, name: str) -> tuple[Attempt, ...]:
-        """Those with a training job, of the job that was submitted under this very name.
+        """Return the attempts with a training job, of the job that was submitted under this very name.
 
-        A queue that cannot be asked has none: that is no reason not to read logs and metrics.
+        If the API cannot be called it returns none: logs and metrics can be read without it.
         """
         try:
             document = self.find(name)
@@ -125,10 +124,13 @@ class QueuedJobs:
             return ()
         if job is None or job.name != name:
             return ()
-        return tuple(one for one in job.attempts if one.training_job_name)
+        return tuple(attempt for attempt in job.attempts if attempt.training_job_name)
 
     def request(self, name: str) -> Document:
-        """The CreateTrainingJob request as submitted, of a job that ``find`` found. It never changes."""
+        """Return the CreateTrainingJob request as submitted, of a job that ``find`` found.
+
+        It never changes.
+        """
         known = self._requests.get(name)
         if known is not None:
             return known
@@ -137,19 +139,21 @@ class QueuedJobs:
         return request
 
     def submitted(self, document: Document) -> None:
-        """This process submitted or changed the job: it is known, and asked for again at the next look."""
+        """Note a job that this process submitted or changed; it is read again at the next look."""
         name, now = str(document.get("name")), self._monotonic()
         before = self._known.get(name)
         whole = {**((before and before.document) or {}), **document}
         self._known.keep(name, _Known(document=whole, at=now, fresh_until=now))
 
     def _found(self, name: str, document: Document) -> Document:
+        """Keep the answer for a moment; far from its turn for longer, as a wait of our own would."""
         now = self._monotonic()
-        self._known.keep(name, _Known(document=document, at=now, fresh_until=now + FRESH_SECONDS))
+        fresh = look_interval(job_view(document), quiet=0, first=FRESH_SECONDS)
+        self._known.keep(name, _Known(document=document, at=now, fresh_until=now + fresh))
         return document
 
     def _absent(self, name: str, before: _Known | None) -> Document | None:
-        """What another thread learnt since it was asked for counts: it may have submitted the job."""
+        """Note that a name is not in the queue, unless another thread submitted the job meanwhile."""
         latest = self._known.get(name)
         if latest is not before and latest is not None and latest.document is not None:
             return latest.document
@@ -159,7 +163,10 @@ class QueuedJobs:
         return None
 
     def _is_forgotten(self, known: _Known, error: Exception) -> bool:
-        """The queue forgets a job some time after its end. Until then none that was seen becomes unknown."""
+        """Tell whether the queue forgot a job, as it does some time after its end.
+
+        Until then a seen job stays.
+        """
         is_final = (known.document or {}).get("state") in FINAL_STATES
         return isinstance(error, NotFoundError) and (is_final or self._is_stale(known))
 

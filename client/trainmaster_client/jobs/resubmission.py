@@ -10,7 +10,7 @@ from trainmaster_client.errors import InvalidArgumentError
 LONGEST_NAME = 63
 """Characters. Source: SageMaker API reference, CreateTrainingJob, TrainingJobName."""
 _STAMP = re.compile(r"-\d{8}-\d{6}$")
-"""What an earlier resubmission wrote at the end of the name."""
+"""Matches the end of a name that an earlier resubmission wrote."""
 
 
 def request_again(api: ApiClient, job: str, *, name: str | None, now: datetime) -> dict[str, Any]:

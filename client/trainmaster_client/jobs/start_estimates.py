@@ -9,7 +9,7 @@ from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.jobs.job_views import JobView
 
 MOST_POOLS = 5
-"""Each pool is a question of its own, and costs the API up to a second of CPU."""
+"""Pools that are asked for: each is a call of its own, and costs the API up to a second of CPU."""
 
 
 class EstimatesApi(Protocol):
@@ -19,7 +19,7 @@ class EstimatesApi(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartEstimate:
     p50: datetime
-    """As likely as not it starts until then."""
+    """The job is as likely as not to start by then."""
     p90: datetime
 
     @classmethod
@@ -30,33 +30,33 @@ class StartEstimate:
 
 
 StartEstimates = Mapping[tuple[str, str | int], StartEstimate]
-"""By pool and name; of other teams' jobs, which have none, by pool and position."""
+"""Estimates by pool and name; those of other teams' jobs, which have no name here, by pool and position."""
 
 
 def start_of(job: JobView, estimates: StartEstimates) -> StartEstimate | None:
-    """None: it does not wait, or nothing can be said."""
+    """Return the estimate of a job; None if it does not wait, or none is known."""
     key = job.name or job.position
     return estimates.get((job.pool, key)) if job.is_waiting and key is not None else None
 
 
 def start_estimates(api: EstimatesApi, jobs: Sequence[JobView]) -> StartEstimates | None:
-    """Of the pools in which these wait, the first few; None where the stack does not estimate.
+    """Read the estimates of the first few pools in which these jobs wait; None if the stack has no estimates.
 
-    They adorn a queue that is shown without them, too: whatever is wrong with them, it is not said.
+    They adorn a queue that is shown without them, too, so their errors are not reported.
     """
     pools = list(dict.fromkeys(job.pool for job in jobs if job.is_waiting and job.position is not None))
-    found: dict[tuple[str, str | int], StartEstimate] = {}
+    estimates: dict[tuple[str, str | int], StartEstimate] = {}
     try:
         for pool in pools[:MOST_POOLS]:
-            found |= _parsed(pool, api.estimates(pool=pool).get("estimates") or ())
+            estimates |= _parsed(pool, api.estimates(pool=pool).get("estimates") or ())
     except (TrainmasterClientError, KeyError, TypeError, ValueError, AttributeError):
         return None
-    return found
+    return estimates
 
 
 def _parsed(pool: str, entries: Iterable[Mapping[str, Any]]) -> StartEstimates:
     return {
-        (pool, one["name"] or int(one["position"])): StartEstimate.parse(one)
-        for one in entries
-        if one.get("p50") is not None
+        (pool, entry["name"] or int(entry["position"])): StartEstimate.parse(entry)
+        for entry in entries
+        if entry.get("p50") is not None
     }

@@ -30,13 +30,13 @@ class TaskRun:
     run_id: str
     task_id: str
     map_index: int
-    """-1: it is not mapped."""
+    """Index of a mapped task; -1 if it is not mapped."""
     cleared_tries: int
-    """Tries until somebody cleared it last."""
+    """Tries until the task was cleared last."""
 
     @property
     def instance(self) -> str:
-        """Legible in a tag; beyond what a tag can have with a digest for the rest."""
+        """Name of the task instance, legible in a tag; what a tag cannot hold is replaced by a digest."""
         whole = _SEPARATOR.join((self.dag_id, self.run_id, self.task_id, str(self.map_index)))
         most = _LONGEST_VALUE - len(f"{_SEPARATOR}{self.cleared_tries}")
         if len(whole) <= most and not _NO_TAG_VALUE.search(whole):
@@ -49,7 +49,10 @@ class TaskRun:
         return f"{self.instance}{_SEPARATOR}{self.cleared_tries}"
 
     def job_name(self, wished: str, number: int) -> str:
-        """The first is the one that the DAG wishes."""
+        """Return the name of the task's job with this number.
+
+        The first, 0, is the one that the DAG wishes.
+        """
         if number == 0:
             return wished
         ending = f"-{_digest(f'{self.instance} {number}', 8)}"
@@ -57,17 +60,24 @@ class TaskRun:
 
 
 class NextStep(StrEnum):
-    """What to do about a name; the values are how the log says it."""
+    """Next step for a name; the values are the log's words for it."""
 
     SUBMIT = "nobody's"
     ATTACH = "this task's"
     OVER = "this task's, and over"
-    """It did not complete, or completed before the task was cleared."""
+    """The job did not complete, or completed before the task was cleared."""
     GIVE_WAY = "another's"
 
 
 def next_step(run: TaskRun, name: str, job: JobView | None, request: Mapping[str, Any]) -> NextStep:
-    """``job``: which has the name now, be it that of an attempt; ``request``: as it was submitted."""
+    """Decide what to do about a name.
+
+    Args:
+        run: The task instance.
+        name: The name.
+        job: The job that has the name now, be it as an attempt's; None if none has it.
+        request: The request of that job as it was submitted.
+    """
     if job is None:
         return NextStep.SUBMIT
     instance, _, cleared_tries = _tag_of(request).rpartition(_SEPARATOR)
@@ -78,13 +88,13 @@ def next_step(run: TaskRun, name: str, job: JobView | None, request: Mapping[str
 
 
 def tagged(request: Mapping[str, Any], run: TaskRun) -> dict[str, Any]:
-    """The request, with the tag that says whose it is."""
-    others = [one for one in request.get("Tags") or () if one.get("Key") != TASK_TAG]
+    """Return the request with the tag that says whose it is."""
+    others = [tag for tag in request.get("Tags") or () if tag.get("Key") != TASK_TAG]
     return {**request, "Tags": [*others, {"Key": TASK_TAG, "Value": run.tag}]}
 
 
 def _tag_of(request: Mapping[str, Any]) -> str:
-    values = [str(one.get("Value")) for one in request.get("Tags") or () if one.get("Key") == TASK_TAG]
+    values = [str(tag.get("Value")) for tag in request.get("Tags") or () if tag.get("Key") == TASK_TAG]
     return values[0] if values else ""
 
 

@@ -1,4 +1,4 @@
-"""What ``GET /timeline`` says, as typed data, and the rows of it: one an instance, with what held it when."""
+"""The answer of ``GET /timeline`` as typed data, and as rows: one per instance, with what held it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable
 
 PREEMPTED = frozenset({"preemption"})
-"""Reason codes of an attempt that had to leave for another job."""
+"""Reason codes of an attempt that was preempted by another job."""
 COMPLETED = frozenset({"completed"})
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ class AttemptSpan:
     """An attempt from its claim to its end."""
 
     job: str | None
-    """None: another team's."""
+    """Name of the job; None if it is another team's."""
     attempt: int
     team: str
     pool: str
@@ -35,7 +35,7 @@ class AttemptSpan:
     end: str
     """Reason code; empty while it is live."""
     preempted_by: str
-    """The job, or whose job it was; empty: none."""
+    """Name or team of the job that preempted it; empty if none did."""
     warm_start: bool
     lost: timedelta
 
@@ -50,12 +50,12 @@ class AttemptSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChange:
-    """What a pool has from an instant on."""
+    """The capacity of a pool from an instant on."""
 
     at: datetime
     pool: str
     by_kind: Mapping[str, Mapping[str, int]]
-    """Capacity type -> instance type -> instances."""
+    """Instances by capacity type and instance type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class WarmSpan:
     instances: int
     since: datetime
     until: datetime | None
-    """None: still warm."""
+    """When it ended; None while it is still warm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Timeline:
     capacity: tuple[CapacityChange, ...]
     warm: tuple[WarmSpan, ...]
     since: datetime | None
-    """Nothing is recorded before it, but live attempts. None: all is."""
+    """Nothing before it is recorded, except live attempts. None: all is."""
 
 
 class SlotUse(StrEnum):
@@ -85,19 +85,19 @@ class SlotUse(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotSpan:
-    """What one instance was used for, without a gap."""
+    """One use of one instance, without a gap."""
 
     use: SlotUse
     since: datetime
     until: datetime
     attempt: AttemptSpan | None
-    """None: it was kept warm."""
+    """The attempt that used it; None if it was kept warm."""
 
 
 @dataclass(slots=True, kw_only=True)
 class InstanceRow:
     spans: list[SlotSpan] = field(default_factory=list)
-    """In order."""
+    """Uses of the instance, in order."""
 
     @property
     def free_since(self) -> datetime:
@@ -128,11 +128,11 @@ def timeline(document: Mapping[str, Any]) -> Timeline:
 
 
 def instance_rows(seen: Timeline, *, now: datetime) -> list[InstanceRows]:
-    """Each attempt and warm pool on rows that were free then; the one that became free last is taken first.
+    """Place each attempt and warm pool on rows that were free then, the row that became free last first.
 
-    So what follows a job on its own instances, as a warm pool does, stands behind it.
+    So what follows a job on its own instances, as a warm pool does, is in the same row.
     """
-    found = []
+    groups = []
     for key, parts in groupby(
         sorted(_parts(seen, now), key=lambda part: part.key), key=lambda part: part.key
     ):
@@ -141,10 +141,10 @@ def instance_rows(seen: Timeline, *, now: datetime) -> list[InstanceRows]:
             for row in _free_rows(rows, part.spans[0].since, part.count):
                 row.spans += part.spans
         pool, instance_type, kind = key
-        found.append(
+        groups.append(
             InstanceRows(pool=pool, instance_type=instance_type, capacity_type=kind, rows=tuple(rows))
         )
-    return found
+    return groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,28 +155,32 @@ class _Part:
 
 
 def _parts(seen: Timeline, now: datetime) -> Iterable[_Part]:
-    for one in seen.attempts:
-        spans = _attempt_spans(one, now)
-        for instance_type, count in one.instances.items():
-            yield _Part(key=(one.pool, instance_type, one.capacity_type), count=count, spans=spans)
+    for attempt in seen.attempts:
+        spans = _attempt_spans(attempt, now)
+        for instance_type, count in attempt.instances.items():
+            yield _Part(key=(attempt.pool, instance_type, attempt.capacity_type), count=count, spans=spans)
     for warm in seen.warm:
         until = max(warm.since, warm.until or now)
         kept = SlotSpan(use=SlotUse.WARM, since=warm.since, until=until, attempt=None)
         yield _Part(key=(warm.pool, warm.instance_type, "on-demand"), count=warm.instances, spans=(kept,))
 
 
-def _attempt_spans(one: AttemptSpan, now: datetime) -> tuple[SlotSpan, ...]:
-    until = max(one.claimed_at, one.ended_at or now)
-    begun = until if one.training_since is None else min(max(one.training_since, one.claimed_at), until)
-    starting = SlotSpan(use=SlotUse.STARTING, since=one.claimed_at, until=begun, attempt=one)
-    if one.training_since is None:
+def _attempt_spans(attempt: AttemptSpan, now: datetime) -> tuple[SlotSpan, ...]:
+    until = max(attempt.claimed_at, attempt.ended_at or now)
+    begun = (
+        until
+        if attempt.training_since is None
+        else min(max(attempt.training_since, attempt.claimed_at), until)
+    )
+    starting = SlotSpan(use=SlotUse.STARTING, since=attempt.claimed_at, until=begun, attempt=attempt)
+    if attempt.training_since is None:
         return (starting,)
-    training = SlotSpan(use=SlotUse.TRAINING, since=begun, until=until, attempt=one)
-    return (starting, training) if begun > one.claimed_at else (training,)
+    training = SlotSpan(use=SlotUse.TRAINING, since=begun, until=until, attempt=attempt)
+    return (starting, training) if begun > attempt.claimed_at else (training,)
 
 
 def _free_rows(rows: list[InstanceRow], at: datetime, count: int) -> Sequence[InstanceRow]:
-    """New ones where too few are free."""
+    """Return that many free rows, adding new ones if too few are free."""
     free = sorted((row for row in rows if row.free_since <= at), key=attrgetter("free_since"), reverse=True)
     new = [InstanceRow() for _ in range(count - len(free))]
     rows += new
@@ -202,7 +206,7 @@ def _attempt(document: Mapping[str, Any]) -> AttemptSpan:
 
 
 def _preemptor(document: Mapping[str, Any]) -> str:
-    """Another team's job has no name, but a team."""
+    """Name the preempting job; another team's job has no name, but a team."""
     name, team = (printable(document.get(key)) for key in ("preempted_by", "preempted_by_team"))
     return name or (f"a job of team {team}" if team else "")
 

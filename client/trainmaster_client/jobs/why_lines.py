@@ -36,7 +36,7 @@ HELP = {
     "paused": "ask an admin to resume: trainmaster policy resume",
     "recount": "ask an admin to pause and to run trainmaster repair --apply",
 }
-"""By the code of the reason."""
+"""Advice by the code of the reason."""
 
 
 _FOR_INSTANCES = frozenset({"capacity", "ahead", "reservation", "quota"})
@@ -75,42 +75,45 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
     yield from _users_line(job, others, now=now)
     if ahead := _ahead(job, others):
         left = (job.position or 0) - 1 - SHOWN_JOBS
-        more = f" and {left} more" if left > 0 else ""
-        yield f"  Ahead: {', '.join(_named(one) for one in ahead[:SHOWN_JOBS])}{more}"
+        others_ahead = f" and {left} more" if left > 0 else ""
+        yield f"  Ahead: {', '.join(_named(job_ahead) for job_ahead in ahead[:SHOWN_JOBS])}{others_ahead}"
     if job.waiting and job.waiting.code in HELP:
         yield f"  What would help: {HELP[job.waiting.code].format(name=job.name)}"
 
 
 def _others(api: ApiClient, job: JobView) -> list[JobView]:
-    """Those of its pool, running ones first, as far as a few pages show them."""
+    """Read jobs of its pool, running ones first, as far as a few pages show them."""
     code = job.waiting.code if job.waiting else ""
     if not job.is_waiting or (code not in _FOR_INSTANCES and job.position in {None, 1}):
         return []
-    found: list[JobView] = []
+    jobs: list[JobView] = []
     token: str | None = None
     for _ in range(MOST_PAGES):
         page = api.jobs(pool=job.pool, limit=_LARGEST_PAGE, next_token=token)
-        found += [job_view(one) for one in page.get("jobs") or ()]
+        jobs += [job_view(entry) for entry in page.get("jobs") or ()]
         token = page.get("next_token")
         if not token:
             break
-    return found
+    return jobs
 
 
 def _users_line(job: JobView, others: list[JobView], *, now: datetime) -> Iterator[str]:
-    """Who uses what it waits for, the first to give it back first; under a quota those of its team alone."""
+    """Yield who uses the instances that it waits for, the first to free them first.
+
+    Under a quota only jobs of its own team are listed.
+    """
     code = job.waiting.code if job.waiting else ""
     if code not in _FOR_INSTANCES:
         return
-    users = [one for one in others if one.is_live and one.instance_types & job.instance_types]
+    users = [other for other in others if other.is_live and other.instance_types & job.instance_types]
     if code == "quota":
-        users = [one for one in users if one.team == job.team]
-    users.sort(key=lambda one: (one.ends_by is None, one.ends_by or now))
+        users = [other for other in users if other.team == job.team]
+    users.sort(key=lambda other: (other.ends_by is None, other.ends_by or now))
     if users:
         yield "  In use by:"
-    yield from (f"    {_user(one, now)}" for one in users[:SHOWN_JOBS])
-    if more := users[SHOWN_JOBS:]:
-        yield f"    and {len(more)} more"
+    yield from (f"    {_user(user, now)}" for user in users[:SHOWN_JOBS])
+    if unnamed := users[SHOWN_JOBS:]:
+        yield f"    and {len(unnamed)} more"
 
 
 def _user(job: JobView, now: datetime) -> str:
@@ -124,13 +127,13 @@ def _user(job: JobView, now: datetime) -> str:
 
 
 def _ahead(job: JobView, others: list[JobView]) -> list[JobView]:
-    """Those before it in the pool's queue."""
+    """List the jobs before it in the pool's queue."""
     before = [
-        one
-        for one in others
-        if one.is_waiting and one.position is not None and one.position < (job.position or 0)
+        other
+        for other in others
+        if other.is_waiting and other.position is not None and other.position < (job.position or 0)
     ]
-    return sorted(before, key=lambda one: one.position or 0)
+    return sorted(before, key=lambda other: other.position or 0)
 
 
 def _named(job: JobView) -> str:

@@ -27,7 +27,7 @@ class JobOptions(TypedDict, total=False):
     retries: int | None
     """0 to 5 failures that the queue tries again; the policy may allow fewer."""
     on_oom: Literal["halve_batch"] | None
-    """What a retry changes after the GPUs' memory ran out."""
+    """Change that a retry makes after the GPUs' memory ran out; None makes none."""
     alternatives: Sequence[str] | None
     """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``."""
 
@@ -83,9 +83,9 @@ def _is_name(value: object) -> bool:
 def _are_shapes(value: object) -> bool:
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         return False
-    return all(isinstance(one, str) and _SHAPE.fullmatch(one) for one in value) and len(set(value)) == len(
-        value
-    )
+    return all(isinstance(shape, str) and _SHAPE.fullmatch(shape) for shape in value) and len(
+        set(value)
+    ) == len(value)
 
 
 def _text(value: object) -> str:

@@ -13,13 +13,15 @@ import boto3
 from sagemaker.exceptions import UnexpectedStatusException
 from sagemaker.session import Session
 
-from trainmaster_client.api import Document, field_problem
+from trainmaster_client.api import field_problem
 from trainmaster_client.errors import NotFoundError, TrainmasterClientError
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
 from trainmaster_client.hooks.training_job_calls import hooks_of
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, ExpiryNotice, Progress, Watch
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.progress import ExpiryNotice, Progress, Watch
 from trainmaster_client.jobs.queued_jobs import RecentlyUsed
+from trainmaster_client.jobs.shared_looks import JobLooks, looks_at
 from trainmaster_client.logs.joined_attempts import LogTail
 
 _SDK_STATUS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped"}
@@ -55,7 +57,8 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         boto_session: Its credentials sign the requests. None: one of its own, with the profile, region and
             credentials of boto3's default session, whose clients stay as they are.
         api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
-        poll_seconds: The first pause between two looks at a job; grows to 10 s while nothing happens.
+        poll_seconds: The first pause between two looks at a job; grows to 10 s while nothing happens, and to
+            60 s far from its turn.
         options: Passed on to ``sagemaker.Session``.
     """
 
@@ -98,9 +101,9 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         log_type: str = "All",
         timeout: float | None = None,
     ) -> Any:  # noqa: ANN401  the SDK's
-        """With ``wait=True`` as ``wait_for_job``, with log lines unless ``log_type`` is "Rules" or "None".
+        """Wait as ``wait_for_job`` does, with log lines unless ``log_type`` is "Rules" or "None".
 
-        Without, and for jobs not in the queue, as the SDK does, over all attempts.
+        The SDK's own method answers if ``wait`` is false, and for jobs that are not in the queue.
         """
         direct = partial(super().logs_for_job, job_name, wait, poll, log_type, timeout)
         if not wait:
@@ -126,28 +129,9 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         timeout: float | None = None,
         has_lines: bool = False,
     ) -> Any:  # noqa: ANN401  the SDK's
-        seen: Document = {}
-        expiry = ExpiryNotice()
-        logs_client = partial(plain_client, self.boto_session, "logs")
-        tail = LogTail(logs_client, expiry=expiry) if has_lines else None
-
-        def look() -> JobView:
-            nonlocal seen
-            seen = self._hooks.api.job(name, estimate=False)
-            return job_view(seen)
-
-        watch = Watch(
-            look=look,
-            say=_say,
-            progress=self._progress.take(name) or Progress(),
-            further=(lambda: tail.lines(seen)) if tail else list,
-            late_looks=_LATE_LOOKS if tail else 0,
-            first_poll=self._poll_seconds,
-            timeout=timeout,
-            expiry=expiry,
-        )
         try:
-            job = watch.until_final()
+            with looks_at(self._hooks.api, name) as looks:
+                job = self._watch(name, looks, timeout=timeout, has_lines=has_lines).until_final()
         except NotFoundError:
             return otherwise()
         except KeyboardInterrupt:
@@ -158,6 +142,22 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
             raise
         _raise_unless_completed(name, job)
         return job
+
+    def _watch(self, name: str, looks: JobLooks, *, timeout: float | None, has_lines: bool) -> Watch:
+        expiry = ExpiryNotice()
+        logs_client = partial(plain_client, self.boto_session, "logs")
+        tail = LogTail(logs_client, expiry=expiry) if has_lines else None
+        return Watch(
+            look=lambda: job_view(looks.look()),
+            say=_say,
+            progress=self._progress.take(name) or Progress(),
+            further=(lambda: tail.lines(looks.document)) if tail else list,
+            late_looks=_LATE_LOOKS if tail else 0,
+            first_poll=self._poll_seconds,
+            age=looks.age,
+            timeout=timeout,
+            expiry=expiry,
+        )
 
 
 def _raise_unless_completed(name: str, job: JobView) -> None:
@@ -175,5 +175,5 @@ def _say_how_to_cancel(name: str) -> None:
 
 
 def _say(line: str) -> None:
-    """Where the SDK prints its own status lines."""
+    """Print a line where the SDK prints its own status lines."""
     print(line, flush=True)

@@ -141,7 +141,7 @@ def _key(tag: Any) -> str:  # noqa: ANN401  the SDK's Tag, or a dictionary
 
 
 def _set_entrypoint(request: dict[str, Any]) -> None:
-    """In the SDK's own form, or in boto3's, which pipelines take."""
+    """Set the launcher as entrypoint, in the SDK's form of a request or in boto3's, which pipelines take."""
     if "algorithm_specification" in request:
         algorithm = request["algorithm_specification"]
         algorithm.container_entrypoint, algorithm.container_arguments = list(LAUNCHER), None

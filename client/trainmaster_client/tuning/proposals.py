@@ -1,4 +1,4 @@
-"""Which hyperparameters a trial gets. Always the same of the same study: the seed is the study's."""
+"""Choose the hyperparameters of a trial: always the same for the same study, as the seed is part of it."""
 
 import importlib.util
 import random
@@ -14,7 +14,10 @@ from trainmaster_client.tuning.tuning_requests import Strategy, TuningPlan
 
 
 def proposed(plan: TuningPlan, study: Study, number: int) -> Parameters:
-    """Of the trial with this number, the first being 1."""
+    """Return the hyperparameters of the trial with this number, the first trial being 1.
+
+    A grid has no combination after its last one: StopIteration is raised for such a number.
+    """
     match plan.strategy:
         case Strategy.RANDOM:
             return _random(plan, number)
@@ -25,7 +28,7 @@ def proposed(plan: TuningPlan, study: Study, number: int) -> Parameters:
 
 
 def check_installed(plan: TuningPlan) -> None:
-    """Raises UnsupportedTuningError where the strategy needs a package that is not there."""
+    """Raises UnsupportedTuningError where the strategy needs a package that is not installed."""
     if plan.strategy is Strategy.BAYESIAN and importlib.util.find_spec("optuna") is None:
         problem = FieldProblem(
             field="HyperParameterTuningJobConfig.Strategy",
@@ -36,15 +39,15 @@ def check_installed(plan: TuningPlan) -> None:
 
 
 def _random(plan: TuningPlan, number: int) -> Parameters:
-    drawn = random.Random(f"{plan.seed}/{number}")  # noqa: S311  no secret: the seed makes it repeatable
+    rng = random.Random(f"{plan.seed}/{number}")  # noqa: S311  no secret: the seed makes it repeatable
     return {
-        one.name: drawn.choice(one.values) if isinstance(one, Choice) else one.at(drawn.random())
-        for one in plan.space.ranges
+        axis.name: rng.choice(axis.values) if isinstance(axis, Choice) else axis.at(rng.random())
+        for axis in plan.space.ranges
     }
 
 
 def _bayesian(plan: TuningPlan, study: Study, number: int) -> Parameters:
-    """By Optuna's tree-structured Parzen estimator, fed with all that is known, running trials too."""
+    """Ask Optuna's tree-structured Parzen estimator, fed with all that is known, running trials too."""
     import optuna  # noqa: PLC0415  an extra, and half a second
 
     verbosity = optuna.logging.get_verbosity()
@@ -52,40 +55,42 @@ def _bayesian(plan: TuningPlan, study: Study, number: int) -> Parameters:
     try:
         sampler = optuna.samplers.TPESampler(seed=plan.seed + number, constant_liar=True)
         direction = "maximize" if plan.objective.is_maximized else "minimize"
-        asked = optuna.create_study(direction=direction, sampler=sampler)
+        optuna_study = optuna.create_study(direction=direction, sampler=sampler)
     finally:
         optuna.logging.set_verbosity(verbosity)
-    distributions = {one.name: _distribution(optuna, one) for one in plan.space.ranges}
+    distributions = {axis.name: _distribution(optuna, axis) for axis in plan.space.ranges}
     for values, state, value in _known(plan, study):
-        asked.add_trial(
+        optuna_study.add_trial(
             optuna.trial.create_trial(
                 params=values, distributions=distributions, state=optuna.trial.TrialState[state], value=value
             )
         )
-    found = asked.ask(distributions).params
+    suggested = optuna_study.ask(distributions).params
     return {
-        one.name: one.at(found[one.name]) if isinstance(one, NumberRange) else found[one.name]
-        for one in plan.space.ranges
+        axis.name: axis.at(suggested[axis.name]) if isinstance(axis, NumberRange) else suggested[axis.name]
+        for axis in plan.space.ranges
     }
 
 
-def _distribution(optuna: Any, one: Choice | NumberRange) -> Any:  # noqa: ANN401  of an extra
-    if isinstance(one, Choice):
-        return optuna.distributions.CategoricalDistribution(one.values)
+def _distribution(optuna: Any, axis: Choice | NumberRange) -> Any:  # noqa: ANN401  of an extra
+    if isinstance(axis, Choice):
+        return optuna.distributions.CategoricalDistribution(axis.values)
     return optuna.distributions.FloatDistribution(0.0, 1.0)
 
 
 def _known(plan: TuningPlan, study: Study) -> Iterator[tuple[dict[str, Any], str, float | None]]:
-    """On the scale of each range, and how each trial ended in Optuna's words."""
-    for other in study.inherited:
-        yield _scaled(plan, other.parameters), "COMPLETE", other.value
-    for one in study.trials:
-        ended = "FAIL" if one.seen.value is None else "COMPLETE"
-        yield _scaled(plan, one.parameters), "RUNNING" if one.is_live else ended, one.seen.value
+    """Yield each known trial: its values on the scale of each range, Optuna's state for it, its objective."""
+    for outcome in study.inherited:
+        yield _scaled(plan, outcome.parameters), "COMPLETE", outcome.value
+    for trial in study.trials:
+        ended = "FAIL" if trial.seen.value is None else "COMPLETE"
+        yield _scaled(plan, trial.parameters), "RUNNING" if trial.is_live else ended, trial.seen.value
 
 
 def _scaled(plan: TuningPlan, parameters: Parameters) -> dict[str, Any]:
     return {
-        one.name: one.position(parameters[one.name]) if isinstance(one, NumberRange) else parameters[one.name]
-        for one in plan.space.ranges
+        axis.name: axis.position(parameters[axis.name])
+        if isinstance(axis, NumberRange)
+        else parameters[axis.name]
+        for axis in plan.space.ranges
     }

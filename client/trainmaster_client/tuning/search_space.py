@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from trainmaster_client.errors import FieldProblem
 
 Parameters: TypeAlias = dict[str, str]
-"""By name, as a training job's HyperParameters have them."""
+"""Values of hyperparameters by name, in the form of a training job's HyperParameters."""
 
 WIDE = 1000
 """Auto is Logarithmic where the largest value is this many times the smallest."""
@@ -35,7 +35,7 @@ class NumberRange:
     scaling: Scaling
 
     def at(self, position: float) -> str:
-        """``position``: from 0 to 1."""
+        """Return the value at this position, from 0 (the low end) to 1 (the high end), as text."""
         low, high = self._ends()
         value = self._unscaled(low + position * (high - low))
         if self.is_integer:
@@ -43,13 +43,13 @@ class NumberRange:
         return repr(min(max(value, self.low), self.high))
 
     def position(self, text: str) -> float:
-        """Where a value lies; the nearer end for one that lies outside."""
+        """Return where a value lies on the scale from 0 to 1; one that lies outside is at the nearer end."""
         low, high = self._ends()
-        found = self._scaled(min(max(float(text), self.low), self.high))
-        return 0.0 if high == low else min(max((found - low) / (high - low), 0.0), 1.0)
+        scaled = self._scaled(min(max(float(text), self.low), self.high))
+        return 0.0 if high == low else min(max((scaled - low) / (high - low), 0.0), 1.0)
 
     def _ends(self) -> tuple[float, float]:
-        """Each integer has its share of the scale: half of the way to its neighbours."""
+        """Return both ends on the scale. Each integer owns half the way to its neighbours, the ends too."""
         margin = 0.5 if self.is_integer else 0.0
         return self._scaled(self.low - margin), self._scaled(self.high + margin)
 
@@ -62,14 +62,14 @@ class NumberRange:
             case Scaling.REVERSE_LOGARITHMIC:
                 return -math.log(1 - value)
 
-    def _unscaled(self, found: float) -> float:
+    def _unscaled(self, scaled: float) -> float:
         match self.scaling:
             case Scaling.LINEAR:
-                return found
+                return scaled
             case Scaling.LOGARITHMIC:
-                return math.exp(found)
+                return math.exp(scaled)
             case Scaling.REVERSE_LOGARITHMIC:
-                return 1 - math.exp(-found)
+                return 1 - math.exp(-scaled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,59 +86,67 @@ class SearchSpace:
     ranges: tuple[Range, ...]
 
     def combinations(self) -> Iterator[Parameters]:
-        """All of a space of choices, the last one changing first."""
-        choices = [one for one in self.ranges if isinstance(one, Choice)]
-        for values in product(*(one.values for one in choices)):
-            yield {one.name: value for one, value in zip(choices, values, strict=True)}
+        """Yield every combination of the choices, the last hyperparameter changing first."""
+        choices = [choice for choice in self.ranges if isinstance(choice, Choice)]
+        for values in product(*(choice.values for choice in choices)):
+            yield {choice.name: value for choice, value in zip(choices, values, strict=True)}
 
     @property
     def combination_count(self) -> int:
-        return math.prod(len(one.values) for one in self.ranges if isinstance(one, Choice))
+        return math.prod(len(choice.values) for choice in self.ranges if isinstance(choice, Choice))
 
     @property
     def is_of_choices(self) -> bool:
-        return all(isinstance(one, Choice) for one in self.ranges)
+        return all(isinstance(axis, Choice) for axis in self.ranges)
 
     def holds(self, parameters: Mapping[str, str]) -> bool:
-        """Whether a trial of another study says something about this space."""
+        """Tell whether a trial of another study, with these parameters, says something about this space."""
         return all(
-            one.name in parameters and (isinstance(one, NumberRange) or parameters[one.name] in one.values)
-            for one in self.ranges
+            axis.name in parameters
+            and (isinstance(axis, NumberRange) or parameters[axis.name] in axis.values)
+            for axis in self.ranges
         )
 
 
 def parse_space(ranges: Mapping[str, Any], *, field: str) -> tuple[SearchSpace, list[FieldProblem]]:
-    """``field``: where it stands in the request."""
-    found, problems = list[Range](), list[FieldProblem]()
+    """Read the ranges of a request, and list what is wrong with them.
+
+    Args:
+        ranges: A ParameterRanges object of SageMaker.
+        field: The path of that object in the request, which the problems name.
+    """
+    parsed, problems = list[Range](), list[FieldProblem]()
     for kind, is_integer in _NAMED.items():
-        for index, one in enumerate(ranges.get(kind) or ()):
+        for index, definition in enumerate(ranges.get(kind) or ()):
             try:
-                found.append(_number_range(one, is_integer=is_integer))
+                parsed.append(_number_range(definition, is_integer=is_integer))
             except ValueError as error:
                 problems.append(FieldProblem(field=f"{field}.{kind}[{index}]", message=str(error)))
-    for one in ranges.get("CategoricalParameterRanges") or ():
-        found.append(Choice(name=one["Name"], values=tuple(dict.fromkeys(one["Values"]))))
-    problems += _name_problems(found, field=field)
-    return SearchSpace(ranges=tuple(found)), problems
+    for definition in ranges.get("CategoricalParameterRanges") or ():
+        parsed.append(Choice(name=definition["Name"], values=tuple(dict.fromkeys(definition["Values"]))))
+    problems += _name_problems(parsed, field=field)
+    return SearchSpace(ranges=tuple(parsed)), problems
 
 
-def _name_problems(found: Sequence[Range], *, field: str) -> Iterator[FieldProblem]:
-    names = [one.name for one in found]
+def _name_problems(ranges: Sequence[Range], *, field: str) -> Iterator[FieldProblem]:
+    names = [axis.name for axis in ranges]
     if not names:
         yield FieldProblem(field=field, message="has no range", hint="give at least one hyperparameter")
-    for name in sorted({one for one in names if names.count(one) > 1}):
+    for name in sorted({repeated for repeated in names if names.count(repeated) > 1}):
         yield FieldProblem(field=field, message=f"has two ranges of the name {name!r}")
 
 
-def _number_range(one: Mapping[str, Any], *, is_integer: bool) -> NumberRange:
-    """Raises ValueError."""
-    name = one["Name"]
-    low, high = (_number(one[key], f"{name}: {key}") for key in ("MinValue", "MaxValue"))
+def _number_range(definition: Mapping[str, Any], *, is_integer: bool) -> NumberRange:
+    """Raises ValueError that says what is wrong with the range."""
+    name = definition["Name"]
+    low, high = (_number(definition[key], f"{name}: {key}") for key in ("MinValue", "MaxValue"))
     if is_integer and not (low.is_integer() and high.is_integer()):
-        raise ValueError(f"{name}: {one['MinValue']} to {one['MaxValue']} are not integers")
+        raise ValueError(f"{name}: {definition['MinValue']} to {definition['MaxValue']} are not integers")
     if low > high:
-        raise ValueError(f"{name}: MinValue {one['MinValue']} is above MaxValue {one['MaxValue']}")
-    scaling = _scaling(one.get("ScalingType") or "Auto", low, high)
+        raise ValueError(
+            f"{name}: MinValue {definition['MinValue']} is above MaxValue {definition['MaxValue']}"
+        )
+    scaling = _scaling(definition.get("ScalingType") or "Auto", low, high)
     if scaling is Scaling.LOGARITHMIC and low <= 0:
         raise ValueError(f"{name}: Logarithmic needs a MinValue above 0")
     if scaling is Scaling.REVERSE_LOGARITHMIC and (is_integer or low < 0 or high >= 1):
@@ -146,17 +154,17 @@ def _number_range(one: Mapping[str, Any], *, is_integer: bool) -> NumberRange:
     return NumberRange(name=name, low=low, high=high, is_integer=is_integer, scaling=scaling)
 
 
-def _scaling(asked: str, low: float, high: float) -> Scaling:
-    if asked == "Auto":
+def _scaling(scaling_type: str, low: float, high: float) -> Scaling:
+    if scaling_type == "Auto":
         return Scaling.LOGARITHMIC if 0 < low * WIDE <= high else Scaling.LINEAR
-    return Scaling(asked)
+    return Scaling(scaling_type)
 
 
 def _number(text: str, what: str) -> float:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise ValueError(f"{what} {text!r} is not a number")
-    return found
+    return number

@@ -14,14 +14,14 @@ from trainmaster_client.tuning.search_space import Parameters
 from trainmaster_client.tuning.tuning_requests import Document, Objective, TuningPlan, trial_name
 
 HOPELESS_TRIALS = 5
-"""The first ones, all failed, fail the study. Source: SageMaker's own message, "No training job succeeded
-after 5 attempts"."""
+"""The study fails when this many trials have failed and none has completed. Source: SageMaker's own message,
+"No training job succeeded after 5 attempts"."""
 SUBMISSION_SECONDS = 60
-"""Whoever wrote a trial down submits it within this time, or another does."""
+"""The process that recorded a trial submits it within this time, or another one does."""
 
 
 class TrialStatus(StrEnum):
-    """As TrainingJobStatus has them. A trial in the queue is in progress."""
+    """Values of TrainingJobStatus. A trial that waits in the queue is in progress."""
 
     IN_PROGRESS = "InProgress"
     COMPLETED = "Completed"
@@ -45,7 +45,7 @@ class Seen:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     value: float | None = None
-    """Of the objective; None: the job found none, or has not ended."""
+    """Value of the objective; None if the job has not ended or did not report the metric."""
     failure: str = ""
 
 
@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a study knows of a trial of another one."""
+    """A trial of another study, which this study learns from."""
 
     parameters: Parameters
     value: float
@@ -73,19 +73,20 @@ class Outcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     request: Document
-    """CreateHyperParameterTuningJob's, as it was asked."""
+    """The CreateHyperParameterTuningJob request as the caller sent it."""
     created_at: datetime
     modified_at: datetime
     trials: tuple[Trial, ...] = ()
     inherited: tuple[Outcome, ...] = ()
     ending: StudyStatus | None = None
-    """What it becomes when its last trial has ended; no trial is added to it any more."""
+    """Status that the study gets when its last trial has ended, and no trial is added once it is set; None
+    while trials may be added."""
     failure: str = ""
     ended_at: datetime | None = None
 
     @property
     def live(self) -> tuple[Trial, ...]:
-        return tuple(one for one in self.trials if one.is_live)
+        return tuple(trial for trial in self.trials if trial.is_live)
 
     @property
     def status(self) -> StudyStatus:
@@ -94,52 +95,52 @@ class Study:
         return StudyStatus.STOPPING if self.ending is StudyStatus.STOPPED else StudyStatus.IN_PROGRESS
 
     def best(self, objective: Objective) -> Trial | None:
-        """The first of equals."""
-        found: Trial | None = None
-        for one in self.trials:
-            value = one.seen.value
+        """Return the best trial so far, the first of equals; None while no trial has a value."""
+        best: Trial | None = None
+        for trial in self.trials:
+            value = trial.seen.value
             if value is None:
                 continue
-            if found is None or found.seen.value is None or objective.is_better(value, found.seen.value):
-                found = one
-        return found
+            if best is None or best.seen.value is None or objective.is_better(value, best.seen.value):
+                best = trial
+        return best
 
 
 Propose = Callable[[TuningPlan, Study, int], Parameters]
-"""The parameters of the trial with this number."""
+"""Chooses the parameters of the trial with this number."""
 
 
 def advanced(
     study: Study, seen: Mapping[str, Seen | None], plan: TuningPlan, propose: Propose, *, now: datetime
 ) -> Study:
-    """The study after a look at its live trials: ended, or with the trials that are to be submitted.
+    """Return the study after a look at its live trials: ended, or with the trials that are to be submitted.
 
     Args:
-        study: As it is stored.
-        seen: By name, each live trial that was looked at; None: the queue has no such job.
-        plan: Of the study's request.
-        propose: Always says the same of the same.
-        now: Of the look.
+        study: The study as it is stored.
+        seen: Each live trial that was looked at, by name; None if the queue has no such job.
+        plan: The plan parsed from the study's request.
+        propose: Must be repeatable: the same arguments give the same parameters.
+        now: When the trials were looked at.
     """
-    found = _observed(study, seen, now=now)
-    if found.ending is None:
-        found = _judged(found, plan)
-    if found.ending is None:
-        found = _extended(found, plan, propose, now=now)
-    elif not found.live and found.ended_at is None:
-        found = replace(found, ended_at=now)
-    return found if found == study else replace(found, modified_at=now)
+    after = _observed(study, seen, now=now)
+    if after.ending is None:
+        after = _judged(after, plan)
+    if after.ending is None:
+        after = _extended(after, plan, propose, now=now)
+    elif not after.live and after.ended_at is None:
+        after = replace(after, ended_at=now)
+    return after if after == study else replace(after, modified_at=now)
 
 
 def stopped(study: Study, *, now: datetime) -> Study:
-    """As StopHyperParameterTuningJob asks; of a study that ends already the same study."""
+    """Return the study as StopHyperParameterTuningJob leaves it; one that is ending already is unchanged."""
     if study.ending is not None:
         return study
     return replace(study, ending=StudyStatus.STOPPED, modified_at=now)
 
 
 def _observed(study: Study, seen: Mapping[str, Seen | None], *, now: datetime) -> Study:
-    return replace(study, trials=tuple(_updated(one, seen, study, now=now) for one in study.trials))
+    return replace(study, trials=tuple(_updated(trial, seen, study, now=now) for trial in study.trials))
 
 
 def _updated(trial: Trial, seen: Mapping[str, Seen | None], study: Study, *, now: datetime) -> Trial:
@@ -155,8 +156,8 @@ def _updated(trial: Trial, seen: Mapping[str, Seen | None], study: Study, *, now
 
 
 def _judged(study: Study, plan: TuningPlan) -> Study:
-    """The first rule that fits ends it."""
-    statuses = [one.seen.status for one in study.trials if not one.is_live]
+    """Set how the study ends, by the first rule that fits; return it unchanged while none does."""
+    statuses = [trial.seen.status for trial in study.trials if not trial.is_live]
     has_failed, has_completed = (kind in statuses for kind in (TrialStatus.FAILED, TrialStatus.COMPLETED))
     best = study.best(plan.objective)
     value = best.seen.value if best else None
@@ -178,7 +179,7 @@ def _judged(study: Study, plan: TuningPlan) -> Study:
 
 
 def without_progress(study: Study, objective: Objective) -> int:
-    """Trials since the best one, in the order of their ends."""
+    """Count the ended trials since the best one, in the order in which they ended."""
     count, best = 0, None
     for value in _values_by_end(study.trials):
         if best is None or objective.is_better(value, best):
@@ -189,10 +190,10 @@ def without_progress(study: Study, objective: Objective) -> int:
 
 
 def _values_by_end(trials: Sequence[Trial]) -> Iterator[float]:
-    ended = [one for one in trials if one.seen.ended_at is not None and one.seen.value is not None]
-    for one in sorted(ended, key=lambda one: (one.seen.ended_at, one.number)):
-        assert one.seen.value is not None
-        yield one.seen.value
+    ended = [trial for trial in trials if trial.seen.ended_at is not None and trial.seen.value is not None]
+    for trial in sorted(ended, key=lambda trial: (trial.seen.ended_at, trial.number)):
+        assert trial.seen.value is not None
+        yield trial.seen.value
 
 
 def _extended(study: Study, plan: TuningPlan, propose: Propose, *, now: datetime) -> Study:
@@ -210,14 +211,16 @@ def _extended(study: Study, plan: TuningPlan, propose: Propose, *, now: datetime
 
 
 def to_document(study: Study) -> dict[str, Any]:
-    """As it is stored."""
+    """Return the JSON document that is stored in S3."""
     return {
         "version": 1,
         "request": study.request,
         "created_at": study.created_at.isoformat(),
         "modified_at": study.modified_at.isoformat(),
-        "trials": [_trial_document(one) for one in study.trials],
-        "inherited": [{"parameters": one.parameters, "value": one.value} for one in study.inherited],
+        "trials": [_trial_document(trial) for trial in study.trials],
+        "inherited": [
+            {"parameters": outcome.parameters, "value": outcome.value} for outcome in study.inherited
+        ],
         "ending": study.ending,
         "failure": study.failure,
         "ended_at": _text(study.ended_at),
@@ -225,16 +228,16 @@ def to_document(study: Study) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> Study:
-    """Raises KeyError, TypeError or ValueError for what is no study of this release."""
+    """Raises KeyError, TypeError or ValueError for a document that is not a study of this release."""
     if document["version"] != 1:
         raise ValueError(f"version {document['version']}")
     return Study(
         request=document["request"],
         created_at=datetime.fromisoformat(document["created_at"]),
         modified_at=datetime.fromisoformat(document["modified_at"]),
-        trials=tuple(_trial(one) for one in document["trials"]),
+        trials=tuple(_trial(entry) for entry in document["trials"]),
         inherited=tuple(
-            Outcome(parameters=one["parameters"], value=one["value"]) for one in document["inherited"]
+            Outcome(parameters=entry["parameters"], value=entry["value"]) for entry in document["inherited"]
         ),
         ending=None if document["ending"] is None else StudyStatus(document["ending"]),
         failure=document["failure"],

@@ -1,7 +1,7 @@
-"""What moves a study on: a pass reads it, looks at its live trials, writes what comes next, submits it.
+"""Passes that move a study on: read it, look at its live trials, write what comes next, submit that.
 
-Passes of several processes may meet. Of two that write, one wins; what both submit is one job, since name and
-request are the same.
+Passes of several processes may meet. When two write, one wins; when both submit a trial, it is one job, since
+name and request are the same.
 """
 
 import atexit
@@ -22,7 +22,7 @@ from trainmaster_client.errors import (
     PolicyViolationError,
     TrainmasterClientError,
 )
-from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, poll_seconds
+from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, poll_seconds
 from trainmaster_client.tuning.proposals import proposed
 from trainmaster_client.tuning.study import Seen, Study, Trial, TrialStatus, advanced, stopped
 from trainmaster_client.tuning.study_store import StoredStudy, StudyChangedError, StudyPlace, StudyStore
@@ -31,19 +31,19 @@ from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_request
 LONGEST_FAILURE = 1024
 """Characters. Source: SageMaker API reference, HyperParameterTrainingJobSummary, FailureReason."""
 _REFUSED = (InvalidRequestError, PolicyViolationError, ConflictError)
-"""What the same request will be answered again; anything else may pass."""
+"""Errors that repeating the request will not change; any other error may pass."""
 
 _log = logging.getLogger("trainmaster")
 
 
 class TrialQueue(Protocol):
-    """Jobs of the queue. Raises what the API client raises."""
+    """The jobs of the queue that a study needs. Methods raise what the API client raises."""
 
     def look(self, name: str, metric: str) -> Seen | None:
-        """None: neither the queue nor SageMaker has it."""
+        """Return the trial's job as it is now; None if neither the queue nor SageMaker has it."""
 
     def submit(self, request: Mapping[str, Any]) -> None:
-        """The same name and request again is the same job."""
+        """Submit the trial; the same name and request again is the same job."""
 
     def cancel(self, name: str) -> None: ...
 
@@ -55,12 +55,12 @@ class StudyPasses:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def step(self, place: StudyPlace) -> Study | None:
-        """The study as it is now; None: there is none."""
+        """Make one pass and return the study after it; None if there is no such study."""
         stored = self.store.read(place)
         if stored is None or stored.study.ended_at is not None:
             return None if stored is None else stored.study
         plan = TuningPlan.parse(stored.study.request)
-        seen = {one.name: self._look(stored.study, one, plan) for one in stored.study.live}
+        seen = {trial.name: self._look(stored.study, trial, plan) for trial in stored.study.live}
         after = advanced(stored.study, seen, plan, proposed, now=self.now())
         try:
             study = self._saved(place, stored, after, plan)
@@ -72,7 +72,10 @@ class StudyPasses:
         return study
 
     def observed(self, place: StudyPlace) -> Study | None:
-        """As it is stored; one that is being stopped is moved on, whoever looks: nothing starts by that."""
+        """Return the study as it is stored, for a reader; None if there is no such study.
+
+        A study that is being stopped is moved on by every reader: that only cancels trials, it starts none.
+        """
         stored = self.store.read(place)
         if stored is None:
             return None
@@ -84,7 +87,10 @@ class StudyPasses:
             return stored.study
 
     def stop(self, place: StudyPlace) -> None:
-        """Written down first; then whoever looks at the study cancels its trials, this call before others."""
+        """Record that the study stops, then cancel its trials.
+
+        The record comes first, so that the next reader of the study cancels what this call did not get to.
+        """
         while (stored := self.store.read(place)) is not None:
             after = stopped(stored.study, now=self.now())
             try:
@@ -110,7 +116,10 @@ class StudyPasses:
         return seen
 
     def _submitted(self, study: Study, trial: Trial) -> Seen:
-        """A trial that is refused for good has failed: it counts, as one does that cannot start."""
+        """Submit the trial and return its state.
+
+        One that is refused for good has failed: it counts like one that cannot start.
+        """
         try:
             self.queue.submit(trial_request(study.request, trial.number, trial.parameters))
         except _REFUSED as error:
@@ -133,7 +142,7 @@ class StudyThreads:
         self._beginning = threading.Lock()
 
     def begin(self, place: StudyPlace, passes: StudyPasses) -> None:
-        """Said again while it runs it is the same."""
+        """Start a thread for the study, unless one runs already."""
         with self._beginning:
             running = self._threads.get(place)
             if running is not None and running.is_alive():
@@ -151,7 +160,7 @@ class StudyThreads:
             thread.start()
 
     def keep_on(self, place: StudyPlace, passes: StudyPasses) -> None:
-        """A study that was begun here and whose thread is gone, as in a forked process, gets another."""
+        """Start another thread for a study begun here if its thread is gone, as in a forked process."""
         if place in self._threads:
             self.begin(place, passes)
 
@@ -175,24 +184,34 @@ def run_until_end(
     tell: Callable[[Study], None] = lambda _: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Study | None:
-    """Pass after pass. What goes wrong is said once and tried again: keys are renewed, networks come back."""
+    """Make pass after pass until the study has ended; return it, or None if there is no such study.
+
+    Errors are logged once and the pass is repeated: credentials are renewed, networks come back.
+
+    Args:
+        passes: Reads and moves on the study.
+        place: The study.
+        first_pause: Seconds before the second pass; pauses grow while nothing changes.
+        tell: Called with the study after each change.
+        sleep: Waits for a number of seconds.
+    """
     last: Study | None = None
-    trouble, quiet = "", 0.0
+    reported_failure, quiet = "", 0.0
     while True:
         try:
-            study, said = passes.step(place), ""
+            study, failure = passes.step(place), ""
         except (TrainmasterClientError, ClientError, BotoCoreError) as error:
-            study, said = last, str(error)
-            if said != trouble:
+            study, failure = last, str(error)
+            if failure != reported_failure:
                 _log.warning("The study %s is interrupted: %s Trying again.", place.url, error)
-        if not said and (study is None or study.ended_at is not None):
+        if not failure and (study is None or study.ended_at is not None):
             if study is not None:
                 tell(study)
             return study
         if study is not None and study != last:
             tell(study)
             quiet = 0.0
-        last, trouble = study, said
+        last, reported_failure = study, failure
         pause = poll_seconds(quiet, first=first_pause)
         sleep(pause)
         quiet += pause

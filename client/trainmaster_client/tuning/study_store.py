@@ -1,4 +1,4 @@
-"""Where studies are: one S3 object each, below the output path of their trials, changed by one at a time."""
+"""Store each study as one S3 object below its trials' output path, changed by one process at a time."""
 
 import json
 import re
@@ -14,33 +14,34 @@ from trainmaster_client.tuning.study import Study, from_document, to_document
 FILE = "trainmaster-study.json"
 _ABSENT = frozenset({"NoSuchKey", "NoSuchBucket", "404"})
 _LOST = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
-"""Source: S3 User Guide, "How to prevent object overwrites with conditional writes"."""
+"""S3's codes for a conditional write that lost. Source: S3 User Guide, "How to prevent object overwrites with
+conditional writes"."""
 _S3_PATH = re.compile(r"s3://([^/]+)/?(.*)")
 
 
 class StudyChangedError(Exception):
-    """Another process wrote it since it was read; what it wrote counts."""
+    """Raised when another process wrote the study after it was read; what that process wrote counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPlace:
     output_path: str
-    """S3OutputPath of its trials."""
+    """S3OutputPath of the study's trials."""
     tuning_job: str
     bucket: str
     key: str
 
     @classmethod
     def below(cls, output_path: str, tuning_job: str) -> Self:
-        """Raises InvalidArgumentError."""
-        found = _S3_PATH.fullmatch(output_path)
-        if found is None:
+        """Raises InvalidArgumentError if the output path is not an S3 URL."""
+        match = _S3_PATH.fullmatch(output_path)
+        if match is None:
             raise InvalidArgumentError(
                 f"{output_path!r} is not a place for a study.",
                 hint="Give the S3OutputPath as s3://bucket/prefix.",
             )
-        key = "/".join(part for part in (found[2].strip("/"), tuning_job, FILE) if part)
-        return cls(output_path=output_path, tuning_job=tuning_job, bucket=found[1], key=key)
+        key = "/".join(part for part in (match[2].strip("/"), tuning_job, FILE) if part)
+        return cls(output_path=output_path, tuning_job=tuning_job, bucket=match[1], key=key)
 
     @property
     def url(self) -> str:
@@ -51,11 +52,13 @@ class StudyPlace:
 class StoredStudy:
     study: Study
     etag: str
-    """What the object must still be when it is changed."""
+    """ETag of the object that was read: a change is written only while S3 still has this one."""
 
 
 class StudyStore:
-    """Errors of S3 are raised as they are: they name the operation and the right that is missing.
+    """Reads and writes studies in S3.
+
+    S3's errors are raised as they are: they name the operation and the permission that is missing.
 
     Args:
         s3: Makes or finds the client.
@@ -65,7 +68,7 @@ class StudyStore:
         self._s3 = s3
 
     def read(self, place: StudyPlace) -> StoredStudy | None:
-        """Raises MalformedStudyError."""
+        """Return the stored study, or None if there is none. Raises MalformedStudyError."""
         try:
             answer = self._s3().get_object(Bucket=place.bucket, Key=place.key)
         except ClientError as error:
@@ -79,11 +82,11 @@ class StudyStore:
         return StoredStudy(study=study, etag=answer["ETag"])
 
     def create(self, place: StudyPlace, study: Study, *, kms_key: str | None) -> StoredStudy:
-        """Raises StudyChangedError where there is one already."""
+        """Raises StudyChangedError if there is a study already."""
         return self._put(place, study, kms_key, IfNoneMatch="*")
 
     def save(self, place: StudyPlace, study: Study, *, etag: str, kms_key: str | None) -> StoredStudy:
-        """Raises StudyChangedError."""
+        """Raises StudyChangedError if the object is no longer the one with this ``etag``."""
         return self._put(place, study, kms_key, IfMatch=etag)
 
     def _put(self, place: StudyPlace, study: Study, kms_key: str | None, **condition: str) -> StoredStudy:

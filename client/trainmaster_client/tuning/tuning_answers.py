@@ -16,13 +16,13 @@ from trainmaster_client.tuning.tuning_requests import (
 )
 
 PAGE = 10
-"""Entries of a page whose size nobody asked for.
+"""Entries of a page when the request gives no size.
 Source: SageMaker API reference, ListTrainingJobsForHyperParameterTuningJob."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arns:
-    """Of one account and region, up to and with the last colon."""
+    """Makes the ARNs of one account and region; the prefix is all up to the last colon, including it."""
 
     prefix: str
 
@@ -34,7 +34,7 @@ class Arns:
 
 
 def description(study: Study, plan: TuningPlan, arns: Arns) -> Document:
-    """DescribeHyperParameterTuningJob's answer."""
+    """Return the answer of DescribeHyperParameterTuningJob."""
     request = deepcopy(study.request)
     config, definition = request["HyperParameterTuningJobConfig"], request["TrainingJobDefinition"]
     config["ResourceLimits"]["MaxNumberOfTrainingJobs"] = plan.most_trials
@@ -55,7 +55,7 @@ def description(study: Study, plan: TuningPlan, arns: Arns) -> Document:
 
 
 def tuning_job_summary(study: Study, plan: TuningPlan, arns: Arns) -> Document:
-    """An entry of ListHyperParameterTuningJobs."""
+    """Return the study's entry in the answer of ListHyperParameterTuningJobs."""
     limits = study.request["HyperParameterTuningJobConfig"]["ResourceLimits"]
     return {
         **_what_both_say(study, plan, arns),
@@ -79,7 +79,7 @@ def _what_both_say(study: Study, plan: TuningPlan, arns: Arns) -> Document:
 
 
 def status_counters(trials: Iterable[Trial]) -> Document:
-    statuses = [one.seen.status for one in trials]
+    statuses = [trial.seen.status for trial in trials]
     return {
         "Completed": statuses.count(TrialStatus.COMPLETED),
         "InProgress": statuses.count(TrialStatus.IN_PROGRESS),
@@ -90,8 +90,8 @@ def status_counters(trials: Iterable[Trial]) -> Document:
 
 
 def objective_counters(trials: Iterable[Trial]) -> Document:
-    found = [_objective_status(one) for one in trials]
-    return {status: found.count(status) for status in ("Succeeded", "Pending", "Failed")}
+    statuses = [_objective_status(trial) for trial in trials]
+    return {status: statuses.count(status) for status in ("Succeeded", "Pending", "Failed")}
 
 
 def _objective_status(trial: Trial) -> str:
@@ -101,7 +101,7 @@ def _objective_status(trial: Trial) -> str:
 
 
 def training_job_summary(trial: Trial, study: Study, arns: Arns) -> Document:
-    """An entry of ListTrainingJobsForHyperParameterTuningJob."""
+    """Return the trial's entry in the answer of ListTrainingJobsForHyperParameterTuningJob."""
     seen, objective = trial.seen, objective_of(study.request)
     definition = study.request["TrainingJobDefinition"].get("DefinitionName")
     is_stopping = trial.is_live and study.status is StudyStatus.STOPPING
@@ -122,27 +122,27 @@ def training_job_summary(trial: Trial, study: Study, arns: Arns) -> Document:
 
 
 def trial_page(summaries: Iterable[Document], request: Mapping[str, Any]) -> Document:
-    """ListTrainingJobsForHyperParameterTuningJob's answer. Raises InvalidArgumentError."""
+    """Return the answer of ListTrainingJobsForHyperParameterTuningJob. Raises InvalidArgumentError."""
     wanted = request.get("StatusEquals")
-    found = [one for one in summaries if wanted in {None, one["TrainingJobStatus"]}]
+    matches = [summary for summary in summaries if wanted in {None, summary["TrainingJobStatus"]}]
     by = request.get("SortBy") or "Name"
     if by == "FinalObjectiveMetricValue":
-        found = [one for one in found if "FinalHyperParameterTuningJobObjectiveMetric" in one]
-    found.sort(key=lambda one: _rank(one, by), reverse=request.get("SortOrder") == "Descending")
+        matches = [summary for summary in matches if "FinalHyperParameterTuningJobObjectiveMetric" in summary]
+    matches.sort(key=lambda summary: _rank(summary, by), reverse=request.get("SortOrder") == "Descending")
     begin, size = _offset(request.get("NextToken")), request.get("MaxResults") or PAGE
-    following = {"NextToken": str(begin + size)} if begin + size < len(found) else {}
-    return {"TrainingJobSummaries": found[begin : begin + size], **following}
+    following = {"NextToken": str(begin + size)} if begin + size < len(matches) else {}
+    return {"TrainingJobSummaries": matches[begin : begin + size], **following}
 
 
-def _rank(one: Document, by: str) -> tuple[Any, ...]:
-    name = one["TrainingJobName"]
+def _rank(summary: Document, by: str) -> tuple[Any, ...]:
+    name = summary["TrainingJobName"]
     match by:
         case "CreationTime":
-            return (one["CreationTime"], name)
+            return (summary["CreationTime"], name)
         case "Status":
-            return (one["TrainingJobStatus"], name)
+            return (summary["TrainingJobStatus"], name)
         case "FinalObjectiveMetricValue":
-            return (one["FinalHyperParameterTuningJobObjectiveMetric"]["Value"], name)
+            return (summary["FinalHyperParameterTuningJobObjectiveMetric"]["Value"], name)
         case _:
             return (name,)
 

@@ -1,4 +1,4 @@
-"""A CreateHyperParameterTuningJob request as what it means to the queue, and its trials' requests. Pure."""
+"""Read CreateHyperParameterTuningJob requests for the queue, and make the requests of their trials. Pure."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _INSTANCES = "HyperParameterTuningResourceConfig"
 _OF_TUNING = frozenset(
     {"DefinitionName", "TuningObjective", "HyperParameterRanges", "StaticHyperParameters", _INSTANCES}
 )
-"""What a definition has and no CreateTrainingJob request."""
+"""Members of a training job definition that CreateTrainingJob does not have."""
 _ELSEWHERE = (
     "or start it with a client without the hooks: SageMaker runs its trials then, bypassing the queue"
 )
@@ -36,8 +36,8 @@ class Objective:
     metric: str
     is_maximized: bool
 
-    def is_better(self, one: float, other: float) -> bool:
-        return one > other if self.is_maximized else one < other
+    def is_better(self, value: float, other: float) -> bool:
+        return value > other if self.is_maximized else value < other
 
     def is_reached(self, value: float, target: float) -> bool:
         return value >= target if self.is_maximized else value <= target
@@ -45,7 +45,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningPlan:
-    """What a request asks for that the queue can do."""
+    """The contents of a CreateHyperParameterTuningJob request that the queue can run."""
 
     name: str
     strategy: Strategy
@@ -55,13 +55,15 @@ class TuningPlan:
     most_at_once: int
     seed: int
     target: float | None
-    """Of the objective: reached, no further trial starts, and those that run are stopped."""
+    """Value of the objective: once it is reached no further trial starts, and the running ones are stopped.
+    None: no target."""
     most_without_progress: int | None
-    """Ended trials in a row that were no better than the best before them."""
+    """The study ends after this many ended trials in a row that were no better than the best one; None: no
+    bound."""
     output_path: str
     kms_key: str | None
     parents: tuple[str, ...]
-    """Tuning jobs whose trials are known from the start."""
+    """Tuning jobs whose trials are known to this one from the start."""
 
     @classmethod
     def parse(cls, request: Mapping[str, Any]) -> Self:
@@ -94,15 +96,16 @@ class TuningPlan:
 
 
 def trial_name(tuning_job: str, number: int) -> str:
-    """As SageMaker's, ``<tuning job>-<number>-<8 hex digits>``, and always the same one.
+    """Return SageMaker's form of name, ``<tuning job>-<number>-<8 hex digits>``, always the same for a trial.
 
-    So a trial is found by what is known of it, and the study by its first trial.
+    The digits are a hash of the rest, so a trial is found by its tuning job and number, and the study by the
+    name of its first trial.
     """
     return f"{tuning_job}-{number:03d}-{_digest(f'{tuning_job}/{number}')}"
 
 
 def tuning_job_of(training_job: str) -> str | None:
-    """Whose trial has this name; None where it is no trial's."""
+    """Return the tuning job of the trial with this name; None if it is not the name of a trial."""
     head, _, digits = training_job.rpartition("-")
     tuning_job, _, number = head.rpartition("-")
     is_trial = number.isdigit() and digits and training_job == trial_name(tuning_job, int(number))
@@ -110,19 +113,19 @@ def tuning_job_of(training_job: str) -> str | None:
 
 
 def trial_request(request: Mapping[str, Any], number: int, parameters: Parameters) -> Document:
-    """CreateTrainingJob's for one trial; of the same arguments always the same.
+    """Return the CreateTrainingJob request of one trial, always the same for the same arguments.
 
-    Trials share no checkpoints: each has a folder of its own below the path that was given.
+    Trials share no checkpoints: each has a folder of its own below the path in the definition.
     """
     definition, name = request[_DEFINITION], trial_name(request["HyperParameterTuningJobName"], number)
-    found = {key: value for key, value in definition.items() if key not in _OF_TUNING}
+    fields = {key: value for key, value in definition.items() if key not in _OF_TUNING}
     if checkpoints := definition.get("CheckpointConfig"):
         place = f"{checkpoints['S3Uri'].rstrip('/')}/{name}"
-        found["CheckpointConfig"] = {**checkpoints, "S3Uri": place}
+        fields["CheckpointConfig"] = {**checkpoints, "S3Uri": place}
     tags = {"Tags": request["Tags"]} if request.get("Tags") else {}
     return {
         "TrainingJobName": name,
-        **found,
+        **fields,
         "ResourceConfig": resource_config(request),
         "HyperParameters": {**static_hyperparameters(request), **parameters},
         **tags,
@@ -135,23 +138,23 @@ def static_hyperparameters(request: Mapping[str, Any]) -> Parameters:
 
 
 def resource_config(request: Mapping[str, Any]) -> Document:
-    """A training job's. What the SDK sends is tuning's own, which may be a list."""
+    """Return the ResourceConfig of a training job. The SDK sends tuning's own form, which may be a list."""
     definition = request[_DEFINITION]
-    asked = definition.get(_INSTANCES)
-    if not asked:
+    resources = definition.get(_INSTANCES)
+    if not resources:
         return dict(definition.get("ResourceConfig") or {})
-    whole = {**asked, **(asked.get("InstanceConfigs") or [asked])[0]}
+    whole = {**resources, **(resources.get("InstanceConfigs") or [resources])[0]}
     members = ("InstanceType", "InstanceCount", "VolumeSizeInGB", "VolumeKmsKeyId")
     return {name: whole[name] for name in members if name in whole}
 
 
 def objective_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """It has one of two places."""
+    """Return the objective, which a request has in one of two places."""
     config = request[_CONFIG]
-    found: Mapping[str, Any] = (
+    objective: Mapping[str, Any] = (
         config.get("HyperParameterTuningJobObjective") or request[_DEFINITION]["TuningObjective"]
     )
-    return found
+    return objective
 
 
 def _unsupported(request: Mapping[str, Any]) -> Iterator[FieldProblem]:
@@ -201,7 +204,7 @@ def _not_queued(field: str, instead: str) -> FieldProblem:
 
 
 def _contradictions(config: Mapping[str, Any], space: SearchSpace) -> Iterator[FieldProblem]:
-    """What SageMaker refuses, too."""
+    """Yield contradictions that SageMaker refuses, too."""
     limits = f"{_CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs"
     if config["Strategy"] == Strategy.GRID:
         if not space.is_of_choices:
@@ -229,8 +232,8 @@ def _most_trials(config: Mapping[str, Any], space: SearchSpace) -> int:
 
 
 def _parents(request: Mapping[str, Any]) -> Iterator[str]:
-    for one in (request.get("WarmStartConfig") or {}).get("ParentHyperParameterTuningJobs") or ():
-        yield one["HyperParameterTuningJobName"]
+    for parent in (request.get("WarmStartConfig") or {}).get("ParentHyperParameterTuningJobs") or ():
+        yield parent["HyperParameterTuningJobName"]
 
 
 def _digest(text: str) -> str:

@@ -47,7 +47,7 @@ class PreemptibleLoop:
         self._evaluate = None if evaluate is None else evaluate[1]
         self._digest: int | None = None
         self._epoch, self._seen = 0, 0
-        """Where the newest batch is: its epoch, and batches of that epoch up to it."""
+        """Place of the newest batch: its epoch, and the batches of that epoch up to and with it."""
 
     def batches(self, loader: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """(step, batch) of the steps that are left, over as many epochs as it takes; resumes first.
@@ -105,8 +105,8 @@ class PreemptibleLoop:
         self._data: PlacedData | None = None
         if isinstance(base, DataLoader):
             own = None if carried is None else carried["data"]
-            seed, generators = own or agreed((own_seed(base), ()))
-            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=tuple(generators))
+            seed, generators = own or (agreed(own_seed(base)), None)
+            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=generators)
             self._data_seeds = (seed, agreed(self._data.generator_seeds))
         return loader
 

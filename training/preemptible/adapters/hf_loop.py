@@ -193,8 +193,8 @@ class StoppableLoop:
         if not isinstance(base, DataLoader):
             return  # a script's own; Trainer skips its batches by reading them
         if self._data is None:
-            seed, generators = carried["data"] if carried else agreed((own_seed(base), ()))
-            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=tuple(generators))
+            seed, generators = carried["data"] if carried else (agreed(own_seed(base)), None)
+            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=generators)
             self._data_seeds = (seed, agreed(self._data.generator_seeds))
         expected = None
         if carried is not None:

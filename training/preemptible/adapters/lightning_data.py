@@ -45,8 +45,8 @@ class TrainingData:
         if isinstance(order := loader.sampler, OneOrder):
             order.replicas = (self._ranks, self._rank)
             order.global_batch = order.batch
-        seed, generators = before["data"] if before else agreed((own_seed(loader), ()))
-        placed = PlacedData(loader, seed=seed, rank=rank(), generator_seeds=tuple(generators))
+        seed, generators = before["data"] if before else (agreed(own_seed(loader)), None)
+        placed = PlacedData(loader, seed=seed, rank=rank(), generator_seeds=generators)
         self._placed.append(placed)
         self._seeds.append((seed, agreed(placed.generator_seeds)))
         if self._carried is None or self._has_entered:

@@ -9,7 +9,7 @@ batches before were made or skipped, and making it draws no number from the trai
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from training.preemptible.adapters.placed_parts import (
     PlacedBatches,
@@ -28,11 +28,12 @@ class PlacedData:
         loader: With a batch sampler over indices, or over an IterableDataset.
         seed: The same on all ranks and in all attempts.
         rank: Of those that share the data; each draws other masks and augmentations.
-        generator_seeds: Those of the attempt before, by ``generator_seeds``; empty: the loader's own now.
+        generator_seeds: Those of the attempt before, by ``generator_seeds``; empty: it had no generators;
+            None: there was no attempt before, or it did not say.
     """
 
     def __init__(
-        self, loader: Any, *, seed: int, rank: int = 0, generator_seeds: tuple[int, ...] = ()
+        self, loader: Any, *, seed: int, rank: int = 0, generator_seeds: tuple[int, ...] | None = None
     ) -> None:
         self._loader, self._seed = loader, seed
         if (earlier := vars(loader).get("placed_data")) is not None:
@@ -44,8 +45,11 @@ class PlacedData:
         loader.placed_data = self
         self._parts = _parts_of(loader)
         self._generators = _generators_in([*self._parts, loader])
+        if generator_seeds is not None and len(generator_seeds) != len(self._generators):
+            _draw_as_before(self._parts, has_more=len(generator_seeds) > len(self._generators))
+            self._generators = _generators_in([*self._parts, loader])
         own = tuple(generator.initial_seed() for generator in self._generators)
-        self.generator_seeds = generator_seeds or own
+        self.generator_seeds = tuple(generator_seeds or own)
         self._batches: PlacedBatches | None = None
         self._stream: PlacedStream | None = None
         self._order: PlacedOrder | None = None
@@ -150,6 +154,24 @@ def _parts_of(loader: Any) -> list[Any]:
             inside = getattr(part, "__dict__", {})
             waiting += [inside.get("batch_sampler"), inside.get("sampler")]
     return parts
+
+
+def _draw_as_before(parts: list[Any], *, has_more: bool) -> None:
+    """Have samplers draw their order from what it was drawn from in the attempt before.
+
+    Accelerate gives a sampler without a generator one on several ranks and none on one rank, and the two draw
+    different orders.
+
+    Args:
+        parts: Of the loader.
+        has_more: The attempt before had more generators than this one; else fewer.
+    """
+    for part in parts:
+        if isinstance(part, Sampler) and hasattr(part, "generator"):
+            if not has_more:
+                part.generator = None
+            elif part.generator is None:
+                part.generator = torch.Generator()
 
 
 def _generators_in(parts: list[Any]) -> list[torch.Generator]:

@@ -2,7 +2,7 @@
 
 It registers the hooks when the program imports botocore, and then runs the sitecustomize that would have been
 imported without it. A Python of another environment finds the client beside this file. What goes wrong
-with the hooks is said on standard error: the program runs as it would have run.
+with the hooks is printed on standard error: the program runs as it would have run.
 """
 
 import importlib.machinery
@@ -14,7 +14,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(_HERE))  # noqa: PTH120
 
 
 class _BeforeBotocore:
-    """A finder that finds nothing; it hears that botocore's sessions are about to be imported."""
+    """A finder that finds nothing; it notices that botocore's sessions are about to be imported."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN205, ARG004
@@ -27,8 +27,8 @@ def _hook() -> None:
     from importlib.util import find_spec  # noqa: PLC0415  each program begins with this file, few come to here
 
     try:
-        found = find_spec("trainmaster_client")
-        if found is None or found.origin is None:  # a folder of that name is no client
+        spec = find_spec("trainmaster_client")
+        if spec is None or spec.origin is None:  # a folder of that name is no client
             _load_client()
         from trainmaster_client.hooks.process_hooks import switch_on_from_environment  # noqa: PLC0415
 
@@ -52,8 +52,8 @@ def _load_client() -> None:
 
 
 def _run_the_next() -> None:
-    """As Python would have: what it raises is Python's to report."""
-    sys.path[:] = [one for one in sys.path if os.path.abspath(one) != _HERE]  # noqa: PTH100
+    """Run the sitecustomize that Python would have run; its exceptions are left for Python to report."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]  # noqa: PTH100
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:
         return

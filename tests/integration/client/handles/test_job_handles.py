@@ -169,7 +169,7 @@ def test_a_wait_outside_of_a_notebook_prints_what_fit_prints(
     printed = capsys.readouterr().out
     assert "Waiting, position 3 in pool p5" in printed
     assert printed.rstrip().endswith("Completed")
-    assert clock.now == 2.0
+    assert 2.4 <= clock.now <= 3.0, "2 s behind two others, 1 s once it runs, each up to a fifth less"
     assert all(one.query == {"estimate": ["false"]} for one in api.received)
 
 

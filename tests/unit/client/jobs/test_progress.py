@@ -13,7 +13,8 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch, poll_seconds
+from trainmaster_client.jobs.look_intervals import poll_seconds
+from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,7 @@ class World:
             timeout=timeout,
             sleep=self.sleep,
             monotonic=lambda: self.now,
+            chance=lambda: 0.0,
         ).until_final()
 
 
@@ -164,3 +166,19 @@ def test_a_time_limit_returns_the_last_view() -> None:
     world = World([waiting(1)])
     assert world.watch(timeout=30).state == "pending"
     assert 30 <= world.now <= 32
+
+
+def test_an_api_that_answers_slower_than_the_interval_is_not_asked_without_a_pause() -> None:
+    world = World([*[waiting(1)] * 20, AssertionError("asked without a pause")])
+    watch = Watch(
+        look=world.look,
+        say=world.said.append,
+        first_poll=2.0,
+        age=lambda: 30.0,  # seconds that each answer took
+        timeout=10.0,
+        sleep=world.sleep,
+        monotonic=lambda: world.now,
+        chance=lambda: 0.0,
+    )
+    watch.until_final()
+    assert world.pauses == [1.0] * 10

@@ -10,8 +10,8 @@ from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
 from trainmaster.adapters.dynamodb.codec import iso
 from trainmaster.adapters.dynamodb.submissions import MINUTE_MS, ttl_of_count
+from trainmaster.core.call_rate import CallRate
 from trainmaster.core.jobs.model import epoch_ms
-from trainmaster.core.pace import Pace
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import TeamCalls
 
@@ -28,15 +28,15 @@ class DynamoAccount:
     def __init__(self, client: Any, *, table: str) -> None:
         self._rows = Rows(client, table=table)
 
-    def pace(self, operation: str) -> Pace:
+    def pace(self, operation: str) -> CallRate:
         row = self._rows.get(layout.ACCOUNT_KEY) or {}
         stored = row.get(_pace_of(operation))
-        return Pace() if stored is None else _decoded(stored)
+        return CallRate() if stored is None else _decoded(stored)
 
-    def change_pace(self, operation: str, before: Pace, after: Pace) -> bool:
+    def change_pace(self, operation: str, before: CallRate, after: CallRate) -> bool:
         values = {":new": value(_encoded(after))}
         condition = "attribute_not_exists(#it)"
-        if before != Pace():
+        if before != CallRate():
             condition, values[":old"] = "#it = :old", value(_encoded(before))
         return self._set(_pace_of(operation), values, condition)
 
@@ -102,15 +102,15 @@ def _pace_of(operation: str) -> str:
     return f"pace#{operation}"
 
 
-def _encoded(pace: Pace) -> dict[str, Any]:
+def _encoded(pace: CallRate) -> dict[str, Any]:
     instants = {"not_before": pace.not_before, "throttled_at": pace.throttled_at}
     stored = {name: iso(at) for name, at in instants.items() if at is not None}
     return {"gap_ms": pace.gap // timedelta(milliseconds=1), **stored}
 
 
-def _decoded(stored: Mapping[str, Any]) -> Pace:
+def _decoded(stored: Mapping[str, Any]) -> CallRate:
     instants = {
         name: datetime.fromisoformat(stored[name]) if name in stored else None
         for name in ("not_before", "throttled_at")
     }
-    return Pace(gap=timedelta(milliseconds=stored["gap_ms"]), **instants)
+    return CallRate(gap=timedelta(milliseconds=stored["gap_ms"]), **instants)

@@ -9,7 +9,7 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
 from trainmaster.adapters.dynamodb.codec import iso
-from trainmaster.core.monitoring.first_look import Front, Look, Unseen
+from trainmaster.core.monitoring.queue_front_looks import Front, Look, Unseen
 
 
 class DynamoFronts:

@@ -1,7 +1,7 @@
-"""Use and money by team, user, job, day or model: lines of the ledger under the key that they belong to.
+"""Add up use and cost by team, user, job, day or model, from the lines of the ledger.
 
-A job counts whole, at one instant: when it ended; while it has not, when it started. So days add up to what
-their jobs add up to, and a job that ran through midnight is not in two of them.
+A job counts whole, at one instant: when it ended, or when it started while it has not ended. So days add up
+to what their jobs add up to, and a job that ran through midnight is not in two of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,10 @@ from trainmaster.core.costs.ledger import UsageLine, month_of
 from trainmaster.core.jobs.model import Job
 
 MODEL_NAME = "model_name"
-"""Tag, or hyperparameter, that says what is trained."""
+"""Key of the tag, or name of the hyperparameter, that tells which model is trained."""
 LONGEST_ATTEMPT = timedelta(days=31)
-"""A line is in the month of its attempt's claim: that may be so long before the job's end."""
+"""Longest time from an attempt's claim to its job's end. A ledger line is in the month of the claim, so a
+range of ends has its lines in months that begin this much earlier."""
 
 
 class GroupBy(StrEnum):
@@ -28,13 +29,13 @@ class GroupBy(StrEnum):
 
     @property
     def needs_jobs(self) -> bool:
-        """The ledger has no more than team and name."""
+        """Tell whether the key is in the jobs' rows: the ledger itself knows only team and job name."""
         return self not in {GroupBy.TEAM, GroupBy.JOB}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamLine:
-    """A line, and whose it is."""
+    """A line of a team's monthly ledger."""
 
     team: str
     month: str
@@ -45,31 +46,31 @@ class TeamLine:
 class Grouping:
     by: GroupBy
     jobs: Mapping[str, Job]
-    """Those that were read, by name."""
+    """The jobs whose rows were read, by name."""
     models: Mapping[str, str]
-    """By job; of those that name one."""
+    """Model name by job name, only of jobs that name a model."""
 
-    def key(self, one: TeamLine) -> str | None:
-        """None: it is not known, or was not read."""
-        job = self.jobs.get(one.line.job)
+    def key(self, team_line: TeamLine) -> str | None:
+        """Return the group that a line belongs to; None if it is not known, or the job was not read."""
+        job = self.jobs.get(team_line.line.job)
         match self.by:
             case GroupBy.TEAM:
-                return one.team
+                return team_line.team
             case GroupBy.JOB:
-                return one.line.job
+                return team_line.line.job
             case GroupBy.USER:
                 return job.spec.submitted_by if job else None
             case GroupBy.DAY:
                 return counted_at(job).date().isoformat() if job else None
             case GroupBy.MODEL_NAME:
-                return self.models.get(one.line.job)
+                return self.models.get(team_line.line.job)
 
     def grouped(self, lines: Iterable[TeamLine]) -> dict[str | None, UsageLine]:
-        """Sums by key, in the order of the keys; what has none comes last."""
+        """Add the lines up by key, in the order of the keys; lines without a key come last."""
         sums: dict[str | None, UsageLine] = {}
-        for one in lines:
-            key = self.key(one)
-            sums[key] = sums.get(key, UsageLine(job=key or "")) + one.line
+        for team_line in lines:
+            key = self.key(team_line)
+            sums[key] = sums.get(key, UsageLine(job=key or "")) + team_line.line
         return dict(sorted(sums.items(), key=lambda item: (item[0] is None, item[0] or "")))
 
 
@@ -77,14 +78,17 @@ def counted_at(job: Job) -> datetime:
     return (job.ended_at or job.started_at or job.spec.submitted_at).astimezone(UTC)
 
 
-def is_within(one: TeamLine, job: Job | None, since: datetime, until: datetime) -> bool:
-    """A job whose row is gone counts with the first instant of its month."""
-    at = counted_at(job) if job else datetime.fromisoformat(f"{one.month}-01").replace(tzinfo=UTC)
+def is_within(team_line: TeamLine, job: Job | None, since: datetime, until: datetime) -> bool:
+    """Tell whether a line counts in ``since <= t < until``.
+
+    A job whose row is gone counts at its month's begin.
+    """
+    at = counted_at(job) if job else datetime.fromisoformat(f"{team_line.month}-01").replace(tzinfo=UTC)
     return since <= at < until
 
 
 def months_between(since: datetime, until: datetime) -> tuple[str, ...]:
-    """Whose ledgers may have lines of jobs that ended in the time."""
+    """Return the months (``YYYY-MM``) whose ledgers may have lines of jobs that ended in this time."""
     months, at = list[str](), since - LONGEST_ATTEMPT
     while at < until + LONGEST_ATTEMPT:
         months.append(month_of(at))
@@ -93,9 +97,9 @@ def months_between(since: datetime, until: datetime) -> tuple[str, ...]:
 
 
 def model_of(request: Mapping[str, Any]) -> str | None:
-    """The tag goes before the hyperparameter; an empty one says nothing."""
+    """Return the model's name in a CreateTrainingJob request, from its tag or else its hyperparameter."""
     tags = {tag.get("Key"): tag.get("Value") for tag in request.get("Tags") or () if isinstance(tag, dict)}
     parameters = request.get("HyperParameters")
     written = parameters.get(MODEL_NAME) if isinstance(parameters, dict) else None
-    found = tags.get(MODEL_NAME) or written
-    return found if isinstance(found, str) and found else None
+    model = tags.get(MODEL_NAME) or written
+    return model if isinstance(model, str) and model else None

@@ -1,6 +1,6 @@
-"""Who used what, what it was spent on, and what of a month's budget is left.
+"""The ledger: what each job used and cost, what that was spent on, and what is left of a month's budget.
 
-Money is whole cents, use is whole instance-seconds. A cost that nobody knows is None and stays None in every
+Money is whole cents, use is whole instance-seconds. An unknown cost is None and stays None in every
 sum it is part of. A month is a calendar month in UTC, written ``YYYY-MM``. An attempt belongs whole to the
 month in which it was claimed, even if it runs into the next: so reservation and bill meet in one account.
 """
@@ -22,22 +22,22 @@ _WARN_PER_CENT = 80
 
 
 class Cause(StrEnum):
-    """What instances were paid for."""
+    """The purposes that instances were paid for."""
 
     PRODUCTIVE = "productive"
-    """Training that a result, or a checkpoint that was seen, has kept."""
+    """Training that was kept by a result, or by a checkpoint that was seen."""
     UNKNOWN = "unknown"
-    """Training of which nobody saw whether a checkpoint kept it."""
+    """Training that may have been kept or lost: no checkpoint was seen."""
     PREEMPTION = "preemption"
-    """Training lost because another job needed the room."""
+    """Training lost because another job needed the instances."""
     FAILURES = "failures"
     """Training lost to anything else that ended the attempt."""
     IDLE = "idle"
-    """Training from the alarm that the GPUs do nothing to the end that came of it, and what that lost."""
+    """Training from the idle alarm to the end that it caused, and the work lost by that end."""
     WARM_POOL = "warm_pool"
-    """Instances kept after their job, for the next."""
+    """Instances kept ready after their job, for the next one."""
     STARTUP = "startup"
-    """Instances that are there and do not train: images and data, before Training and after interruptions."""
+    """Instances that run and do not train: they load images and data at a start or a restart."""
 
 
 _LOST_TO: Mapping[str, Cause] = MappingProxyType(
@@ -50,7 +50,7 @@ _LOST_TO: Mapping[str, Cause] = MappingProxyType(
 
 
 def lost_to(reason_code: str) -> Cause:
-    """What training that the end of an attempt threw away was lost to, by the code of the end's reason."""
+    """Return the cause that lost training is booked under, given the reason code of the attempt's end."""
     return _LOST_TO.get(reason_code, Cause.FAILURES)
 
 
@@ -60,44 +60,44 @@ def month_of(instant: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedAttempt:
-    """What the bill of an attempt needs to know."""
+    """The facts about an ended attempt that its bill is made from."""
 
     job: str
     instances: int
     usd_per_hour: Decimal | None
-    """Of all instances together, on-demand; None: unknown."""
+    """On-demand price of all its instances together; None if it is unknown."""
     claimed_at: datetime
     ended_at: datetime
     trained: timedelta = timedelta()
-    """In status Training, all intervals together."""
+    """Time in status Training, all intervals together."""
     up: timedelta | None = None
-    """``TrainingTimeInSeconds``: how long its instances were there; None where SageMaker did not say."""
+    """``TrainingTimeInSeconds``, the time its instances ran; None where SageMaker did not report it."""
     billable: timedelta | None = None
-    """``BillableTimeInSeconds``; None where SageMaker did not say: then all time since the claim counts."""
+    """``BillableTimeInSeconds``; None where SageMaker did not report it: then ``up`` counts."""
     idle: timedelta = timedelta()
-    """Of its training, what its GPUs did nothing in before they were taken from it."""
+    """Part of ``trained`` in which its GPUs were idle before the attempt was ended for it."""
     lost: timedelta = timedelta()
-    """Of its training, what neither a checkpoint nor a result kept; it may overlap with ``idle``."""
+    """Part of ``trained`` that neither a checkpoint nor a result kept; it may overlap with ``idle``."""
     lost_to: Cause = Cause.FAILURES
     unknown: timedelta = timedelta()
-    """Of its training, what may have been kept: the job saves, and nobody saw a checkpoint."""
+    """Part of ``trained`` that may have been kept: the job saves checkpoints, and none was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLine:
-    """What a job used and what that cost."""
+    """The use and the cost of one job."""
 
     job: str
     instance_seconds: int = 0
     cents: int | None = 0
-    """None: at least one of its instance types has no price."""
+    """Cost in cents; None if at least one of its instance types has no price."""
     by: Mapping[Cause, int] = field(default_factory=dict)
-    """Cents by cause: their sum is what is known of the cost, and equals ``cents`` unless that is None."""
+    """Cents by cause. Their sum is the known part of the cost, and equals ``cents`` unless that is None."""
     saved_cents: int = 0
-    """What the same instances would have cost more on demand, as far as prices are known."""
+    """Cents that the same instances would have cost more on demand, as far as prices are known."""
 
     def __add__(self, other: "UsageLine") -> "UsageLine":
-        """Both together, under the name of the first."""
+        """Add two lines, under the job name of the first; the cost is None if one of the two is."""
         known = self.cents is not None and other.cents is not None
         by = {cause: self.by.get(cause, 0) + other.by.get(cause, 0) for cause in {*self.by, *other.by}}
         return UsageLine(
@@ -110,7 +110,7 @@ class UsageLine:
 
 
 def line_of(attempt: EndedAttempt) -> UsageLine:
-    """The bill of one attempt; its causes add up to the cost to the cent."""
+    """Return the bill of one attempt; its causes add up to the cost to the cent."""
     spent = _spent(attempt)
     up = sum(spent.values(), timedelta())
     billed = attempt.billable if attempt.billable is not None else up
@@ -125,7 +125,7 @@ def line_of(attempt: EndedAttempt) -> UsageLine:
 
 
 def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
-    """Only a spot attempt is billed for less time than its instances were there.
+    """Return the cents that spot saved: only a spot attempt is billed for less time than its instances ran.
 
     Source: SageMaker developer guide, managed spot training: BillableTimeInSeconds and TrainingTimeInSeconds.
     """
@@ -136,12 +136,12 @@ def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
 def warm_pool_line(
     job: str, *, instances: int, usd_per_hour: Decimal | None, retained: timedelta
 ) -> UsageLine:
-    """The bill of a warm pool, for the job that left it.
+    """Return the bill of a warm pool, which goes to the job that left it.
 
     Args:
-        job: Whose instances they were.
-        instances: How many.
-        usd_per_hour: Of all of them together; None: unknown.
+        job: Name of the job whose instances were kept.
+        instances: Number of instances kept.
+        usd_per_hour: On-demand price of all of them together; None if it is unknown.
         retained: ``ResourceRetainedBillableTimeInSeconds`` of its WarmPoolStatus.
     """
     cents, seconds = cost_cents(usd_per_hour, retained), instances * (retained // _SECOND)
@@ -150,7 +150,7 @@ def warm_pool_line(
 
 
 def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
-    """The time its instances ran, by cause; none is negative, whatever the clocks of two services say."""
+    """Split the time its instances ran by cause; clocks may differ by service, yet no part is negative."""
     training = max(attempt.trained, timedelta())
     idle = min(max(attempt.idle, timedelta()), training)
     lost = max(min(attempt.lost, training) - idle, timedelta())  # both are the last of its training
@@ -163,13 +163,13 @@ def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
 
 
 def _up(attempt: EndedAttempt) -> timedelta:
-    """How long its instances ran. The wait for them, which follows the claim, is not billed."""
+    """Return how long its instances ran. The wait for capacity, which follows the claim, is not billed."""
     held = attempt.ended_at - attempt.claimed_at
     return next(span for span in (attempt.up, attempt.billable, held) if span is not None)
 
 
 def _shares(cents: int, spent: Mapping[Cause, timedelta]) -> dict[Cause, int]:
-    """Cents in proportion to times: whole, together exactly ``cents``; odd ones to the largest remainders."""
+    """Split cents in proportion to times, exactly; odd ones go to the largest remainders."""
     whole = sum(spent.values(), timedelta()) // timedelta.resolution
     if not whole:
         return {Cause.STARTUP: cents}
@@ -181,37 +181,37 @@ def _shares(cents: int, spent: Mapping[Cause, timedelta]) -> dict[Cause, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthAccount:
-    """What a team has spent and promised in one month, in cents."""
+    """A team's spending and reservations in one month, in cents."""
 
     spent: int = 0
-    """Of attempts that have ended."""
+    """Cost of attempts that have ended."""
     reserved: int = 0
-    """Worst case of those that have not."""
+    """Highest possible cost of attempts that have not ended."""
 
     def reserve(self, cents: int) -> "MonthAccount":
-        """An attempt is claimed."""
+        """Return the account after an attempt was claimed that may cost this much."""
         return MonthAccount(spent=self.spent, reserved=self.reserved + cents)
 
     def settle(self, *, reserved: int, cents: int) -> "MonthAccount":
-        """Its end: the reservation goes, the bill stays. One that was never started costs nothing."""
+        """Return the account after an attempt ended: its bill, perhaps 0, replaces its reservation."""
         return MonthAccount(spent=self.spent + cents, reserved=self.reserved - reserved)
 
 
 def budget_cents(usd_per_month: Decimal) -> int:
-    """Convert what the policy writes in USD; a part of a cent is nobody's."""
+    """Convert the policy's USD into cents; a part of a cent is cut off."""
     return int(usd_per_month.scaleb(2).to_integral_value(rounding=ROUND_DOWN))
 
 
 def admits(budget: int, account: MonthAccount, worst_case: int | None) -> bool:
-    """Whether a start is certain to stay within the month's budget, all in cents.
+    """Tell whether a start is certain to stay within the month's budget, all in cents.
 
-    A start whose cost nobody knows is not: one type without a price would make every budget void.
+    A start of unknown cost is refused: one type without a price would make every budget void.
     """
     return worst_case is not None and account.spent + account.reserved + worst_case <= budget
 
 
 def warns(budget: int, before: MonthAccount, after: MonthAccount) -> bool:
-    """Whether 80 % of the budget are spent just now. What is spent never falls, so this is once a month."""
+    """Tell whether this change passes 80 % of the budget: once a month, as spending never falls."""
     mark = budget * _WARN_PER_CENT
     return before.spent * 100 < mark <= after.spent * 100
 
@@ -219,7 +219,7 @@ def warns(budget: int, before: MonthAccount, after: MonthAccount) -> bool:
 def budget_reason(
     team: str, *, month: str, budget: int, account: MonthAccount, worst_case: int | None
 ) -> Reason:
-    """Why a start that ``admits`` refuses has to wait, and what would help."""
+    """Return why a start that ``admits`` refuses has to wait, and what would help."""
     if worst_case is None:
         text = (
             f"the price of its instances is unknown, and team {team} has a budget of {usd_text(budget)}:"
@@ -240,7 +240,7 @@ def budget_reason(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionEntry:
-    """Who took instances from whom, and what work that cost."""
+    """One preemption: which job took instances from which, and what the lost work cost."""
 
     at: datetime
     preemptor: str
@@ -249,13 +249,13 @@ class PreemptionEntry:
     victim_team: str
     instance_seconds_lost: int
     cents_lost: int | None
-    """None: unknown."""
+    """Cost of the lost work; None if the price is unknown."""
 
 
 def usage_view(
     team: str, month: str, lines: Iterable[UsageLine], preemptions: Iterable[PreemptionEntry] = ()
 ) -> dict[str, Any]:
-    """``GET /usage``: each job once, by name; who took what from whom. Only here do numbers become JSON's."""
+    """Return the answer of ``GET /usage``; only here do whole cents and seconds become JSON's numbers."""
     jobs: dict[str, UsageLine] = {}
     for line in lines:
         jobs[line.job] = jobs[line.job] + line if line.job in jobs else line
@@ -280,7 +280,7 @@ def line_view(line: UsageLine) -> dict[str, Any]:
 
 
 def _preemption_view(entry: PreemptionEntry, team: str) -> dict[str, Any]:
-    """Names stay within their team: of the other side only the team is shown."""
+    """Return a preemption as a team may see it: the other side's team is shown, its job's name is not."""
     return {
         "at": entry.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "preemptor": entry.preemptor if entry.preemptor_team == team else None,

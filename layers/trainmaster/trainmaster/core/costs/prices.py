@@ -24,12 +24,12 @@ class Family:
 
     name: str
     prices: Mapping[str, str]
-    """By what stands behind the family in the type's name."""
+    """USD per hour by instance size, which is what follows the family in the type's name."""
     as_of: str
     """Year and month of the oldest figure, as its source gives it."""
     source: str
     doubt: str = ""
-    """Why a figure may not be that of training in us-east-1."""
+    """Reason why a figure may not be that of training in us-east-1; empty if there is none."""
 
 
 FAMILIES = (
@@ -170,7 +170,7 @@ USD_PER_HOUR: Mapping[str, Decimal] = MappingProxyType(
 
 
 SHIPPED_REGION = "us-east-1"
-"""Whose prices the table has."""
+"""The region whose prices are in the table."""
 
 _CENT = Decimal("0.01")
 _MICROSECONDS_PER_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
@@ -184,11 +184,11 @@ class PriceTable:
     """The policy's ``prices``."""
 
     def usd_per_hour(self, instance_type: str) -> Decimal | None:
-        """None: the price of this type is unknown."""
+        """Return the price of one instance, the policy's first; None if it is unknown."""
         return self.overrides.get(instance_type, USD_PER_HOUR.get(instance_type))
 
     def vector_usd_per_hour(self, vector: Vector) -> Decimal | None:
-        """Of all instances together; None if one type is unknown.
+        """Return the price of all instances together; None if that of one type is unknown.
 
         Spot counts as on-demand: its discount is in the billable time, and the worst case has none.
         """
@@ -201,28 +201,48 @@ class PriceTable:
         return total
 
     def dearest_usd_per_hour(self, vectors: Iterable[Vector]) -> Decimal | None:
-        """The most expensive form that a job may run in; None if one has no price, or without any form."""
+        """Return the price of the most expensive form a job may run in.
+
+        None if one has no price, or there is none.
+        """
         prices = [self.vector_usd_per_hour(vector) for vector in vectors]
         known = [price for price in prices if price is not None]
         return max(known) if known and len(known) == len(prices) else None
 
     def shipped(self, instance_types: Iterable[str]) -> tuple[str, ...]:
-        """Those whose price is that of ``SHIPPED_REGION``, sorted."""
-        return tuple(sorted({one for one in instance_types if one in USD_PER_HOUR.keys() - self.overrides}))
+        """Return, sorted, the types whose price comes from the table of ``SHIPPED_REGION``."""
+        return tuple(
+            sorted(
+                {
+                    instance_type
+                    for instance_type in instance_types
+                    if instance_type in USD_PER_HOUR.keys() - self.overrides
+                }
+            )
+        )
 
     def unpriced(self, instance_types: Iterable[str]) -> tuple[str, ...]:
-        """Those whose price is unknown, sorted."""
-        return tuple(sorted({one for one in instance_types if self.usd_per_hour(one) is None}))
+        """Return, sorted, the types whose price is unknown."""
+        return tuple(
+            sorted(
+                {
+                    instance_type
+                    for instance_type in instance_types
+                    if self.usd_per_hour(instance_type) is None
+                }
+            )
+        )
 
 
 def cost_cents(usd_per_hour: Decimal | None, time: timedelta) -> int | None:
-    """What instances of this price cost for a time, in cents, rounded up to the cent.
+    """Return what instances of this price cost for a time, in cents, rounded up to the cent.
 
     Args:
-        usd_per_hour: On-demand price of all instances together; None: unknown, and then so is the cost.
-        time: For an attempt that has ended its ``BillableTimeInSeconds``, which is per instance, and for
+        usd_per_hour: On-demand price of all instances together; None if it is unknown, and then so is the
+            cost.
+        time: For an attempt that has ended, its ``BillableTimeInSeconds``, which is per instance, and for
             managed spot already the discounted time, so the on-demand price is the right factor. For the
-            worst case of one that starts its ``MaxRuntimeInSeconds``.
+            worst case of one that starts, its ``MaxRuntimeInSeconds``.
 
     Raises:
         ValueError: ``time`` is negative.
@@ -239,5 +259,5 @@ def cost_cents(usd_per_hour: Decimal | None, time: timedelta) -> int | None:
 
 
 def usd_text(cents: int) -> str:
-    """For sentences: ``$1,234.50``."""
+    """Write cents as they stand in sentences: ``$1,234.50``."""
     return f"${Decimal(cents).scaleb(-2):,.2f}"

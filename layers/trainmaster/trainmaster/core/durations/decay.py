@@ -1,4 +1,6 @@
-"""What a run counts in a histogram: the later, the more. Nothing is ever rewritten for it.
+"""Weights of runs in a histogram.
+
+The later a run, the more it counts, and no stored weight is ever rewritten.
 
 Forward decay: a weight grows with the time since the begin of its year, so that the shares of old runs fall
 as new ones are added, in any order. Source: Cormode, Shkapenyuk, Srivastava and Xu (2009), "Forward decay".
@@ -12,9 +14,10 @@ from trainmaster.core.durations.histogram import Histogram
 HALF_LIFE = timedelta(days=7)
 """A run counts half as much as one a week later."""
 UNIT = 1 << 10
-"""Of a run at the begin of a year; weights are whole numbers, below 10**19 at its end."""
+"""Weight of a run at the begin of a year. Weights are whole numbers, below 10**19 at the end of the year."""
 FORGOTTEN = timedelta(days=90)
-"""After so long without a run a histogram is gone; so far into a year the one of the year before counts."""
+"""A histogram without a run for this long is gone; this far into a year the one of the year before still
+counts."""
 
 
 def era_of(instant: datetime) -> int:
@@ -22,27 +25,27 @@ def era_of(instant: datetime) -> int:
 
 
 def weight_at(instant: datetime) -> int:
-    """Of a run that ends then, in the histogram of its year."""
+    """Return the weight of a run that ends at this instant, in the histogram of its year."""
     return round(UNIT * _growth(instant, era_of(instant)))
 
 
 def eras_read(now: datetime) -> tuple[int, ...]:
-    """The years whose histograms say something by now."""
+    """Return the years whose histograms still count at this instant."""
     return tuple(dict.fromkeys((era_of(now), era_of(now - FORGOTTEN))))
 
 
-def jobs_in(found: Iterable[tuple[int, Mapping[int, int]]], *, newest: datetime) -> Histogram:
-    """Histograms of several years as one, in jobs: one at ``newest`` counts as one.
+def jobs_in(weights_by_year: Iterable[tuple[int, Mapping[int, int]]], *, newest: datetime) -> Histogram:
+    """Merge the histograms of several years into one that counts jobs: a run at ``newest`` counts as 1.
 
     Args:
-        found: Year, and weights by bucket.
-        newest: When the last of them ended.
+        weights_by_year: Pairs of a year and its weights by bucket.
+        newest: When the last of the runs ended.
     """
     jobs: dict[int, float] = {}
-    for era, weights in found:
-        of_one = UNIT * _growth(newest, era)
+    for era, weights in weights_by_year:
+        unit_now = UNIT * _growth(newest, era)
         for number, weight in weights.items():
-            jobs[number] = jobs.get(number, 0.0) + weight / of_one
+            jobs[number] = jobs.get(number, 0.0) + weight / unit_now
     return Histogram(jobs)
 
 

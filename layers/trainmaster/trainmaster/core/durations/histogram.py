@@ -1,4 +1,4 @@
-"""Lengths of training by logarithmic bucket, and what can be read off them."""
+"""Histograms of training lengths by logarithmic bucket, and the estimates that they give."""
 
 import math
 from bisect import bisect_right
@@ -9,41 +9,41 @@ from itertools import accumulate
 
 BUCKETS_PER_DOUBLING = 2
 _HARDLY_ANY = 1e-6
-"""Share of the jobs: beyond what so few outlast, nothing is known."""
+"""Share of the jobs below which a tail tells nothing: so few outlast a length that the rest is unknown."""
 
 
 def bucket(length: timedelta) -> int:
-    """Logarithmic: bucket b holds lengths from 2**(b/2) up to 2**((b+1)/2) seconds."""
+    """Return the logarithmic bucket of a length: bucket b holds 2**(b/2) up to 2**((b+1)/2) seconds."""
     return int(BUCKETS_PER_DOUBLING * math.log2(max(length.total_seconds(), 1)))
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Weights of lengths by ``bucket``; within one every logarithm is as likely as another."""
+    """Weights of lengths by ``bucket``; within a bucket the logarithm of the length is spread evenly."""
 
     weights: Mapping[int, float]
     _buckets: tuple[int, ...] = field(init=False, compare=False)
     _sums: tuple[float, ...] = field(init=False, compare=False)
-    """Weight of a bucket and of all shorter ones."""
+    """Cumulated weight of each bucket and all shorter ones."""
 
     def __post_init__(self) -> None:
-        buckets = tuple(sorted(one for one, weight in self.weights.items() if weight > 0))
+        buckets = tuple(sorted(number for number, weight in self.weights.items() if weight > 0))
         object.__setattr__(self, "_buckets", buckets)
-        object.__setattr__(self, "_sums", tuple(accumulate(self.weights[one] for one in buckets)))
+        object.__setattr__(self, "_sums", tuple(accumulate(self.weights[number] for number in buckets)))
 
     @property
     def total(self) -> float:
         return self._sums[-1] if self._sums else 0.0
 
     def ended_by(self, length: timedelta) -> float:
-        """Share of the jobs that train no longer than this."""
+        """Return the share of the jobs that train no longer than this."""
         return self._below(length) / self.total if self.total else 0.0
 
     def quantile(self, share: float, *, longer_than: timedelta = timedelta()) -> timedelta | None:
-        """The length that this share of the jobs does not exceed, of those longer than ``longer_than``.
+        """Return the length that this share of the jobs longer than ``longer_than`` does not exceed.
 
         Returns:
-            None: hardly any train that long, or none is known.
+            None if hardly any job trains that long, or no job is known.
         """
         gone, total = self._below(longer_than) if longer_than else 0.0, self.total
         if total - gone <= _HARDLY_ANY * total:
@@ -51,12 +51,15 @@ class Histogram:
         return max(self._length_at(gone + share * (total - gone)), longer_than)
 
     def remaining(self, share: float, *, trained: timedelta) -> timedelta | None:
-        """What a job that has trained so long has left; see ``quantile``. Never negative."""
+        """Return the time left, never negative, to a job that has trained this long.
+
+        None as in ``quantile``.
+        """
         whole = self.quantile(share, longer_than=trained)
         return None if whole is None else whole - trained
 
     def with_prior(self, prior: "Histogram", *, jobs: float) -> "Histogram":
-        """Filled up with another one that counts as so many jobs, however many it is made of."""
+        """Return this histogram filled up with ``prior``, which counts as ``jobs`` jobs in all."""
         if not prior.total:
             return self
         weights = dict(self.weights)

@@ -1,4 +1,4 @@
-"""What the ended jobs say about the next one: the most specific histogram, filled up with broader ones."""
+"""Predict a job's length from ended jobs: the most specific histogram, filled up with broader ones."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,16 +10,17 @@ from trainmaster.core.durations.decay import era_of, eras_read, jobs_in, weight_
 from trainmaster.core.durations.histogram import Histogram, bucket
 
 BORROWED_JOBS = 3.0
-"""What the broader histogram counts for beside a more specific one, in jobs: that has its say from the third
-run on. Source: measured; between 1 and 8 it makes no difference to who seems the shorter one."""
+"""Number of jobs that the broader histogram counts for beside a more specific one, which outweighs it from
+its third run on. Source: measured; between 1 and 8 it makes no difference to which of two jobs seems the
+shorter."""
 SHARES = tuple((2 * number + 1) / 20 for number in range(10))
 SHORTEST = timedelta(minutes=1)
-"""A job that has not trained yet and has outlasted every length trains this long at least."""
+"""Least time expected to be left of a job that has outlasted every known length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRow:
-    """Runs of one kind: weights by year and bucket."""
+    """The runs of one kind of jobs: weights by year and bucket."""
 
     newest: datetime
     """When the last one was added."""
@@ -30,7 +31,7 @@ class LearnedRow:
         return jobs_in(self.weights.items(), newest=self.newest)
 
     def read(self, now: datetime) -> "LearnedRow | None":
-        """What a reader finds of it: years that say something still."""
+        """Return the part of the row that still counts at this instant; None if no year of it does."""
         read = eras_read(now)
         if all(era in read for era in self.weights):  # but for a while after a new year
             return self if self.weights else None
@@ -38,7 +39,10 @@ class LearnedRow:
         return LearnedRow(newest=self.newest, weights=weights) if weights else None
 
     def after(self, trained: timedelta, *, ended_at: datetime) -> "LearnedRow":
-        """With one more; the order in which runs are added makes no difference to their shares."""
+        """Return the row with one more run.
+
+        The order in which runs are added does not change their shares.
+        """
         era, number = era_of(ended_at), bucket(trained)
         year = dict(self.weights.get(era, {}))
         year[number] = year.get(number, 0) + weight_at(ended_at)
@@ -46,7 +50,7 @@ class LearnedRow:
 
 
 def merged(rows: Iterable[LearnedRow]) -> LearnedRow:
-    """Of one kind of jobs, in several years; at least one."""
+    """Merge rows of one kind of jobs, each of other years, into one; there must be at least one row."""
     every = list(rows)
     weights = {era: counts for row in every for era, counts in row.weights.items()}
     return LearnedRow(newest=max(row.newest for row in every), weights=weights)
@@ -60,57 +64,57 @@ class LikelyLengths:
 
     @property
     def histogram(self) -> Histogram:
-        return Histogram(dict(Counter(bucket(one) for one in self.lengths)))
+        return Histogram(dict(Counter(bucket(length) for length in self.lengths)))
 
     def ended_by(self, length: timedelta) -> float:
-        """How likely it trains no longer than this."""
-        return sum(one <= length for one in self.lengths) / len(self.lengths)
+        """Return the probability that the job trains no longer than this."""
+        return sum(trained <= length for trained in self.lengths) / len(self.lengths)
 
     def remaining(self, trained: timedelta, *, at_most: timedelta) -> timedelta:
-        """What is expected to be left of a job that has trained this long; never negative.
+        """Return the time expected to be left of a job that has trained this long; never negative.
 
-        The mean over the lengths that it may still have. Who has outlasted all of them is expected to go on
-        for as long again.
+        It is the mean over the lengths that the job may still have. A job that has outlasted all of them is
+        expected to take as long again.
 
         Args:
-            trained: So far, of all attempts together.
-            at_most: What its MaxRuntimeInSeconds leaves it.
+            trained: Training time so far, of all attempts together.
+            at_most: Time that its MaxRuntimeInSeconds leaves it.
         """
         return _remaining(self.lengths, trained, at_most)
 
 
 @lru_cache(maxsize=4096)
 def _remaining(lengths: tuple[timedelta, ...], trained: timedelta, at_most: timedelta) -> timedelta:
-    """Asked again of a job with each news of it."""
-    left = [one - trained for one in lengths if one > trained] or [max(trained, SHORTEST)]
-    return _whole(sum((min(one, at_most) for one in left), timedelta()) / len(left))
+    """Compute ``LikelyLengths.remaining``; cached, because each event of a job needs it again."""
+    left = [length - trained for length in lengths if length > trained] or [max(trained, SHORTEST)]
+    return _whole(sum((min(rest, at_most) for rest in left), timedelta()) / len(left))
 
 
 def likely_lengths(rows: Sequence[LearnedRow | None], *, limit: timedelta) -> LikelyLengths | None:
-    """What the rows say together.
+    """Return the lengths that these rows predict together.
 
     Args:
-        rows: Of a job's keys, the most specific first; None where nothing of the kind has ended.
+        rows: Rows of a job's keys, the most specific first; None where no job of the kind has ended.
         limit: Its MaxRuntimeInSeconds.
 
     Returns:
-        None: nothing is known.
+        None if nothing is known.
     """
     known = Histogram({})
     for row in reversed(rows):
         if row is not None:
             known = row.jobs.with_prior(known, jobs=BORROWED_JOBS)
     lengths = [known.quantile(share) for share in SHARES]
-    found = [min(length, limit) for length in lengths if length is not None]
-    return LikelyLengths(lengths=tuple(_whole(one) for one in found)) if found else None
+    capped = [min(length, limit) for length in lengths if length is not None]
+    return LikelyLengths(lengths=tuple(_whole(length) for length in capped)) if capped else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """How long a job is going to train, as far as its like tell when it is submitted."""
+    """Predictions of a job's training time, made from similar jobs when it is submitted."""
 
     predicted: timedelta | None = None
-    """The mean of the last two of its team and lane."""
+    """Mean of the last two jobs of its team and lane; None if there are none."""
     likely: LikelyLengths | None = None
 
 
@@ -118,5 +122,5 @@ NOTHING_KNOWN = Known()
 
 
 def _whole(length: timedelta) -> timedelta:
-    """As the table keeps it."""
+    """Cut a length to whole seconds, as the table stores it."""
     return timedelta(seconds=int(length.total_seconds()))

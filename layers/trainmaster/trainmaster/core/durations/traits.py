@@ -1,4 +1,4 @@
-"""By what jobs are alike: the histograms that a job counts in, from its program to all jobs of its shape."""
+"""Traits by which jobs are alike, and the histograms that a job counts in."""
 
 import hashlib
 import json
@@ -12,11 +12,12 @@ from functools import lru_cache
 from trainmaster.core.durations.histogram import bucket
 
 SLOTS = 4096
-"""Histograms of a team on one level: kinds of jobs beyond share them, so no team can have more rows."""
+"""Number of histograms of a team on one level: more kinds of jobs share them, so no team can have more
+rows."""
 
 
 class Level(StrEnum):
-    """From what says most to what says least."""
+    """Levels of histograms, the most specific first."""
 
     PROGRAM = "p"
     """Team, name without counters, image, hyperparameters, shape, requested time."""
@@ -30,48 +31,48 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What is known of a job when it is submitted and says something about how long it trains."""
+    """Facts about a job, known when it is submitted, that tell something about how long it trains."""
 
     team: str
     lane: str
     """``lane_text``: the instances that it asks for."""
     limit: timedelta
-    """MaxRuntimeInSeconds as asked for."""
+    """MaxRuntimeInSeconds as requested."""
     name: str
     image: str | None = None
-    """Or the algorithm; None: not known."""
+    """Image, or name of the algorithm; None if it is not known."""
     hyperparameters: str | None = None
-    """``digest_of`` them; None: not known."""
+    """Digest made by ``digest_of``; None if the hyperparameters are not known."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Of the histograms that it counts in, the most specific first."""
+        """Keys of the histograms that the job counts in, the most specific first."""
         shape = (self.lane, bucket(self.limit))
         program = base_name(self.name)
-        found: dict[Level, tuple[object, ...]] = {
+        contents: dict[Level, tuple[object, ...]] = {
             Level.NAME: (self.team, program, *shape),
             Level.TEAM: (self.team, *shape),
             Level.EVERYBODY: shape,
         }
         if self.image is not None:
-            found[Level.IMAGE] = (self.team, self.image, *shape)
+            contents[Level.IMAGE] = (self.team, self.image, *shape)
         if self.hyperparameters is not None:
-            found[Level.PROGRAM] = (self.team, program, self.image, self.hyperparameters, *shape)
-        return tuple(f"{level}{_slot(found[level])}" for level in Level if level in found)
+            contents[Level.PROGRAM] = (self.team, program, self.image, self.hyperparameters, *shape)
+        return tuple(f"{level}{_slot(contents[level])}" for level in Level if level in contents)
 
 
 def learned_key(team: str, key: str) -> tuple[str, str]:
-    """Whose histogram it is, and which: those of everybody have no team."""
+    """Return the team and key of the row that holds a histogram; those of all teams have no team."""
     return ("" if key.startswith(Level.EVERYBODY) else team, key)
 
 
 _ENDINGS = re.compile(r"(-+(\d+|(?=[0-9a-f]*\d)[0-9a-f]{6,}))+$", re.IGNORECASE)
-"""Counters, times and digests behind a name: ``bert-2026-11-23-10-34-59-123``, ``bert-3fa9c1``."""
+"""Counters, times and digests at the end of a name: ``bert-2026-11-23-10-34-59-123``, ``bert-3fa9c1``."""
 _NUMBER = re.compile(r"\d+")
 
 
 def base_name(name: str) -> str:
-    """What runs of one program have in common in their names; numbers inside it count as equal."""
+    """Return what the names of one program's runs have in common; numbers inside the name count as equal."""
     return _NUMBER.sub("0", _ENDINGS.sub("", name)) or name
 
 

@@ -1,4 +1,4 @@
-"""Jobs that are yet to come, drawn from how many came so far: those that will go before the one that asks."""
+"""Future jobs, drawn at the rates of past ones: only those that will go before the job that is estimated."""
 
 import math
 from collections import Counter
@@ -18,14 +18,14 @@ from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
 LEAST_WATCHED = timedelta(days=1)
-"""What came in less time is taken to be all that came in it."""
+"""Shortest time that arrivals are counted over, so that a rate from less is not exaggerated."""
 NEVER = timedelta(days=60)
-"""Nobody asks for what comes later."""
+"""Horizon of arrivals: no estimate reaches further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """Of one pool. Each lane and priority comes at the mean rate of this month and the last, one by one.
+    """Future arrivals in one pool: one by one, each lane and priority at its mean rate of two months.
 
     Jobs are counted where they complete: in the long run as many come as go.
     """
@@ -38,7 +38,7 @@ class Arrivals:
     now: datetime
 
     def drawn(self, seed: str, *, share: float = 1.0) -> Iterator[WaitingJob]:
-        """One future's arrivals as they come, or this part of them."""
+        """Yield the arrivals of one future in the order of time, or this share of them."""
         streams = [
             self._stream(stream, Chance(f"{seed}/{stream.name}"))
             for (team, lane), times in sorted(self.run_times.items())
@@ -64,7 +64,7 @@ class Arrivals:
 
     @property
     def _watched(self) -> timedelta:
-        """The time in which the counted jobs completed."""
+        """Time in which the counted jobs completed."""
         begin = start_of_month(start_of_month(self.now) - timedelta(days=1))
         first = min(times.since for times in self.run_times.values())
         return max(self.now - max(begin, first), LEAST_WATCHED)
@@ -92,7 +92,7 @@ class _Stream:
     priority: int
     predicted: timedelta
     every: timedelta
-    """On average."""
+    """Mean time between two arrivals."""
 
     @property
     def name(self) -> str:
@@ -119,13 +119,16 @@ class _Stream:
 
 
 def _counts(times: RunTimes, *, now: datetime) -> Counter[int]:
-    """Jobs of this month and the last, by priority."""
+    """Count the completed jobs of this month and the last by priority."""
     months = (month_of(now), month_before(now))
     return sum((Counter(times.by_month.get(month, {})) for month in months), Counter[int]())
 
 
 def shape_of(lane: str) -> Shape | None:
-    """What the jobs of a lane ask for: the first of their alternatives; None where the text is a digest."""
+    """Return the first alternative that the jobs of a lane ask for.
+
+    None where the lane's text is a digest.
+    """
     first = lane.replace("|", ">").partition(">")[0].partition("@")[0]
     return Shape(vector=parse_vector(first)) if "=" in first else None
 

@@ -1,4 +1,4 @@
-"""The policy document as typed data: pools, teams and admins, and who matches a principal."""
+"""The policy document as typed data: pools, teams and admins, and the patterns that match principals."""
 
 from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE
 from trainmaster.core.policy.document import (

@@ -1,4 +1,4 @@
-"""What stands for something else in a pool because a default has changed, though nobody writes the key."""
+"""Warnings about defaults that have changed since a policy was written, for keys that its author left out."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,16 +8,17 @@ from trainmaster.core.errors import FieldError
 from trainmaster.core.policy.pool_policy import PoolPolicy
 
 DEFAULTS_RULE = "defaults"
-"""Named by the warnings about what the next put of a policy changes that nobody wrote."""
+"""Rule named by warnings about what the next put of a policy changes although no key says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """Of one key that is not written."""
+    """A changed default of one key."""
 
     field: str
     is_felt: Callable[[PoolPolicy, PoolPolicy], bool]
-    """Whether the pool acts otherwise, given as it is now read and as it was."""
+    """Tells whether the pool behaves differently, given the pool as it is now read and as it was read
+    before."""
     becomes: str
     hint: str
 
@@ -59,19 +60,19 @@ _CHANGES = (
 
 
 def changed_in_pools(kept: Iterable[tuple[PoolPolicy, PoolPolicy]]) -> Iterator[FieldError]:
-    """One warning for each key, however many pools it is about.
+    """Yield one warning for each key, however many pools it is about.
 
     Args:
-        kept: The same pools of one document, read with the defaults of today and with those of before.
+        kept: Pairs of the same pool, read with today's defaults and with the earlier ones.
     """
     pools = tuple(kept)
     for change in _CHANGES:
         names = [now.name for now, then in pools if change.is_felt(now, then)]
         if names:
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            others = f" and {len(names) - 1} more" if len(names) > 1 else ""
             yield FieldError(
                 field=f"pools[].{change.field}",
-                message=f"is missing in pool {names[0]}{more}: {change.becomes} from this revision on; "
+                message=f"is missing in pool {names[0]}{others}: {change.becomes} from this revision on; "
                 "the one before was written under other defaults",
                 hint=change.hint,
                 rule=DEFAULTS_RULE,

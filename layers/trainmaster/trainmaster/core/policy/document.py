@@ -1,4 +1,4 @@
-"""The policy document: read as a whole, so that every mistake in it is found in one go."""
+"""The policy document, read as a whole, so that every mistake in it is reported at once."""
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,23 +43,25 @@ from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
 
 UNMANAGED_TEAM = "unmanaged"
-"""Of jobs that bypassed the queue and belong to no team that the policy knows: admins alone see them."""
+"""Team of jobs that bypassed the queue and belong to no team of the policy; only admins see them."""
 # What reconcile and the passes of two functions at once get round to each minute: docs/guides/scale.md.
 MAX_POOLS = 500
 EARLIER_DEFAULTS = 1
-"""Of a revision that does not say: a team may use any role, remote debug and session chaining are allowed."""
+"""Defaults of a revision that names none: a team may use any role, remote debug and session chaining are
+allowed."""
 GUARDED_DEFAULTS = 2
-"""From these on, with teams: none but the team's roles, neither remote debug nor session chaining."""
+"""First defaults that guard teams: only roles that are listed, neither remote debug nor session chaining."""
 # From 3 on a preemption has its price, and instances are kept warm (ADR 60).
 DEFAULTS = 4
-"""And GPUs of running jobs have idle alarms (ADR 81); a put says so (``api.policy_warnings``)."""
+"""Today's defaults. Since 4 the GPUs of running jobs have idle alarms (ADR 81), and a put warns of it
+(``api.policy_warnings``)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
 
 
 class AtLimit(StrEnum):
-    """What becomes of a job that the month's budget does not cover."""
+    """Choices for a job that the rest of the month's budget does not cover."""
 
     WAIT = "wait"
     SPOT = "spot"
@@ -118,7 +120,7 @@ class TeamPolicy(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy(Section):
-    """One checked document. Made by ``parse_policy`` alone."""
+    """One checked document. Only ``parse_policy`` makes it."""
 
     version: int = key(Whole(least=1, most=1), 1, "The version of this format.")
     pools: tuple[PoolPolicy, ...] = key(
@@ -145,20 +147,20 @@ class Policy(Section):
         example="{ml.p5.48xlarge: 60.5}",
     )
     governing: Governing = inline(Governing)
-    """What becomes of jobs while they run, fail or are interrupted."""
+    """Sections that govern jobs while they run, fail or are interrupted."""
     rules: Rules = key(
         Keys(Rules), {}, "What every job must comply with. A bare value is enforced; `audit`: recorded."
     )
     defaults: int = DEFAULTS
-    """Which ones stand for what is not written."""
+    """Number of the defaults that stand for keys that are not written."""
     warnings: tuple[FieldError, ...]
-    """What is legal, but not what its author may think."""
+    """Things that are legal, but may not do what their author thinks."""
     source: Mapping[str, Any]
-    """As written: people read back what they wrote, with the keys that only later versions act on."""
+    """The document as written: authors read back what they wrote, with keys that only later versions know."""
 
     @property
     def is_guarded(self) -> bool:
-        """Whether what teams may do has to be written."""
+        """Tell whether teams need a written right for roles, remote debug and session chaining."""
         return self.defaults >= GUARDED_DEFAULTS
 
     @property
@@ -166,13 +168,16 @@ class Policy(Section):
         return self.governing.spot.max_wait
 
     def pool(self, name: str) -> PoolPolicy | None:
-        """None: there is no such pool. ``UNMANAGED`` is always there, though it is none of ``pools``."""
+        """Return the pool; None if there is none.
+
+        ``UNMANAGED`` always exists, though it is not in ``pools``.
+        """
         if name == UNMANAGED:
             return UNMANAGED_POOL
         return next((pool for pool in self.pools if pool.name == name), None)
 
     def pool_of(self, instance_types: Iterable[str]) -> PoolPolicy | None:
-        """The one pool that owns all of these types; None when there is none such."""
+        """Return the one pool that owns all of these types; None if there is no such pool."""
         wanted = frozenset(instance_types)
         owners = (pool for pool in self.pools if wanted and wanted <= pool.instance_types)
         return next(owners, None)
@@ -186,7 +191,7 @@ class Policy(Section):
         return {team.name: team.launcher_role for team in self.teams if team.launcher_role is not None}
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON document; ``parse_policy`` makes this policy of it again."""
+        """Return the JSON document, from which ``parse_policy`` makes this policy again."""
         return copy.deepcopy(dict(self.source))
 
     def check(self, at: Location) -> None:
@@ -211,11 +216,11 @@ def parse_policy(document: object, *, is_stored: bool = False, defaults: int = D
 
     Args:
         document: Parsed JSON. ``{}`` is valid: no pools, every caller in team ``default``.
-        is_stored: It was accepted once, perhaps by another version: unknown keys are only warned of.
-        defaults: Which ones it was written under.
+        is_stored: Whether it was accepted before, perhaps by another version: then unknown keys only warn.
+        defaults: Number of the defaults under which it was written.
 
     Raises:
-        PolicyViolationError: With everything that is wrong, each with its path.
+        PolicyViolationError: Carries everything that is wrong, each mistake with its path.
     """
     if not isinstance(document, dict):
         raise PolicyViolationError("the policy document must be a mapping", errors=[_not_a_mapping(document)])
@@ -230,22 +235,25 @@ def parse_policy(document: object, *, is_stored: bool = False, defaults: int = D
 
 
 def defaults_that_change(replaced: Policy, new: Policy) -> tuple[FieldError, ...]:
-    """What ``new`` denies or does otherwise, though neither says so; beside its own warnings."""
-    found: list[FieldError] = []
+    """Return warnings of what ``new`` denies or does differently although neither document says so.
+
+    They come beside the warnings of ``new`` itself.
+    """
+    changes: list[FieldError] = []
     if not replaced.is_guarded:
-        found += _guards(
+        changes += _guards(
             new, "refused from this revision on; the one before was written under other defaults"
         )
     if replaced.defaults < DEFAULTS:
         before = parse_policy(new.to_document(), is_stored=True, defaults=replaced.defaults)
         had = {pool.name for pool in replaced.pools}
         both = zip(new.pools, before.pools, strict=True)
-        found += changed_in_pools((now, then) for now, then in both if now.name in had)
-    return tuple(found)
+        changes += changed_in_pools((now, then) for now, then in both if now.name in had)
+    return tuple(changes)
 
 
 def _unwritten(policy: Policy) -> Iterator[FieldError]:
-    """What teams are denied, or will be, because nothing is written."""
+    """Yield warnings of what teams are denied, or will be, because nothing is written."""
     is_earlier = not policy.is_guarded
     for index, team in enumerate(policy.teams):
         if team.roles is None:

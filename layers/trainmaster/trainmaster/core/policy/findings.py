@@ -1,4 +1,4 @@
-"""What is wrong with a document, collected while it is read: each mistake with its path, none fatal."""
+"""The mistakes in a document, collected while it is read: each has its path, none ends the reading."""
 
 import json
 import re
@@ -13,30 +13,30 @@ from trainmaster.core.errors import FieldError, quoted
 _SHOWN_NUMBER = 10**18
 _PAIR = re.compile(r"([A-Za-z0-9_.-]{1,64})\s*[:=]\s*([A-Za-z0-9_.-]{1,64})")
 _LONGEST_HINT = 120
-"""Characters of a proposal; a longer one is no help on a line."""
+"""Most characters of a proposed correction; a longer one is no help on a line."""
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 
 
 @dataclass(slots=True)
 class Findings:
     is_lenient: bool = False
-    """What another version wrote may have keys that this one does not know: they are warnings."""
+    """Whether unknown keys only warn, because another version may have written the document."""
     defaults: int | None = None
-    """Those that stand for what is not written, where they have changed since; None: today's."""
+    """Number of the earlier defaults that stand for what is not written; None for today's."""
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[FieldError] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a value is in the document, and where to note what is wrong with it."""
+    """The place of a value in the document, where its mistakes are noted."""
 
     path: str = ""
     findings: Findings = field(default_factory=Findings)
     around: ChainMap[str, Any] = field(default_factory=ChainMap)
-    """What was read before it, in its section and in those around it."""
+    """Values read so far, of this section and of those around it."""
     unsound: ChainMap[str, bool] = field(default_factory=ChainMap)
-    """By key of its section and of those around it: whether what is written there was refused."""
+    """Whether the written value was refused, by key of this section and of those around it."""
 
     def below(self, key: str) -> "Location":
         if _PLAIN_KEY.fullmatch(key):
@@ -47,17 +47,17 @@ class Location:
         return replace(self, path=f"{self.path}[{index}]")
 
     def opened(self) -> "Location":
-        """Open a section here: its keys hide those of the same name around it."""
+        """Open a section here: its keys hide keys of the same name around it."""
         return replace(self, around=self.around.new_child(), unsound=self.unsound.new_child())
 
     def quiet(self) -> "Location":
-        """Read on without noting anything, where what follows from a mistake would be noted."""
+        """Return the same place without notes, where only consequences of a known mistake would be noted."""
         return replace(self, findings=Findings(self.findings.is_lenient, self.findings.defaults))
 
     def is_sound(self, *keys: str) -> bool:
         """Tell whether all of these keys could be read as they are written.
 
-        A check of several keys asks first: what follows from a mistake is not another one.
+        A check of several keys asks this first, so that one mistake is not reported twice.
         """
         return not any(self.unsound.get(key, False) for key in keys)
 
@@ -67,26 +67,32 @@ class Location:
     def warn(self, message: str, hint: str) -> None:
         self.findings.warnings.append(FieldError(field=self.path, message=message, hint=hint))
 
-    def mapping(self, found: object) -> Mapping[str, object]:
-        """An empty one where there is none: null is the same as nothing written."""
-        if isinstance(found, dict):
-            return found
-        if found is not None:
-            self.refuse(f"must be a mapping, not {shown(found)}", _mapping_hint(found))
+    def mapping(self, value: object) -> Mapping[str, object]:
+        """Return the mapping, or an empty one where nothing (or null) is written, or it is refused."""
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            self.refuse(f"must be a mapping, not {shown(value)}", _mapping_hint(value))
         return {}
 
-    def items(self, found: object, hint: str) -> Iterator[tuple["Location", object]]:
-        """Each element of a list, and where it is."""
-        if isinstance(found, list):
-            for index, item in enumerate(found):
-                yield self.item(index), item
-        elif found is not None:
-            self.refuse(f"must be a list, not {shown(found)}", hint)
+    def items(self, value: object, hint: str) -> Iterator[tuple["Location", object]]:
+        """Yield each element of a list with its place; anything but a list is refused with this hint."""
+        if isinstance(value, list):
+            for index, element in enumerate(value):
+                yield self.item(index), element
+        elif value is not None:
+            self.refuse(f"must be a list, not {shown(value)}", hint)
 
     def refuse_unknown(
         self, written: Iterable[str], known: Collection[str], *, elsewhere: Mapping[str, str] | None = None
     ) -> None:
-        """Note each key that is not known; ``elsewhere`` has keys of sections within, with their places."""
+        """Refuse each key that is not known; a stored document only warns of it.
+
+        Args:
+            written: The keys of the section as written.
+            known: The keys that the section has.
+            elsewhere: Keys of sections within, with the places where they belong.
+        """
         for key in written:
             if key in known:
                 continue
@@ -98,7 +104,7 @@ class Location:
                 self.below(key).refuse("unknown key", self._meant(key, known, elsewhere or {}))
 
     def _meant(self, key: str, known: Collection[str], elsewhere: Mapping[str, str]) -> str:
-        """What the author of an unknown key can do: it may only be indented wrongly."""
+        """Return what the author of an unknown key can do: perhaps it is only indented wrongly."""
         if key in elsewhere:
             return f"it belongs in {elsewhere[key]}: indent it like the keys there"
         if any(key in keys for keys in self.unsound.maps[1:]):
@@ -107,26 +113,28 @@ class Location:
 
 
 def nearest(written: str, known: Iterable[str]) -> str | None:
-    """A hint: what may have been meant."""
+    """Return a hint that names the most similar known word; None if none is similar."""
     near = get_close_matches(written, list(known), n=1)
     return f"did you mean {near[0]}?" if near else None
 
 
 def meant_keys(written: Iterable[str], known: Collection[str]) -> set[str]:
-    """Known keys that are not written, and that the author of an unknown one probably meant."""
+    """Return known keys that are not written, and that the author of an unknown key probably meant."""
     names = set(written)
     near = (get_close_matches(key, list(known), n=1) for key in names if key not in known)
-    return {found for matches in near for found in matches if found not in names}
+    return {key for matches in near for key in matches if key not in names}
 
 
-def _mapping_hint(found: object) -> str:
+def _mapping_hint(written: object) -> str:
     """Write a list of small mappings, or of texts such as ``a: 1``, as the mapping that was meant."""
-    items = found if isinstance(found, list) else [found]
+    items = written if isinstance(written, list) else [written]
     pairs: list[str] = []
-    for item in items:
-        if isinstance(item, dict) and all(isinstance(value, str | int | float) for value in item.values()):
-            pairs += [f"{key}: {_plain(value)}" for key, value in item.items()]
-        elif isinstance(item, str) and (pair := _PAIR.fullmatch(item)):
+    for element in items:
+        if isinstance(element, dict) and all(
+            isinstance(value, str | int | float) for value in element.values()
+        ):
+            pairs += [f"{key}: {_plain(value)}" for key, value in element.items()]
+        elif isinstance(element, str) and (pair := _PAIR.fullmatch(element)):
             pairs.append(f"{pair[1]}: {pair[2]}")
         else:
             return "write keys and values"
@@ -135,12 +143,12 @@ def _mapping_hint(found: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """A value as YAML has it; a text that needs no quotes stays without."""
+    """Write a value as YAML has it: a text that needs no quotes has none."""
     return value if isinstance(value, str) and _PLAIN_KEY.fullmatch(value) else json.dumps(value)
 
 
 def shown(value: object) -> str:
-    """A value in a message: as JSON writes it, never longer than a line."""
+    """Write a value for a message: as JSON, and never longer than a line."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, int) and abs(value) > _SHOWN_NUMBER:

@@ -55,7 +55,7 @@ _SUBSCRIBE = "aws sns subscribe --protocol email --topic-arn <mail topic> --noti
 
 
 class UnmanagedThen(StrEnum):
-    """What becomes of a training job that bypassed the queue."""
+    """Choices for a training job that bypassed the queue."""
 
     ALLOW = "allow"
     AUDIT = "audit"
@@ -77,7 +77,7 @@ class UnmanagedJobs(Section):
         "Roles whose training jobs are left alone: the role that a job runs under.",
         example='["arn:aws:iam::111122223333:role/notebooks"]',
     )
-    """SageMaker does not say who started a training job."""
+    """Only roles can be excepted, because SageMaker does not say who started a training job."""
     except_tuning_jobs: bool = key(
         Flag(), True, "Whether training jobs of hyperparameter tuning are left alone."
     )
@@ -87,12 +87,12 @@ class IdleThen(StrEnum):
     NOTIFY = "notify"
     STOP = "stop"
     REQUEUE = "requeue"
-    """It is stopped and comes back from its checkpoint, not charged."""
+    """Stop the job and resume it from its checkpoint; its team is not charged a retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle(Section):
-    """GPUs that do nothing."""
+    """The alarm on GPUs that are idle."""
 
     gpu_below_percent: int = key(
         _PERCENT, 1, "A job is idle when its busiest host uses less than this of one GPU."
@@ -114,7 +114,7 @@ class Idle(Section):
     warn_first: timedelta = key(_RUN, "10m", "Time from the warning to the stop.")
 
     def check(self, at: Location) -> None:
-        """Refuse what no alarm can."""
+        """Refuse periods that no CloudWatch alarm can have."""
         if not at.is_sound("period", "for"):
             return
         if self.period % _MINUTE:
@@ -135,10 +135,10 @@ class UtilizationThen(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utilization(Section):
-    """GPUs that could do more: the owner is notified, nothing else."""
+    """The alarm on underused GPUs: it only notifies the owner."""
 
     PERIOD: ClassVar[timedelta] = timedelta(minutes=5)
-    """Of one data point of the alarm; ``for_`` is a multiple of it."""
+    """Length of one data point of the alarm; ``for_`` is a multiple of it."""
 
     gpu_below_percent: int = key(
         _PERCENT, 80, "The owner is notified when the least busy host uses less than this of one GPU."
@@ -158,7 +158,7 @@ class Utilization(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Says what is asked of the GPUs of each job; a part that is None asks nothing."""
+    """The alarms that each job gets on its GPUs; None where there is none."""
 
     idle: Idle | None = None
     utilization: Utilization | None = None
@@ -271,7 +271,7 @@ class Notifications(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Governing(Section):
-    """Everything above, with the defaults of an empty document."""
+    """All sections of this module, with the defaults of an empty document."""
 
     unmanaged_jobs: UnmanagedJobs = key(Keys(UnmanagedJobs), {}, "Training jobs that bypassed the queue.")
     idle: Idle | None = key_or_off(

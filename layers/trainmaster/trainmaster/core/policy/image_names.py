@@ -1,10 +1,10 @@
-"""Names of container images, taken apart: a registry that only begins like an allowed one is another one."""
+"""Names of container images in parts: a registry that only begins like an allowed one is another one."""
 
 import re
 from dataclasses import dataclass
 
 MAX_IMAGE_CHARACTERS = 255
-"""Source: SageMaker API reference, AlgorithmSpecification, TrainingImage."""
+"""Longest name of an image. Source: SageMaker API reference, AlgorithmSpecification, TrainingImage."""
 # Grammar of references: github.com/distribution/reference, reference.go.
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _IMAGE = re.compile(
@@ -18,7 +18,7 @@ _IMAGE = re.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     registry: str
-    """In lower case; empty: the registry that Docker takes where none is written."""
+    """Registry in lower case; empty where none is written, which Docker reads as its default registry."""
     repository: str
     tag: str | None = None
     digest: str | None = None
@@ -28,7 +28,10 @@ class Image:
         return f"{self.registry}/{self.repository}{tag}{digest}"
 
     def allows(self, other: "Image") -> bool:
-        """The same registry and repository; and the same tag or digest where this one has it."""
+        """Tell whether the other has the registry and repository of this one.
+
+        Its tag and digest must match too, if this one names them.
+        """
         return (
             (self.registry, self.repository) == (other.registry, other.repository)
             and self.tag in {None, other.tag}
@@ -37,19 +40,19 @@ class Image:
 
 
 def parse_image(text: str) -> Image | None:
-    """None where the text names no image."""
-    found = _IMAGE.fullmatch(text) if len(text) <= MAX_IMAGE_CHARACTERS else None
-    if found is None:
+    """Return the parts of an image's name; None if the text does not name an image."""
+    match = _IMAGE.fullmatch(text) if len(text) <= MAX_IMAGE_CHARACTERS else None
+    if match is None:
         return None
-    first, _, rest = found["repository"].partition("/")
-    registry, repository = found["registry"] or "", found["repository"]
+    first, _, rest = match["repository"].partition("/")
+    registry, repository = match["registry"] or "", match["repository"]
     if not registry and rest and ("." in first or first == "localhost"):
         registry, repository = first, rest  # a host without a port reads as a part of the repository too
     elif registry and not _is_host(registry):
         return None
-    return Image(registry=registry.lower(), repository=repository, tag=found["tag"], digest=found["digest"])
+    return Image(registry=registry.lower(), repository=repository, tag=match["tag"], digest=match["digest"])
 
 
 def _is_host(text: str) -> bool:
-    """Docker's rule: a first part with a dot or a port, or ``localhost``, is a host."""
+    """Tell whether Docker reads a first part as a host: it has a dot or a port, or is ``localhost``."""
     return "." in text or ":" in text or text == "localhost"

@@ -1,4 +1,4 @@
-"""The rules of a policy, and of one team: what the request of any training job may ask for."""
+"""The rules of a policy, and of one team, for the request of any training job."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,16 +28,16 @@ from trainmaster.core.request.s3_uri import S3Location
 
 
 class Mode(StrEnum):
-    """What becomes of a job that violates a rule."""
+    """Consequences for a job that violates a rule."""
 
     ENFORCE = "enforce"
-    """It is refused, or stopped where it runs already."""
+    """The job is refused, or stopped if it already runs."""
     AUDIT = "audit"
-    """It is recorded."""
+    """The violation is recorded."""
 
 
 class GuardMode(StrEnum):
-    """As ``Mode``, of a rule that is in force where nobody wrote it: an author may switch it off."""
+    """Modes of a rule that is in force unless its author switches it off with ``allow``."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -50,7 +50,7 @@ class GuardMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed(Generic[T]):
-    """What is not listed is against the rule."""
+    """A rule that allows only what it lists."""
 
     mode: Mode = Mode.ENFORCE
     allow: tuple[T, ...]
@@ -58,7 +58,7 @@ class Allowed(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost(Generic[T]):
-    """What is above the value is against the rule."""
+    """A rule that allows values up to this one."""
 
     mode: Mode = Mode.ENFORCE
     value: T
@@ -66,7 +66,7 @@ class AtMost(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredTag:
-    """A tag that every job needs; without the rest any value will do."""
+    """A tag that every job needs; any value will do unless ``one_of`` or ``pattern`` restricts it."""
 
     key: str
     one_of: tuple[str, ...] = ()
@@ -81,66 +81,66 @@ class RequiredTags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged(Generic[T, Made]):
-    """The kind of rule that has a value: bare, which means enforce, or in a mapping beside its mode."""
+    """The kind of rule with a value, written bare (then it is enforced) or in a mapping beside its mode."""
 
     under: str
     value: Kind[T]
     made: Callable[[Mode, T], Made]
 
-    def read(self, found: object, at: Location) -> Made | None:
-        if not isinstance(found, dict):
-            return self._judged(Mode.ENFORCE, found, at)
-        at.refuse_unknown(found, ["mode", self.under])
-        mode, value = _mode(found, at), found.get(self.under)
+    def read(self, written: object, at: Location) -> Made | None:
+        if not isinstance(written, dict):
+            return self._judged(Mode.ENFORCE, written, at)
+        at.refuse_unknown(written, ["mode", self.under])
+        mode, value = _mode(written, at), written.get(self.under)
         if value is not None:
             return self._judged(mode, value, at.below(self.under))
-        if at.findings.is_lenient or self.under not in meant_keys(found, ["mode", self.under]):
+        if at.findings.is_lenient or self.under not in meant_keys(written, ["mode", self.under]):
             at.below(self.under).refuse("is missing", f"write what {at.path.rpartition('.')[2]} is to be")
         return None  # a misspelled key is refused above, and is not missing
 
-    def _judged(self, mode: Mode, found: object, at: Location) -> Made | None:
-        value = self.value.read(found, at)
+    def _judged(self, mode: Mode, written: object, at: Location) -> Made | None:
+        value = self.value.read(written, at)
         return None if value is None else self.made(mode, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """The kind of rule without a value: it asks for something, or it forbids something."""
+    """The kind of rule without a value, which requires something or forbids it."""
 
     forbids: bool
 
-    def read(self, found: object, at: Location) -> Mode | None:
-        if isinstance(found, dict):
-            at.refuse_unknown(found, ["mode"])
-            return _mode(found, at)
-        if found is False and self.forbids:  # could be meant as either
+    def read(self, written: object, at: Location) -> Mode | None:
+        if isinstance(written, dict):
+            at.refuse_unknown(written, ["mode"])
+            return _mode(written, at)
+        if written is False and self.forbids:  # could be meant as either
             hint = "write true to refuse it, or leave the key out to allow it"
             at.refuse("does not say whether it is refused or the rule is off", hint)
-        elif not isinstance(found, bool):
+        elif not isinstance(written, bool):
             hint = "write true, or {mode: audit} to only record violations"
-            at.refuse(f"must be true or a mapping with a mode, not {shown(found)}", hint)
-        return Mode.ENFORCE if found is True else None
+            at.refuse(f"must be true or a mapping with a mode, not {shown(written)}", hint)
+        return Mode.ENFORCE if written is True else None
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The kind of rule that forbids something by default."""
+    """The kind of rule that forbids something unless its author switches it off."""
 
-    def read(self, found: object, at: Location) -> GuardMode | None:
-        if found is True:
+    def read(self, written: object, at: Location) -> GuardMode | None:
+        if written is True:
             return GuardMode.ENFORCE
-        if not isinstance(found, dict):
+        if not isinstance(written, dict):
             hint = "write {mode: allow} to allow it, {mode: audit} to only record violations, or true"
-            at.refuse(f"must be true or a mapping with a mode, not {shown(found)}", hint)
+            at.refuse(f"must be true or a mapping with a mode, not {shown(written)}", hint)
             return None
-        at.refuse_unknown(found, ["mode"])
-        mode = found.get("mode")
+        at.refuse_unknown(written, ["mode"])
+        mode = written.get("mode")
         return GuardMode.ENFORCE if mode is None else Word(GuardMode).read(mode, at.below("mode"))
 
 
 def _mode(written: Mapping[str, object], at: Location) -> Mode:
-    found = written.get("mode")
-    mode = None if found is None else Word(Mode).read(found, at.below("mode"))
+    word = written.get("mode")
+    mode = None if word is None else Word(Mode).read(word, at.below("mode"))
     return mode or Mode.ENFORCE
 
 
@@ -151,7 +151,7 @@ _TAG_VALUES = list_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRule(Section):
-    """What is asked of the value of one tag."""
+    """Requirements on the value of one tag."""
 
     one_of: tuple[str, ...] | None = optional(_TAG_VALUES, "The values it may have.")
     pattern: TextPattern | None = optional(
@@ -162,15 +162,15 @@ class TagRule(Section):
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The kind of value that names tags: a list of keys, or by key what is asked of the value."""
+    """The kind of value that names tags: a list of keys, or requirements on values by key."""
 
-    def read(self, found: object, at: Location) -> tuple[RequiredTag, ...]:
-        if found in ([], {}):
+    def read(self, written: object, at: Location) -> tuple[RequiredTag, ...]:
+        if written in ([], {}):
             at.refuse("requires nothing", "name a tag, or leave it out")
-        if isinstance(found, list):
-            keys = list_of(names.TAG_KEY, "").read(found, at)
+        if isinstance(written, list):
+            keys = list_of(names.TAG_KEY, "").read(written, at)
             return tuple(RequiredTag(key=key) for key in keys)
-        return tuple(self._tag(key, value, at.below(key)) for key, value in at.mapping(found).items())
+        return tuple(self._tag(key, value, at.below(key)) for key, value in at.mapping(written).items())
 
     @staticmethod
     def _tag(key: str, value: object, at: Location) -> RequiredTag:
@@ -193,12 +193,12 @@ ANY: Final = "any"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOrListed(Generic[T]):
-    """The kind of value that is a list, or the word for whatever there is."""
+    """The kind of value that is a list, or the word ``any``."""
 
     listed: Kind[Allowed[T]]
 
-    def read(self, found: object, at: Location) -> Allowed[T] | Literal["any"] | None:
-        return ANY if found == ANY else self.listed.read(found, at)
+    def read(self, written: object, at: Location) -> Allowed[T] | Literal["any"] | None:
+        return ANY if written == ANY else self.listed.read(written, at)
 
 
 ROLES, IMAGES, S3_PREFIXES = _listed(names.ROLE), _listed(names.IMAGE), _listed(names.S3_PREFIX)
@@ -230,7 +230,7 @@ def _guarded(says: str) -> GuardMode | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules(Section):
-    """Each None: no such rule."""
+    """All rules of a policy or team; None where the rule is not written."""
 
     required_tags: RequiredTags | None = optional(
         Judged(under="tags", value=Tags(), made=lambda mode, tags: RequiredTags(mode=mode, tags=tags)),

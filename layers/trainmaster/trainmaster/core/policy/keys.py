@@ -1,7 +1,7 @@
 """Sections of the policy document: each key is declared once, as a field that says how to read it.
 
-From the declarations follow the parser, here, and by generate_policy_reference.py the JSON Schema, the tables
-of docs/policy.md and the comments of policy.example.yaml.
+The parser here follows from the declarations; so do, by generate_policy_reference.py, the JSON Schema, the
+tables of docs/policy.md and the comments of policy.example.yaml.
 """
 
 from collections.abc import Mapping
@@ -18,38 +18,39 @@ OFF = "off"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is declared of one key."""
+    """The declaration of one key."""
 
     kind: Kind[Any]
     says: str
-    """One line of Markdown; what documents show adds the bounds of the kind."""
+    """Description in one line of Markdown; documents add the bounds of the kind to it."""
     default: object = None
-    """As an author would write it; None: none."""
+    """Default as an author would write it; None if there is none."""
     earlier: Mapping[int, object] = field(default_factory=dict)
-    """What it was, by the last number of the defaults (``document.DEFAULTS``) that had it so."""
+    """Earlier defaults, by the last number of the defaults (``document.DEFAULTS``) that had them."""
     example: str | None = None
-    """YAML, where the default does not show what a value looks like."""
+    """Example in YAML, where the default does not show what a value looks like."""
     is_needed: bool = False
     off: tuple[object, ...] = ()
-    """Values that mean none. A null that is not among them is the same as not written."""
+    """Values that switch the section off. A null that is not among them is the same as not written."""
     stand_in: object = None
-    """Of a needed key that is missing or refused, so that the rest is looked at, too."""
+    """Value taken for a needed key that is missing or refused, so that the rest of the document is checked
+    too."""
     missing: str = ""
-    """The hint where a needed key is missing."""
+    """Hint where a needed key is missing."""
 
     def default_of(self, defaults: int) -> object:
-        """As an author would have written it under these defaults."""
+        """Return the default as an author would have written it when the defaults had this number."""
         until = [number for number in self.earlier if number >= defaults]
         return self.earlier[min(until)] if until else self.default
 
 
 class Section:
-    """Keys that belong together: a frozen dataclass, its fields made by the functions below."""
+    """Keys that belong together: a frozen dataclass whose fields are made by the functions below."""
 
     __slots__ = ()
 
     def check(self, at: Location) -> None:
-        """Note what only several keys show together."""
+        """Note mistakes that only several keys together show."""
 
 
 S = TypeVar("S", bound=Section)
@@ -63,13 +64,13 @@ def key(
     example: str | None = None,
     earlier: Mapping[int, object] | None = None,
 ) -> T:
-    """A key that may be left out: then it has its default, which is read like any other value."""
+    """Declare a key that may be left out; its default is read like a written value."""
     declared = Key(kind=kind, default=default, says=says, example=example, earlier=earlier or {})
     return _field(_default(kind, default), declared)
 
 
 def key_or_empty(kind: Kind[T], says: str, *, empty: T) -> T:
-    """A key that may be left out: then it has a value that an author cannot write."""
+    """Declare a key that may be left out; then it has a value that an author cannot write."""
     return _field(empty, Key(kind=kind, says=says))
 
 
@@ -84,30 +85,30 @@ def key_or_off(
     """Declare a key like ``key``, where an author may also write that there is none.
 
     Args:
-        kind: How a written value is read.
+        kind: Reader of a written value.
         default: The value, as an author would write it, where nothing is written.
         says: One line of Markdown for the reference.
         earlier: Earlier defaults, as in ``Key.earlier``; ``OFF`` where there was none.
-        off: What an author writes for none. YAML 1.1 reads a bare ``off`` as false.
+        off: Values that an author writes for none. YAML 1.1 reads a bare ``off`` as false.
     """
     declared = Key(kind=kind, default=default, says=says, off=off, earlier=earlier or {})
     return _field(_default(kind, default), declared)
 
 
 def optional(kind: Kind[T], says: str, *, example: str | None = None) -> T | None:
-    """A key without a default: None where it is not written."""
+    """Declare a key without a default: it is None where it is not written."""
     return _field(None, Key(kind=kind, says=says, example=example))
 
 
 def needed(kind: Kind[T], says: str, *, stand_in: T, hint: str) -> T:
-    """A key that has to be written."""
+    """Declare a key that has to be written; ``hint`` tells its author how."""
     declared = Key(kind=kind, says=says, is_needed=True, stand_in=stand_in, missing=hint)
     missing: T = field(metadata={_DECLARED: declared})
     return missing
 
 
 def inline(section: type[S]) -> S:
-    """A section whose keys are written among the keys of this one."""
+    """Declare a section whose keys are written among the keys of this one."""
     return field(default_factory=section, metadata={_DECLARED: section})
 
 
@@ -132,9 +133,9 @@ class Keys(Generic[S]):
 
     section: type[S]
 
-    def read(self, found: object, at: Location) -> S:
-        written = at.mapping(found)
-        if found is not None and not isinstance(found, dict):
+    def read(self, value: object, at: Location) -> S:
+        written = at.mapping(value)
+        if value is not None and not isinstance(value, dict):
             at = at.quiet()  # it is refused: that it lacks keys is not another mistake
         here = open_section(self.section, written, at)
         made = self.section(**read_keys(self.section, written, here))
@@ -144,13 +145,13 @@ class Keys(Generic[S]):
 
 
 def _declarations(section: type[Section]) -> tuple[tuple[str, Key | type[Section]], ...]:
-    """The fields that are keys, or inline sections."""
-    found = ((each.name, each.metadata.get(_DECLARED)) for each in fields(section))  # type: ignore[arg-type]  # each is a dataclass
-    return tuple((name, declared) for name, declared in found if declared is not None)
+    """Return the fields that are keys or inline sections."""
+    declarations = ((attribute.name, attribute.metadata.get(_DECLARED)) for attribute in fields(section))  # type: ignore[arg-type]  # each is a dataclass
+    return tuple((name, declared) for name, declared in declarations if declared is not None)
 
 
 def keys_of(section: type[Section]) -> Mapping[str, Key]:
-    """Each key of a section as it is written; those of inline sections in their place."""
+    """Return the keys of a section by their written names; those of inline sections stand in their place."""
     keys: dict[str, Key] = {}
     for name, declared in _declarations(section):
         keys |= {_written(name): declared} if isinstance(declared, Key) else keys_of(declared)
@@ -158,7 +159,7 @@ def keys_of(section: type[Section]) -> Mapping[str, Key]:
 
 
 def keys_within(section: type[Section]) -> dict[str, str]:
-    """Keys of the sections within a section, by name, with the key that each belongs in."""
+    """Return keys of sections within a section, each with the name of the key that it belongs in."""
     places: dict[str, list[str]] = {}
     for name, declared in keys_of(section).items():
         kind = declared.kind.item if isinstance(declared.kind, ListOf) else declared.kind
@@ -169,7 +170,7 @@ def keys_within(section: type[Section]) -> dict[str, str]:
 
 
 def open_section(section: type[Section], written: Mapping[str, object], at: Location) -> Location:
-    """Open a section for reading; a key that is only misspelled counts as written, and as refused."""
+    """Open a section for reading; a key that is only misspelled counts as written and refused."""
     known = keys_of(section)
     here = at.opened()
     misspelled = set() if at.findings.is_lenient else meant_keys(written, known)
@@ -178,7 +179,7 @@ def open_section(section: type[Section], written: Mapping[str, object], at: Loca
 
 
 def read_keys(section: type[Section], written: Mapping[str, object], here: Location) -> dict[str, Any]:
-    """Read the values of the fields; what is absent or cannot be read is left to the field's default.
+    """Read the values of the fields; a key that is absent or cannot be read is left to the field's default.
 
     ``here`` is the section as ``open_section`` opened it.
     """
@@ -196,7 +197,7 @@ def read_keys(section: type[Section], written: Mapping[str, object], here: Locat
 
 
 def _earlier(field_name: str, declared: Key, at: Location) -> dict[str, Any]:
-    """What stands for a key that is not written, under defaults that have changed since."""
+    """Return the value of a key that is not written, under earlier defaults; empty if it has none."""
     defaults = at.findings.defaults
     assert defaults is not None
     place = Location(at.path, Findings(defaults=defaults), at.around, at.unsound)
@@ -209,16 +210,16 @@ def _earlier(field_name: str, declared: Key, at: Location) -> dict[str, Any]:
 
 def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Location) -> dict[str, Any]:
     name = _written(field_name)
-    found, place = written.get(name), at.below(name)
-    if _is_off(found, declared):
+    raw, place = written.get(name), at.below(name)
+    if _is_off(raw, declared):
         return {field_name: None}
-    if declared.off and found in (True, "on"):  # YAML 1.1 reads a bare `on` as true
+    if declared.off and raw in (True, "on"):  # YAML 1.1 reads a bare `on` as true
         place.refuse("cannot be switched on: it is on where it is not written", "remove it, or write keys")
         return {}
-    if found is None and declared.is_needed and at.is_sound(name):
+    if raw is None and declared.is_needed and at.is_sound(name):
         place.refuse("is missing", declared.missing)
     mistakes = len(at.findings.errors)
-    value = None if found is None else declared.kind.read(found, place)
+    value = None if raw is None else declared.kind.read(raw, place)
     if len(at.findings.errors) > mistakes:
         at.unsound[name] = True
     if value is None:
@@ -227,10 +228,13 @@ def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Lo
 
 
 def _is_off(written: object, declared: Key) -> bool:
-    """Tell whether an author wrote that there is none: the number 0 equals false, and is no such word."""
+    """Tell whether an author switched the section off.
+
+    The number 0 equals False, but does not switch it off.
+    """
     return any(written is word or (isinstance(word, str) and written == word) for word in declared.off)
 
 
 def _written(field_name: str) -> str:
-    """``for_`` is written ``for``."""
+    """Return the key as it is written: ``for`` for the field ``for_``."""
     return field_name.rstrip("_")

@@ -1,6 +1,6 @@
-"""The kinds of values in a policy document: each reads one value, and notes what is wrong with it.
+"""The kinds of values in a policy document: each reads one value and notes what is wrong with it.
 
-What is not acceptable reads as None, or as something in its place: the document is refused anyway.
+A value that is not acceptable is read as None or as a substitute, as the document is refused anyway.
 """
 
 import re
@@ -29,15 +29,15 @@ OneOf = TypeVar("OneOf", bound=StrEnum)
 
 
 class Kind(Protocol[T_co]):
-    def read(self, found: object, at: Location) -> T_co | None: ...
+    def read(self, written: object, at: Location) -> T_co | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    def read(self, found: object, at: Location) -> bool | None:
-        if isinstance(found, bool):
-            return found
-        at.refuse(f"must be true or false, not {shown(found)}", "write true or false")
+    def read(self, written: object, at: Location) -> bool | None:
+        if isinstance(written, bool):
+            return written
+        at.refuse(f"must be true or false, not {shown(written)}", "write true or false")
         return None
 
 
@@ -48,11 +48,11 @@ class Whole:
     least: int = 0
     most: int = MAX_COUNT
 
-    def read(self, found: object, at: Location) -> int:
-        if isinstance(found, int) and not isinstance(found, bool) and self.least <= found <= self.most:
-            return found
+    def read(self, written: object, at: Location) -> int:
+        if isinstance(written, int) and not isinstance(written, bool) and self.least <= written <= self.most:
+            return written
         bounds = f"{self.least} to {self.most}"
-        at.refuse(f"must be a whole number, {bounds}, not {shown(found)}", _number_hint(found, bounds))
+        at.refuse(f"must be a whole number, {bounds}, not {shown(written)}", _number_hint(written, bounds))
         return self.least
 
 
@@ -60,10 +60,10 @@ class Whole:
 class Share:
     """A number from 0 to 1."""
 
-    def read(self, found: object, at: Location) -> float | None:
-        if is_number(found) and 0 <= found <= 1:
-            return float(found)
-        at.refuse(f"must be a number, 0 to 1, not {shown(found)}", "write one like 0.5")
+    def read(self, written: object, at: Location) -> float | None:
+        if is_number(written) and 0 <= written <= 1:
+            return float(written)
+        at.refuse(f"must be a number, 0 to 1, not {shown(written)}", "write one like 0.5")
         return None
 
 
@@ -74,27 +74,27 @@ class Number:
     least: float
     most: float
 
-    def read(self, found: object, at: Location) -> float | None:
-        if is_number(found) and self.least <= found <= self.most:
-            return float(found)
+    def read(self, written: object, at: Location) -> float | None:
+        if is_number(written) and self.least <= written <= self.most:
+            return float(written)
         bounds = f"{self.least:g} to {self.most:g}"
-        at.refuse(f"must be a number, {bounds}, not {shown(found)}", _number_hint(found, bounds))
+        at.refuse(f"must be a number, {bounds}, not {shown(written)}", _number_hint(written, bounds))
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usd:
-    """An amount of money, exactly as it is written."""
+    """An amount of money in USD, exactly as it is written."""
 
     least: Decimal
     most: Decimal
 
-    def read(self, found: object, at: Location) -> Decimal | None:
+    def read(self, written: object, at: Location) -> Decimal | None:
         # As floats: a Decimal does not compare with NaN.
-        if is_number(found) and float(self.least) <= found <= float(self.most):
-            return Decimal(str(found))
+        if is_number(written) and float(self.least) <= written <= float(self.most):
+            return Decimal(str(written))
         bounds = f"{self.least} to {self.most}"
-        at.refuse(f"must be an amount in USD, {bounds}, not {shown(found)}", _number_hint(found, bounds))
+        at.refuse(f"must be an amount in USD, {bounds}, not {shown(written)}", _number_hint(written, bounds))
         return None
 
 
@@ -103,17 +103,17 @@ class Duration:
     least: timedelta = timedelta()
     most: timedelta = MAX_DURATION
 
-    def read(self, found: object, at: Location) -> timedelta | None:
-        if is_number(found):
+    def read(self, written: object, at: Location) -> timedelta | None:
+        if is_number(written):
             at.refuse("durations need a unit", _DURATION_HINT)
             return None
-        if not isinstance(found, str) or not re.fullmatch(DURATION, found):
-            at.refuse(f"is not a duration: {shown(found)}", _DURATION_HINT)
+        if not isinstance(written, str) or not re.fullmatch(DURATION, written):
+            at.refuse(f"is not a duration: {shown(written)}", _DURATION_HINT)
             return None
-        wait = timedelta(seconds=int(found[:-1]) * _SECONDS[found[-1]])
+        wait = timedelta(seconds=int(written[:-1]) * _SECONDS[written[-1]])
         if not self.least <= wait <= self.most:
             bounds = f"between {duration_text(self.least)} and {duration_text(self.most)}"
-            at.refuse(f"must be {bounds}, not {shown(found)}", _DURATION_HINT)
+            at.refuse(f"must be {bounds}, not {shown(written)}", _DURATION_HINT)
         return wait
 
 
@@ -123,41 +123,42 @@ class Word(Generic[OneOf]):
 
     words: type[OneOf]
     called: tuple[str, str] | None = None
-    """One and many, e.g. ``a failure class`` and ``classes``; for long lists, which only the hint names."""
+    """Singular and plural, e.g. ``a failure class`` and ``classes``; used for long lists, which only the hint
+    names."""
 
-    def read(self, found: object, at: Location) -> OneOf | None:
-        if isinstance(found, str) and found in list(self.words):
-            return self.words(found)
-        near = nearest(found, self.words) if isinstance(found, str) else None
+    def read(self, written: object, at: Location) -> OneOf | None:
+        if isinstance(written, str) and written in list(self.words):
+            return self.words(written)
+        near = nearest(written, self.words) if isinstance(written, str) else None
         if self.called:
-            one, many = self.called
-            at.refuse(f"is not {one}: {shown(found)}", near or f"{many}: {', '.join(self.words)}")
+            singular, plural = self.called
+            at.refuse(f"is not {singular}: {shown(written)}", near or f"{plural}: {', '.join(self.words)}")
         else:
             choice = " or ".join(self.words)
-            at.refuse(f"must be {choice}, not {shown(found)}", near or f"write {choice}")
+            at.refuse(f"must be {choice}, not {shown(written)}", near or f"write {choice}")
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text(Generic[T]):
-    """A text of some shape, and what it is read as."""
+    """A text of some shape, and the value that it is read as."""
 
     shape: str
-    """A regular expression; where ``parse`` is stricter than it, what an editor can check."""
+    """Regular expression that an editor can check; ``parse`` may be stricter."""
     parse: Callable[[str], T | None]
     refusal: str
-    """As in ``is not a name``."""
+    """Beginning of the message for a text that is refused, such as ``is not a name``."""
     hint: str
 
-    def read(self, found: object, at: Location) -> T | None:
-        meant = self.parse(found) if isinstance(found, str) else None
+    def read(self, written: object, at: Location) -> T | None:
+        meant = self.parse(written) if isinstance(written, str) else None
         if meant is None:
-            at.refuse(f"{self.refusal}: {shown(found)}", self.hint)
+            at.refuse(f"{self.refusal}: {shown(written)}", self.hint)
         return meant
 
 
 def plain_text(shape: str, refusal: str, hint: str) -> Text[str]:
-    """A text that stays what it is."""
+    """Return the kind of a text that is kept as it is, and has to match ``shape`` as a whole."""
     matches = re.compile(shape).fullmatch
     return Text(shape=shape, parse=lambda text: text if matches(text) else None, refusal=refusal, hint=hint)
 
@@ -167,17 +168,17 @@ class ListOf(Generic[T, Made]):
     item: Kind[T]
     hint: str
     made: Callable[[Iterator[T]], Made]
-    """What becomes of the items that are acceptable."""
+    """Makes the value from the acceptable items."""
     empty: tuple[str, str] | None = None
-    """Message and hint where an empty list is a mistake."""
+    """Message and hint where an empty list is a mistake; None where it is allowed."""
 
-    def read(self, found: object, at: Location) -> Made:
-        if self.empty and found == []:
+    def read(self, written: object, at: Location) -> Made:
+        if self.empty and written == []:
             at.refuse(*self.empty)
-        return self.made(self._each(found, at))
+        return self.made(self._each(written, at))
 
-    def _each(self, found: object, at: Location) -> Iterator[T]:
-        for place, value in at.items(found, self.hint):
+    def _each(self, written: object, at: Location) -> Iterator[T]:
+        for place, value in at.items(written, self.hint):
             meant = self.item.read(value, place)
             if meant is not None:
                 yield meant
@@ -189,26 +190,29 @@ def list_of(item: Kind[T], hint: str, *, empty: tuple[str, str] | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class ByName(Generic[T]):
-    """A mapping whose keys are the author's own."""
+    """A mapping whose keys are names that the author chose."""
 
     name: Text[Any]
     value: Kind[T]
 
-    def read(self, found: object, at: Location) -> Mapping[str, T]:
+    def read(self, written: object, at: Location) -> Mapping[str, T]:
         read = {}
-        for name, value in at.mapping(found).items():
+        for name, value in at.mapping(written).items():
             if self.name.read(name, at.below(name)) is not None:
                 read[name] = self.value.read(value, at.below(name))
         return {name: value for name, value in read.items() if value is not None}
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Python takes True for 1; an author does not."""
+    """Tell whether an author would call it a number: Python counts True as 1."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def number_meant(written: str) -> str | None:
-    """Write a text such as 1,000, 1e3 or a quoted 2 as the number that YAML reads; None: it means none."""
+    """Convert a text such as ``1,000``, ``1e3`` or a quoted 2 to the number that YAML reads.
+
+    None if it is none.
+    """
     text = written.strip()
     if _GROUPED.fullmatch(text):
         return re.sub(r"[, '_]", "", text)
@@ -217,17 +221,17 @@ def number_meant(written: str) -> str | None:
     return None
 
 
-def _number_hint(found: object, bounds: str) -> str:
-    meant = number_meant(found) if isinstance(found, str) else None
-    if not isinstance(found, str) or meant is None:
+def _number_hint(written: object, bounds: str) -> str:
+    meant = number_meant(written) if isinstance(written, str) else None
+    if not isinstance(written, str) or meant is None:
         return f"write a number {bounds}"
-    if "," in found:
+    if "," in written:
         return f"write {meant} without a comma"
-    return f"write {meant} without quotes" if meant == found.strip() else f"write {meant}"
+    return f"write {meant} without quotes" if meant == written.strip() else f"write {meant}"
 
 
 def duration_text(wait: timedelta) -> str:
-    """The shortest text of whole units, e.g. ``30m``."""
+    """Write a duration in the largest unit that leaves it whole, e.g. ``30m``."""
     seconds = wait // timedelta(seconds=1)
     unit = next((unit for unit, size in _SECONDS.items() if seconds and seconds % size == 0), "s")
     return f"{seconds // _SECONDS[unit]}{unit}"
@@ -240,12 +244,12 @@ _PATTERN_HINT = r"write characters, [a-z], \d, groups, | and ? * + {n,m}; it has
 class ValuePattern:
     """The kind of value that whole texts have to match."""
 
-    def read(self, found: object, at: Location) -> TextPattern | None:
-        if not isinstance(found, str) or not found:
-            at.refuse(f"is not a pattern: {shown(found)}", _PATTERN_HINT)
+    def read(self, written: object, at: Location) -> TextPattern | None:
+        if not isinstance(written, str) or not written:
+            at.refuse(f"is not a pattern: {shown(written)}", _PATTERN_HINT)
             return None
         try:
-            return parse_pattern(found)
+            return parse_pattern(written)
         except BadPatternError as error:
-            at.refuse(f"{error}: {shown(found)}", _PATTERN_HINT)
+            at.refuse(f"{error}: {shown(written)}", _PATTERN_HINT)
             return None

@@ -1,4 +1,4 @@
-"""The names that a policy's author writes: of pools and teams, and of what AWS has."""
+"""The kinds of names that a policy's author writes: names of pools and teams, and names that AWS gives."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, 
 from trainmaster.core.request.s3_uri import S3Location, parse_s3
 
 DEFAULT_TEAM = "default"
-"""Everybody's team as long as the policy has no teams."""
+"""The team of every caller while the policy has no teams."""
 
 NAME_HINT = "1 to 63 letters, digits and _ . : / = + @ -, beginning with a letter or digit"
 # Names become parts of table keys (where `#` separates) and of tags; a pool called `-` is nobody's.
@@ -22,7 +22,7 @@ INSTANCE_TYPE = plain_text(
     "write it as SageMaker does, e.g. ml.g5.12xlarge",
 )
 COUNTS = ByName(INSTANCE_TYPE, Whole())
-"""Instances by type. A type with 0 still belongs to the pool: that is how one is drained."""
+"""Instances by type. A type with 0 still belongs to the pool: that is how a type is drained."""
 
 _PRINCIPAL_HINT = "write arn:aws:iam::111122223333:role/NAME (or :user/NAME); * may stand only inside NAME"
 _USER = "is a user: a training job tells the role that it runs under, not who started it"
@@ -35,10 +35,10 @@ class Principal:
 
     only_roles: bool = False
 
-    def read(self, found: object, at: Location) -> PrincipalPattern | None:
-        pattern = parse_principal(found) if isinstance(found, str) else None
+    def read(self, written: object, at: Location) -> PrincipalPattern | None:
+        pattern = parse_principal(written) if isinstance(written, str) else None
         if pattern is None:
-            at.refuse(f"is not a role or user: {shown(found)}", _PRINCIPAL_HINT)
+            at.refuse(f"is not a role or user: {shown(written)}", _PRINCIPAL_HINT)
         elif self.only_roles and pattern.kind is not PrincipalKind.ROLE:
             at.refuse(_USER, "write the role, arn:aws:iam::111122223333:role/NAME")
         elif not self.only_roles and pattern.is_wider_than_it_looks:
@@ -100,7 +100,7 @@ TAG_VALUE = plain_text(r"[\w .:/=+@-]{1,256}", _UNUSABLE, "write a value that a 
 
 
 class OwnsTypes(Protocol):
-    """A pool, as far as its instance types go."""
+    """A pool, as far as its instance types are concerned."""
 
     @property
     def capacity(self) -> Mapping[str, int]: ...
@@ -110,7 +110,7 @@ class OwnsTypes(Protocol):
 
 
 def refuse_repeated_names(names: Iterable[str], at: Location) -> None:
-    """Note each name that an earlier item of the list has; names that could not be read are empty."""
+    """Refuse each name that an earlier item of the list has; a name that could not be read is empty."""
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index and name:
@@ -119,7 +119,7 @@ def refuse_repeated_names(names: Iterable[str], at: Location) -> None:
 
 
 def refuse_shared_types(pools: Sequence[OwnsTypes], at: Location) -> None:
-    """A type belongs to exactly one pool, or a job could not tell which one it waits in."""
+    """Refuse a type that two pools have: its jobs could not tell which pool they wait in."""
     owner: dict[str, int] = {}
     for index, pool in enumerate(pools):
         for key_, capacity in (("capacity", pool.capacity), ("spot_capacity", pool.spot_capacity)):
@@ -132,7 +132,10 @@ def refuse_shared_types(pools: Sequence[OwnsTypes], at: Location) -> None:
 
 
 def check_teams(named: Iterable[str], teams: list[str], at: Location) -> None:
-    """A quota of a team that nobody is in keeps instances for nobody, and a share is nobody's."""
+    """Refuse teams that the policy does not have: their quotas would keep instances idle.
+
+    Warn of any team but ``default`` while the policy has no teams.
+    """
     for team in named:
         if teams and team not in teams:
             known = f"teams of the policy: {', '.join(teams)}"

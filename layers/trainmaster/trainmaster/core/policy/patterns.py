@@ -2,7 +2,7 @@ r"""Patterns that a policy's author writes for texts of other people, matched in
 
 A subset of regular expressions: characters, ``.``, ``[...]``, ``\d \w \s``, groups, ``|``, and ``? * +
 {n} {n,m}``. Python's own engine tries one way after another, of which ``(a+)+b`` has millions; here all
-places that a part may end at are followed at once, so the time grows with the text and not with the ways.
+places where a part may end are followed at once, so the time grows with the text and not with the ways.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 MAX_PATTERN_CHARACTERS = 256
 MAX_TEXT_CHARACTERS = 256
-"""Longer texts match nothing. Source: SageMaker API reference, Tag, Value."""
+"""Most characters of a text that can match. Source: SageMaker API reference, Tag, Value."""
 _MOST_REPEATS = MAX_TEXT_CHARACTERS
 _MOST_NESTED = 4
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 
 class BadPatternError(ValueError):
-    """Not a pattern of this kind; says why."""
+    """Raised for a text that is not a pattern of this kind; its message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ _Node: TypeAlias = _One | _Row | _Either | _Times
 
 @dataclass(frozen=True, slots=True)
 class TextPattern:
-    """A pattern that whole texts match or do not."""
+    """A pattern that a text matches as a whole, or not at all."""
 
     source: str
     _node: _Node
@@ -69,7 +69,11 @@ class TextPattern:
 
 
 def parse_pattern(source: str) -> TextPattern:
-    """Read a pattern; ``^`` in front and ``$`` behind may be left out. Raises BadPatternError."""
+    """Read a pattern; ``^`` in front and ``$`` behind may be left out.
+
+    Raises:
+        BadPatternError: The text is not a pattern of this kind.
+    """
     if len(source) > MAX_PATTERN_CHARACTERS:
         raise BadPatternError(f"has more than {MAX_PATTERN_CHARACTERS} characters")
     tokens = list(_tokens(_without_anchors(source)))
@@ -88,11 +92,11 @@ def _without_anchors(source: str) -> str:
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
             raise BadPatternError(f"has something that is not supported at character {at + 1}")
-        yield found.lastgroup, found[0]
-        at = found.end()
+        yield match.lastgroup, match[0]
+        at = match.end()
 
 
 def _either(tokens: list[tuple[str, str]], *, depth: int) -> _Node:
@@ -144,7 +148,7 @@ def _bounds(text: str) -> tuple[int, int]:
 
 
 def _ends(node: _Node, text: str, starts: frozenset[int]) -> frozenset[int]:
-    """Every place that the part may end at when it begins at one of these."""
+    """Return every place where the part may end when it begins at one of these."""
     match node:
         case _One(allowed):
             return frozenset(at + 1 for at in starts if at < len(text) and allowed.fullmatch(text[at]))
@@ -159,7 +163,10 @@ def _ends(node: _Node, text: str, starts: frozenset[int]) -> frozenset[int]:
 
 
 def _repeated(node: _Times, text: str, starts: frozenset[int]) -> frozenset[int]:
-    """A place that was reached before leads nowhere new, so at most each place of the text is followed."""
+    """Return every place where a repeated part may end.
+
+    A place that was reached before leads nowhere new, so at most each place of the text is followed.
+    """
     for _ in range(node.least):
         starts = _ends(node.part, text, starts)
     reached = starts

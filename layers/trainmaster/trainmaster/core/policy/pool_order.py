@@ -21,13 +21,13 @@ _BY_LENGTH = "length-left"
 
 
 def is_by_length(order_key: str) -> bool:
-    """Whether scores of the order count how long a job is likely to train."""
+    """Tell whether the scores of an order count how long a job is likely to train."""
     return order_key.startswith(_BY_LENGTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aging(Section):
-    """Waiting for ``per`` is worth ``add`` points of priority."""
+    """The priority that waiting adds: each ``per`` is worth ``add`` points."""
 
     per: timedelta = key(
         Duration(least=timedelta(seconds=1)), "24h", "Waiting this long is worth `add` points of priority."
@@ -37,7 +37,7 @@ class Aging(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairShare(Section):
-    """What a team has used of a pool recently, against its share, moves its jobs in the order."""
+    """How a team's recent use of a pool, against its share, moves its jobs in the order."""
 
     half_life: timedelta = key(
         _HALF_LIFE, "7d", "After this long what a team has used counts half: the memory of the order."
@@ -78,7 +78,7 @@ class Order(Section):
 
     @property
     def key(self) -> str:
-        """Differs between two orders exactly when some job would have another score in them."""
+        """Text that differs between two orders exactly when some job has another score in them."""
         by = _BY_LENGTH if self.shortest_first else "age"
         return f"{by}-{Fraction(*self.step)}"
 

@@ -15,7 +15,7 @@ from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
 UNMANAGED = "-"
-"""In place of a pool's name: what belongs to none. No pool can be called so."""
+"""Stands in place of a pool's name for jobs that belong to none. No pool can have this name."""
 
 # Bounds of MaxPendingTimeInSeconds: SageMaker API reference, StoppingCondition.
 _CAPACITY_WAIT = Duration(least=timedelta(minutes=30), most=timedelta(days=28))
@@ -26,7 +26,7 @@ _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
 _USUAL_IDLE = timedelta(minutes=10)
 """Default of ``keep_alive`` and ``retain``."""
 _LONG_LOAN = timedelta(hours=4)
-"""For longer nobody expects to wait for instances of his own team."""
+"""Longest time that a team can be expected to wait for instances that it has lent."""
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
 
 
@@ -94,7 +94,7 @@ class Preemption(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmPool(Section):
-    """What is not written needs no advice: a shorter ``max_idle`` cuts the defaults."""
+    """Instances kept ready. A default that exceeds ``max_idle`` is cut to it without a warning."""
 
     keep_alive: timedelta = key(
         _KEEP_ALIVE,
@@ -131,7 +131,7 @@ class WarmPool(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits(Section):
-    """Of each team in the pool."""
+    """Limits that hold for each team in the pool."""
 
     max_waiting: int = key(
         Whole(least=1), 5000, "Jobs of one team that may wait in the pool; one more is refused (429)."
@@ -173,7 +173,7 @@ class PoolPolicy(Section):
         "By team: the on-demand instances that it may count on. Spot instances are outside quotas.",
         example="{vision: {nominal: {ml.p5.48xlarge: 4}, borrowing_limit: {ml.p5.48xlarge: 2}}}",
     )
-    """Empty: nobody borrows. Otherwise a team that is not named has a nominal quota of nothing."""
+    """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
 
@@ -182,13 +182,13 @@ class PoolPolicy(Section):
         return frozenset(self.capacity) | frozenset(self.spot_capacity)
 
     def boost_ms(self, priority: int) -> int:
-        """How much earlier than it did a job of this priority counts as having entered."""
+        """Return how many milliseconds earlier a job of this priority counts as having entered the queue."""
         per_ms, add = self.order.step
         return priority * per_ms // add
 
     @property
     def point_ms(self) -> Fraction:
-        """How much age a point of priority is worth, in milliseconds."""
+        """Milliseconds of age that a point of priority is worth."""
         return Fraction(*self.order.step)
 
     @property
@@ -208,9 +208,9 @@ class PoolPolicy(Section):
             at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
 
     def _warn_of_unknown_types(self, at: Location) -> None:
-        """Warn whoever writes a type that is not known: AWS may have it by now, so it is no error.
+        """Warn of an unknown type; it is no error, as AWS may have it by now.
 
-        A stored document was accepted with it, and says nothing new.
+        A stored document does not warn again: it was accepted with the type.
         """
         if at.findings.is_lenient:
             return
@@ -232,7 +232,7 @@ class PoolPolicy(Section):
                 )
 
     def _warn_of_slow_reclaims(self, at: Location) -> None:
-        """Whatever keeps all jobs from being stopped keeps a team from what it has lent."""
+        """Warn of settings that keep all jobs from being stopped: they keep a team from what it has lent."""
         if not self.preemption.enabled:
             message = "a team gets back what it has lent only when the jobs on it end"
             at.below("enabled").warn(message, "write true, or a borrowing_limit of 0 for each team")
@@ -257,4 +257,4 @@ UNMANAGED_POOL = PoolPolicy(
     preemption=Preemption(enabled=False),
     warm_pool=WarmPool(keep_alive=timedelta(), retain=timedelta()),
 )
-"""Rules for adopted jobs whose types no pool has; room is theirs as far as they ask for it."""
+"""Pool of adopted jobs whose types no pool has; these always find room, and are never preempted."""

@@ -1,4 +1,4 @@
-"""What each team may count on in a pool: quotas, counted by the types of the pool's own capacity."""
+"""Quotas: what each team may count on in a pool, counted by the types of the pool's on-demand capacity."""
 
 import re
 from collections.abc import Mapping
@@ -15,27 +15,27 @@ _QUOTA_HINT = "write {nominal: {TYPE: COUNT}}, with borrowing_limit beside it wh
 
 @dataclass(frozen=True, slots=True)
 class QuotaCounts:
-    """The kind of value that counts the pool's on-demand instances; spot runs outside of quotas."""
+    """The kind of value that counts the pool's on-demand instances; spot instances are outside quotas."""
 
-    def read(self, found: object, at: Location) -> Mapping[str, int]:
-        if isinstance(found, str):
-            hint = f"write {_count_meant(found, at)}, or {{TYPE: COUNT}}"
-            at.refuse(f"is not a number of instances: {shown(found)}", hint)
+    def read(self, written: object, at: Location) -> Mapping[str, int]:
+        if isinstance(written, str):
+            hint = f"write {_count_meant(written, at)}, or {{TYPE: COUNT}}"
+            at.refuse(f"is not a number of instances: {shown(written)}", hint)
             return {}
         if not at.is_sound("capacity"):
-            return self._counts_alone(found, at)
+            return self._counts_alone(written, at)
         capacity: Mapping[str, int] = at.around.get("capacity", {})
         known = f"quotas count on-demand instances; the pool has {', '.join(capacity) or 'none'}"
-        if is_number(found):
+        if is_number(written):
             if len(capacity) == 1:
-                return {only: Whole().read(found, at) for only in capacity}
+                return {only: Whole().read(written, at) for only in capacity}
             message = f"a bare number needs a pool with one on-demand type; this one has {len(capacity)}"
             at.refuse(message, f"write {{TYPE: COUNT}}; {known}")
             return {}
-        if found == {}:
+        if written == {}:
             at.refuse("names no instance type", "write {TYPE: COUNT}, or leave the key out")
         counts = {}
-        for instance_type, count in at.mapping(found).items():
+        for instance_type, count in at.mapping(written).items():
             place = at.below(instance_type)
             if instance_type in capacity:
                 counts[instance_type] = Whole().read(count, place)
@@ -45,19 +45,19 @@ class QuotaCounts:
         return counts
 
     @staticmethod
-    def _counts_alone(found: object, at: Location) -> Mapping[str, int]:
-        """Read the numbers, and judge no type: the capacity is refused, so nobody knows what there is."""
-        if is_number(found):
-            Whole().read(found, at)
+    def _counts_alone(written: object, at: Location) -> Mapping[str, int]:
+        """Read the numbers and accept any type: the pool's capacity was refused, its types are unknown."""
+        if is_number(written):
+            Whole().read(written, at)
         else:
-            for instance_type, count in at.mapping(found).items():
+            for instance_type, count in at.mapping(written).items():
                 Whole().read(count, at.below(instance_type))
         return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota(Section):
-    """What one team may count on in a pool. It counts on-demand instances; spot runs outside of it."""
+    """The on-demand instances that one team may count on in a pool; spot instances are outside quotas."""
 
     nominal: Mapping[str, int] = key_or_empty(
         QuotaCounts(),
@@ -75,25 +75,27 @@ class Quota(Section):
 class TeamQuota:
     """The kind of value that is a quota, or its nominal part as a bare number."""
 
-    def read(self, found: object, at: Location) -> Quota:
-        if is_number(found):
-            return Quota(nominal=QuotaCounts().read(found, at))
-        if isinstance(found, str):
-            count = _count_meant(found, at)
+    def read(self, written: object, at: Location) -> Quota:
+        if is_number(written):
+            return Quota(nominal=QuotaCounts().read(written, at))
+        if isinstance(written, str):
+            count = _count_meant(written, at)
             hint = f"write {count}, or {{nominal: {count}}}"
-            at.refuse(f"is not a number of instances: {shown(found)}", hint)
+            at.refuse(f"is not a number of instances: {shown(written)}", hint)
             return Quota()
-        if found is None:
+        if written is None:
             at.refuse("has no quota", _QUOTA_HINT)
         elif (
-            isinstance(found, dict) and found.get("nominal") is None and found.get("borrowing_limit") is None
+            isinstance(written, dict)
+            and written.get("nominal") is None
+            and written.get("borrowing_limit") is None
         ):
             at.refuse("has neither nominal nor borrowing_limit", _QUOTA_HINT)
-        return Keys(Quota).read(found, at)
+        return Keys(Quota).read(written, at)
 
 
 def _count_meant(written: str, at: Location) -> int:
-    """The number that a text proposes; a part in percent is worked out where the pool has one type."""
+    """Return the number that a text means; a percentage is worked out where the pool has one type."""
     capacity: Mapping[str, int] = at.around.get("capacity", {}) if at.is_sound("capacity") else {}
     share = _PERCENT.fullmatch(written)
     if share and len(capacity) == 1:

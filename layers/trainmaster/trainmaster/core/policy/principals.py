@@ -1,4 +1,4 @@
-"""Principal patterns: which IAM roles and users a line of the policy names."""
+"""Patterns for IAM roles and users that a line of the policy names."""
 
 import re
 from dataclasses import dataclass
@@ -27,35 +27,35 @@ class PrincipalPattern:
     account_id: str
     kind: PrincipalKind
     path: str
-    """As written, with its last slash; empty when none is written."""
+    """Path as written, with its last slash; empty where none is written."""
     name: str
 
     @property
     def is_wider_than_it_looks(self) -> bool:
-        """A role's session does not tell the role's path, so ``role/team/*`` is every role."""
+        """Tell whether it matches every role, as ``role/team/*`` does: a session does not show the path."""
         return self.kind is PrincipalKind.ROLE and bool(self.path) and self.name.strip("*") == ""
 
     def matches_name(self, name: str) -> bool:
-        """Match the whole name: ``a`` is not ``a-b``, ``a*`` is both."""
+        """Tell whether the whole name matches: ``a`` is not ``a-b``, ``a*`` is both."""
         return fnmatchcase(name, self.name)  # the name's characters leave `*` as the only wildcard
 
 
 def parse_principal(text: str) -> PrincipalPattern | None:
-    """The pattern, or None where the text is not one."""
-    found = _PATTERN.fullmatch(text)
-    if found is None:
+    """Return the pattern; None if the text is not one."""
+    match = _PATTERN.fullmatch(text)
+    if match is None:
         return None
     return PrincipalPattern(
-        partition=found["partition"],
-        account_id=found["account"],
-        kind=PrincipalKind(found["kind"]),
-        path=found["path"],
-        name=found["name"],
+        partition=match["partition"],
+        account_id=match["account"],
+        kind=PrincipalKind(match["kind"]),
+        path=match["path"],
+        name=match["name"],
     )
 
 
 def role_matches(pattern: PrincipalPattern, role_arn: str) -> bool:
-    """Whether the pattern names this role; here the ARN tells the role's path."""
+    """Tell whether the pattern names this role; an ARN of a role, unlike one of a session, has its path."""
     role = parse_principal(role_arn)
     return (
         role is not None

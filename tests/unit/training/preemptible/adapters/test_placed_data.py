@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 from training.preemptible.adapters.placed_data import PlacedData, own_seed
 
@@ -130,3 +137,37 @@ def test_an_order_of_single_samples_is_placed_too() -> None:
 def test_without_a_seed_of_its_own_a_loader_follows_torchs() -> None:
     torch.manual_seed(5)
     assert own_seed(DataLoader(Masked(), shuffle=True)) == 5
+
+
+@pytest.mark.parametrize(("before", "now"), [(False, True), (True, False), (True, True), (False, False)])
+def test_C32_S6_an_order_stays_where_a_sampler_gets_or_loses_its_generator(
+    *, before: bool, now: bool
+) -> None:
+    """Accelerate gives a sampler one on several ranks, and none on one."""
+
+    def made(*, has_generator: bool) -> DataLoader[Any]:
+        loader = DataLoader(Masked(), batch_size=BATCH, shuffle=True)
+        if has_generator:
+            assert isinstance(loader.sampler, RandomSampler)
+            loader.sampler.generator = torch.Generator()
+        return loader
+
+    first, second = made(has_generator=before), made(has_generator=now)
+    placed = PlacedData(first, seed=7)
+    placed.begin(0)
+    again = PlacedData(second, seed=7, generator_seeds=placed.generator_seeds)
+    again.begin(0)
+    assert [batch.tolist() for batch in second] == [batch.tolist() for batch in first]
+    assert again.generator_seeds == placed.generator_seeds
+
+
+def test_S6_a_generator_of_the_loader_alone_leaves_its_sampler_as_it_was() -> None:
+    def made() -> DataLoader[Any]:
+        sampler = WeightedRandomSampler([1.0] * SAMPLES, SAMPLES)
+        return DataLoader(Masked(), batch_size=BATCH, sampler=sampler, generator=torch.Generator())
+
+    first, second = made(), made()
+    placed = PlacedData(first, seed=7)
+    placed.begin(0)
+    PlacedData(second, seed=7, generator_seeds=placed.generator_seeds).begin(0)
+    assert [batch.tolist() for batch in second] == [batch.tolist() for batch in first]
