@@ -36,8 +36,7 @@ from training.preemptible.agreement import Agreement
 from training.preemptible.checkpoint import Checkpointer, CheckpointStore, JobState, Retention, open_store
 from training.preemptible.preempt import EXIT_PREEMPTED, StopRequest
 from training.ranks.meshes import with_shares
-from training.ranks.telling import tell
-from training.ranks.world import World, joined_world, together
+from training.ranks.world import World, joined_world, tell, together
 
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:

@@ -27,8 +27,7 @@ from training.optim import clip, learning_rate, step_if_finite
 from training.parallel.sharding import begin_part
 from training.preemptible.agreement import Agreement, Decision
 from training.preemptible.checkpoint import Checkpointer, JobState, SaveTimer
-from training.ranks.telling import tell
-from training.ranks.world import World, expect_steady_steps
+from training.ranks.world import World, expect_steady_steps, tell
 
 _BACKWARD_SHARE = 2 / 3
 """Of the time of a forward and a backward pass: the latter has twice the matrix products."""

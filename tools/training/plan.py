@@ -1,4 +1,4 @@
-"""Does a run fit, before it is paid for: `python -m tools.training.plan --preset tiny --instances ml.g5.xlarge=1`.
+"""Does a run fit? `python -m tools.training.plan --preset tiny --instances ml.g5.xlarge=1`.
 
 Not part of a job: the arithmetic is the control plane's (trainmaster.memory), which judges jobs by it.
 """
@@ -16,7 +16,7 @@ from training.config import TrainConfig, read_config
 from training.config.vision_shape import Pooling, Shape, VisionShape
 from training.errors import ConfigError
 
-_USAGE = """usage: python -m tools.training.plan --preset NAME --instances TYPE=COUNT[,TYPE=COUNT] [OPTION VALUE]...
+_USAGE = """usage: python -m tools.training.plan --preset NAME --instances TYPE=COUNT[,...] [OPTION VALUE]...
 
 What a run of the training program needs of the memory of its GPUs, whether that fits, and what would.
 Every option of the program is taken; these matter: --preset --model_config --sequence_length --image_size

@@ -1,4 +1,4 @@
-"""Makes token shards: `python -m tools.training.prepare --input texts --output corpus`; as a script, in a job too.
+"""Makes token shards: `python -m tools.training.prepare --input texts --output corpus`; also as a job.
 
 Nothing is downloaded: texts are tokenised as bytes, or by a tokenizer.json of yours; or you bring token ids.
 The same input gives the same shards. The folder is what a job reads: upload it as it is.

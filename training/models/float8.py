@@ -20,8 +20,7 @@ from training.config.choices import Precision, Strategy
 from training.errors import ConfigError, MissingPackageError, UnsupportedDeviceError
 from training.metrics import Event
 from training.ranks.meshes import ranks_of_a_copy
-from training.ranks.telling import tell
-from training.ranks.world import World
+from training.ranks.world import World, tell
 
 _CAPABILITY = (8, 9)
 """Of the first GPUs that multiply float8, by tensor and by row (PyTorch, ATen: RowwiseScaledMM.cu)."""

@@ -18,8 +18,7 @@ from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
 from training.monitoring.watchdog import Heartbeat
 from training.preemptible.checkpoint import Checkpointer
-from training.ranks.telling import tell
-from training.ranks.world import World
+from training.ranks.world import World, tell
 
 _GIB = 2**30
 _MEMORY_ENTRIES = 100_000

@@ -1,7 +1,6 @@
 """Stops that are asked for by SIGTERM. No torch here: the signal may come before it is loaded.
 
-``StopRequest`` remembers the signal, ``training.preemptible.agreement`` makes all ranks leave after the same step.
-Both serve any script; they know nothing of the rest of this program.
+``StopRequest`` remembers the signal, ``agreement`` makes all ranks leave after the same step.
 """
 
 import signal

@@ -1,8 +1,8 @@
 """A vision transformer: patches of an image as tokens, learned positions, the blocks of the decoders.
 
 Its blocks see every token of the image, have LayerNorm and GELU instead of RMSNorm and SwiGLU, and positions
-are added once instead of turning queries and keys; all of that is in the shape (`training/models/transformer.py`). It
-learns the classes of images, or what is behind hidden patches.
+are added once instead of turning queries and keys; all of that is in the shape (`models/transformer.py`).
+It learns the classes of images, or what is behind hidden patches.
 """
 
 from dataclasses import dataclass

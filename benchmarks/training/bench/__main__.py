@@ -1,4 +1,4 @@
-"""`python -m benchmarks.training.bench`: modes of one model, or with `--suite` cases in processes of their own."""
+"""`python -m benchmarks.training.bench`: modes of one model, or cases (`--suite`) in own processes."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One case of a suite: `python -m benchmarks.training.bench.measure TASK ANSWER`, a process that may fail in any way.
+"""One case of a suite: `python -m benchmarks.training.bench.measure TASK ANSWER`; it may fail in any way.
 
 What goes wrong is known by its type where torch has one; the answer is written in one piece, or not at all.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.training.bench --suite h200|cpu`: each case in its own process, written as it comes."""
+"""`python -m benchmarks.training.bench --suite h200|cpu`: each case in a process, written as it comes."""
 
 import argparse
 import json

@@ -1,1 +1,1 @@
-"""``python -m benchmarks.training.proof``: an interrupted training is held to the uninterrupted one, bit by bit."""
+"""``python -m benchmarks.training.proof``: holds an interrupted training to an uninterrupted one."""

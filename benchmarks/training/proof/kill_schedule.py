@@ -90,7 +90,7 @@ def kills_in_saves(number: int, *, steps: int, every: int, seed: int) -> tuple[K
     saves = range(every, steps, every)
     if number and len(saves) < 2:  # noqa: PLR2004  one that is missed has another one after it
         raise ScheduleError([f"--kill-in-save needs --steps of more than twice --checkpoint-every {every}"])
-    chosen = sorted(random.Random(seed).choices(saves[:-1], k=number))  # noqa: S311  to be repeated
+    chosen = sorted(random.Random(seed).choices(saves[:-1], k=number))
     return tuple(Kill(step=step, signal=signal.SIGKILL, in_save=True) for step in chosen)
 
 

@@ -30,7 +30,7 @@ class Started:
         self, command: Sequence[str], *, env: Mapping[str, str], errors: Path, silent_seconds: float
     ) -> None:
         with errors.open("wb") as file:
-            self.process = subprocess.Popen(  # noqa: S603  the program under proof
+            self.process = subprocess.Popen(
                 command, env=env, stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True
             )
         self._silent_seconds, self.was_silent = silent_seconds, False
@@ -124,7 +124,7 @@ class Catcher:
 
     def __init__(self, leader: int, checkpoints: Path, kill: Kill, *, reached: Callable[[], int]) -> None:
         self._leader, self._checkpoints, self._kill, self._reached = leader, checkpoints, kill, reached
-        self._moment = random.Random(str(kill)).choice(list(Moment))  # noqa: S311  to be repeated
+        self._moment = random.Random(str(kill)).choice(list(Moment))
         self._over = Event()
         self.caught_at: int | None = None
         """The last step that was seen to be done when it was killed inside a save."""

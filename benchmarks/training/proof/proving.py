@@ -203,7 +203,7 @@ class Proof:
                 schedule=run.schedule,
                 hyperparameters=self.hyperparameters(run),
                 program=self.program,
-                spoils=random.Random(self.seed) if run.spoils else None,  # noqa: S311  to be repeated
+                spoils=random.Random(self.seed) if run.spoils else None,
                 silent_seconds=self.silent_seconds,
             )
             attempts = job.attempts(_tell)
@@ -212,7 +212,7 @@ class Proof:
             hashes = hashes_of(last) if is_whole else None
             if is_whole and self.spoilings and not spoilings:
                 print(f"  its last checkpoint is spoiled {self.spoilings} times", flush=True)
-                spoilings += trials(last, self.spoilings, random.Random(self.seed))  # noqa: S311
+                spoilings += trials(last, self.spoilings, random.Random(self.seed))
             return facts_of(run, attempts, hashes)
 
 

@@ -8,9 +8,9 @@ from training.config import TrainConfig
 from training.config.choices import Precision
 from training.errors import DoesNotFitError
 from training.models.transformer import Transformer
+from training.parallel import memory
 from training.parallel.memory import Memory, State, refuse_unless_it_fits
 from training.parallel.sharding import shard
-from training.parallel import memory
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough

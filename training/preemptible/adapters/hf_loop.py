@@ -13,22 +13,9 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from training.preemptible.adapters import carried as carried_state
+from training.preemptible.adapters import hf_state
 from training.preemptible.adapters.attempts import Attempt
-from training.preemptible.adapters.carried import (
-    agreed,
-    gradients_of,
-    rank,
-    read_carried,
-    set_gradients,
-    write_carried,
-)
-from training.preemptible.adapters.hf_state import (
-    as_number,
-    plain_state,
-    set_callbacks,
-    taken_callbacks,
-    training_call,
-)
 from training.preemptible.adapters.hf_width import StepWidth, check_width
 from training.preemptible.adapters.placed_data import PlacedData, own_seed, workers_of
 from training.preemptible.adapters.random_numbers import put_back, random_numbers
@@ -54,11 +41,11 @@ class StoppableLoop:
         Raises:
             ValueError: Its global batch is not the one that the job began with.
         """
-        call = training_call()
+        call = hf_state.training_call()
         self._attempt, self._trainer = attempt, call["self"]
         self._trial, self._ignored = call["trial"], call["ignore_keys_for_eval"]
         self._started_at, self._folder = call["start_time"], call["resume_from_checkpoint"]
-        self._carried = read_carried(self._folder)
+        self._carried = carried_state.read_carried(self._folder)
         self._data: PlacedData | None = None
         self._data_seeds: tuple[int, tuple[int, ...]] | None = None
         self._epoch, self._seen, self._is_step_over, self._has_epoch_ended = 0, 0, True, False
@@ -96,7 +83,7 @@ class StoppableLoop:
         if self._is_making_up or step == 0:
             self._attempt.leave(step)  # the checkpoint of this step says already that it is due
         vars(self._trainer.state).update(before["state"])
-        set_callbacks(self._trainer, before["callbacks"])
+        hf_state.set_callbacks(self._trainer, before["callbacks"])
         if callable(train := getattr(self._trainer.optimizer, "train", None)):
             train()  # schedule-free optimizers have other weights in an evaluation
         self._save(evaluation_due=True, save_due=before["save_due"], numbers=before["numbers"])
@@ -123,8 +110,8 @@ class StoppableLoop:
         numbers = random_numbers()
         self._before_evaluation = {
             "numbers": numbers,
-            "state": copy.deepcopy(plain_state(self._trainer.state)),
-            "callbacks": taken_callbacks(self._trainer),
+            "state": copy.deepcopy(hf_state.plain_state(self._trainer.state)),
+            "callbacks": hf_state.taken_callbacks(self._trainer),
             "save_due": self._trainer.control.should_save,
         }
         metrics = self._own["_evaluate"](*arguments, **named)
@@ -193,9 +180,9 @@ class StoppableLoop:
         if not isinstance(base, DataLoader):
             return  # a script's own; Trainer skips its batches by reading them
         if self._data is None:
-            seed, generators = carried["data"] if carried else (agreed(own_seed(base)), None)
-            self._data = PlacedData(base, seed=seed, rank=rank(), generator_seeds=generators)
-            self._data_seeds = (seed, agreed(self._data.generator_seeds))
+            seed, generators = carried["data"] if carried else (carried_state.agreed(own_seed(base)), None)
+            self._data = PlacedData(base, seed=seed, rank=carried_state.rank(), generator_seeds=generators)
+            self._data_seeds = (seed, carried_state.agreed(self._data.generator_seeds))
         expected = None
         if carried is not None:
             check_workers(self._workers, before=carried["workers"])
@@ -242,16 +229,16 @@ class StoppableLoop:
             "evaluation_due": evaluation_due,
             "save_due": save_due,
             "losses": (trainer._tr_loss.item(), trainer._total_loss_scalar, trainer._globalstep_last_logged),
-            "logged": tuple(map(as_number, self._logged)),
-            "callbacks": taken_callbacks(self._trainer),
+            "logged": tuple(map(hf_state.as_number, self._logged)),
+            "callbacks": hf_state.taken_callbacks(self._trainer),
             # A stream may end in the middle of a step, which its next pass goes on with.
-            "gradients": {} if self._is_step_over else gradients_of(trainer.model),
+            "gradients": {} if self._is_step_over else carried_state.gradients_of(trainer.model),
             "width": self._width.as_dict(),
             "workers": self._workers,
             "data": self._data_seeds,
             "digest": self._data.digest_after(self._seen) if self._data is not None else None,
         }
-        write_carried(folder, content, numbers=numbers)
+        carried_state.write_carried(folder, content, numbers=numbers)
         self._has_saved = True
 
     def _name(self) -> str:
@@ -264,11 +251,11 @@ class StoppableLoop:
         check_width(self._width, before=StepWidth(**carried["width"]))
         loss, trainer._total_loss_scalar, trainer._globalstep_last_logged = carried["losses"]
         trainer._tr_loss = torch.tensor(loss, device=trainer.args.device)
-        set_callbacks(trainer, carried["callbacks"])
+        hf_state.set_callbacks(trainer, carried["callbacks"])
         if carried["is_at_last_step"] and trainer.state.global_step < trainer.state.max_steps:
             trainer.control.should_training_stop = False  # it is to be trained longer now: the epoch goes on
             carried["is_over"], carried["has_ended"] = carried["is_seen"], False
-        set_gradients(trainer.model, carried["gradients"])
+        carried_state.set_gradients(trainer.model, carried["gradients"])
         self._numbers = carried["numbers"]
         self._epoch, self._seen = carried["epoch"], carried["samples"] // self._width.batch
         if trainer.args.ignore_data_skip:

@@ -11,7 +11,7 @@ from training.preemptible.checkpoint.manifest import Manifest
 from training.preemptible.checkpoint.saver import JobState
 from training.preemptible.checkpoint.schedule import Retention, SaveTimer
 from training.preemptible.checkpoint.store import CheckpointStore
-from training.preemptible.errors import CheckpointPackageError, CheckpointPlaceError
+from training.preemptible.checkpoint_errors import CheckpointPackageError, CheckpointPlaceError
 
 __all__ = [
     "CheckpointStore",

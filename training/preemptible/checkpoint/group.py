@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.preemptible.checkpoint.store import CheckpointStore
-from training.preemptible.errors import listed
+from training.preemptible.checkpoint_errors import listed
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from training.preemptible.checkpoint.manifest import (
 )
 from training.preemptible.checkpoint.shards import verified_index
 from training.preemptible.checkpoint.store import CheckpointStore
-from training.preemptible.errors import CheckpointMismatchError, CheckpointReadError
+from training.preemptible.checkpoint_errors import CheckpointMismatchError, CheckpointReadError
 
 _HASHED_BYTES = 16 * 2**20
 """Of a larger first shard the manifest is hashed instead: nothing large is read twice for a line."""

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self, TypeAlias
 
 from training.preemptible.checkpoint.store import CheckpointStore, name_of
-from training.preemptible.errors import listed
+from training.preemptible.checkpoint_errors import listed
 
 MANIFEST = "manifest.json"
 ALGORITHM = "multilinear64-sha256"

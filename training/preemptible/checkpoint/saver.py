@@ -35,7 +35,7 @@ from training.preemptible.checkpoint.manifest import (
 )
 from training.preemptible.checkpoint.schedule import Retention, kept
 from training.preemptible.checkpoint.store import STATUS, CheckpointStore, name_of
-from training.preemptible.errors import CheckpointSaveError
+from training.preemptible.checkpoint_errors import CheckpointSaveError
 
 
 class JobState(StrEnum):

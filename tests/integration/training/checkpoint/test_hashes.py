@@ -23,7 +23,7 @@ from tests.integration.training.worlds import in_world
 from tools.training.verify import main, verdicts
 from training.preemptible.checkpoint.hashes import HashingWriter, VerifyingReader, digest_of
 from training.preemptible.checkpoint.manifest import Torn, Whole
-from training.preemptible.errors import CheckpointReadError
+from training.preemptible.checkpoint_errors import CheckpointReadError
 from training.ranks.world import World
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")  # that is the point

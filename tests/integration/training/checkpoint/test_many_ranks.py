@@ -20,7 +20,11 @@ from tests.integration.training.worlds import RankFailedError, in_world
 from tools.training.verify import verdicts
 from training.preemptible.checkpoint import LocalStore
 from training.preemptible.checkpoint.manifest import Whole
-from training.preemptible.errors import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
+from training.preemptible.checkpoint_errors import (
+    CheckpointMismatchError,
+    CheckpointReadError,
+    CheckpointSaveError,
+)
 from training.ranks.world import World
 
 

@@ -19,7 +19,7 @@ from tests.integration.training.worlds import RankFailedError, in_world
 from training.preemptible.checkpoint import CheckpointStore, open_store, s3_shards
 from training.preemptible.checkpoint.s3_shards import Place, released
 from training.preemptible.checkpoint.s3_store import S3Store
-from training.preemptible.errors import CheckpointReadError, CheckpointSaveError
+from training.preemptible.checkpoint_errors import CheckpointReadError, CheckpointSaveError
 from training.ranks.world import World
 
 

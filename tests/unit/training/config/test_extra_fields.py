@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.training.config.test_config_json import LLAMA_3_2, QWEN_2
 
+from tests.unit.training.config.test_config_json import LLAMA_3_2, QWEN_2
 from training.config import read_config
 from training.config.config_json import read_shape, shape_of
 from training.errors import ConfigError

@@ -3,7 +3,6 @@ import os
 import signal
 
 from tests.unit.training.preemptible.test_preempt import Clock
-
 from training.preemptible.agreement import Agreement, Decision
 from training.preemptible.preempt import StopRequest
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from training.preemptible.checkpoint import LocalStore, open_store
-from training.preemptible.errors import CheckpointPackageError, CheckpointPlaceError
+from training.preemptible.checkpoint_errors import CheckpointPackageError, CheckpointPlaceError
 
 
 def test_a_path_is_a_directory() -> None:
