@@ -67,16 +67,12 @@ class OldNames(MetaPathFinder, InspectLoader):
         found = find_spec(name)
         if found is None:
             return None
-        if fullname in MOVED and fullname not in self._warned:
-            self._warned.add(fullname)
-            text = f"{fullname} is now {name}; the old name goes with the next release"
-            warnings.warn(text, FutureWarning, stacklevel=2)
         spec = ModuleSpec(fullname, self, origin=found.origin)
         spec.submodule_search_locations = found.submodule_search_locations
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = import_module(new_name(spec.name) or spec.name)
+        module = import_module(self._told_name(spec.name))
         self._specs[spec.name] = module.__spec__
         return module
 
@@ -87,9 +83,18 @@ class OldNames(MetaPathFinder, InspectLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the code that ``python -m`` runs."""
-        name = new_name(fullname) or fullname
+        name = self._told_name(fullname)
         loader = _loader(name)
         return loader.get_code(name) if loader else None
+
+    def _told_name(self, fullname: str) -> str:
+        """Return the new name, which is told once for each package or module that moved."""
+        name = new_name(fullname) or fullname
+        if fullname in MOVED and fullname not in self._warned:
+            self._warned.add(fullname)
+            text = f"{fullname} is now {name}; the old name goes with the next release"
+            warnings.warn(text, FutureWarning, stacklevel=3)
+        return name
 
     def get_source(self, fullname: str) -> str | None:
         name = new_name(fullname) or fullname

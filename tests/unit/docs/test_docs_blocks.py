@@ -52,7 +52,7 @@ CHECKED_BY = {
     "policies/": "tests/unit/docs/test_docs_blocks.py",
     "step_functions/": "tests/integration/client/test_step_functions_guide.py",
     "training/accelerate_loop.py": "tests/integration/training/test_foreign_scripts.py",
-    "training/checkpoints.py": "tests/integration/training/preemptible/checkpoint/test_guide.py",
+    "training/checkpoints.py": "tests/integration/training/checkpoint/test_guide.py",
     "training/hf_trainer.py": "tests/integration/training/test_foreign_scripts.py",
     "training/lightning_trainer.py": "tests/integration/training/test_foreign_scripts.py",
     "training/metric_names.py": "tests/unit/training/test_documentation.py",

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import training
-from tests.markdown import blocks, text_of
+from tests.markdown import ROOT, blocks, text_of
 from tests.unit.tools.training.small_tokenizers import made
 from tests.unit.training.data.corpora import written
 from tools.training.prepare import main
@@ -172,10 +171,16 @@ def test_what_a_run_that_died_left_is_replaced(tmp_path: Path) -> None:
 
 def test_as_a_script_in_a_job_it_finds_the_rest_of_the_program_and_needs_no_torch(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab")
-    shutil.copytree(Path(training.__file__).parent, tmp_path / "code")
+    for folder in ("training", "tools"):  # as `trainmaster training-code code --tools` makes it
+        shutil.copytree(ROOT / folder, tmp_path / "code" / folder)
     options = ("--input", "channel:raw", "--output", tmp_path / "out", "--shard_tokens", "2")
     done = subprocess.run(
-        [sys.executable, "-S", tmp_path / "code/prepare.py", *options],  # -S: nothing that is installed
+        [
+            sys.executable,
+            "-S",
+            tmp_path / "code/tools/training/prepare.py",
+            *options,
+        ],  # -S: nothing that is installed
         cwd=tmp_path,
         env={"SM_CHANNEL_RAW": str(tmp_path / "a.txt")},
         capture_output=True,
