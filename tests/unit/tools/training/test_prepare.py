@@ -180,7 +180,7 @@ def test_as_a_script_in_a_job_it_finds_the_rest_of_the_program_and_needs_no_torc
             "-S",
             tmp_path / "code/tools/training/prepare.py",
             *options,
-        ],  # -S: nothing that is installed
+        ],  # -S: installs are unseen
         cwd=tmp_path,
         env={"SM_CHANNEL_RAW": str(tmp_path / "a.txt")},
         capture_output=True,
