@@ -101,6 +101,11 @@ class Future:
         """Return the time until it starts; None if that is past the horizon, not in time, or ``grows``.
 
         If ``most_looks`` do not suffice, the rest is extrapolated at the pace so far.
+
+        Args:
+            name: The job that is waited for.
+            most_looks: Most jobs to look at in all passes.
+            in_time: Returns False once no more time is to be spent.
         """
         self._in_time = in_time
         at = self._decide(name)
@@ -146,6 +151,8 @@ class Future:
         self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
         self._slots.forget()
+        # A start in this interval may end in it, too, and free instances for the next: plan until nothing
+        # happens.
         for number in range(ROUNDS):
             if not self._happened(upto) and number:
                 return None

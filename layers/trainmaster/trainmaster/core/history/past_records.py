@@ -214,6 +214,7 @@ class TimeMeans:
         means, level = [], 0.0
         whole = self.window.until - self.window.since
         for number in range(self.steps):
+            # The level holds for whole steps; what began or ended within the step is added by its seconds.
             level += sums.whole.get(number, 0.0)
             length = min(self.step, whole - number * self.step) / SECOND
             means.append(level + sums.partial.get(number, 0.0) / length)
@@ -221,7 +222,13 @@ class TimeMeans:
 
 
 def waiting_at(since: datetime, now: dict[Capacity, int], counts: Iterable[WaitCount]) -> dict[Capacity, int]:
-    """Return how many waited at an instant, from the number now and the changes since."""
+    """Return how many waited at an instant, from the number now and the changes since.
+
+    Args:
+        since: The instant asked for.
+        now: Number of jobs that wait now, by capacity.
+        counts: Changes since then.
+    """
     waited = defaultdict(int, now)
     for wait_count in counts:
         if wait_count.minute > since:
