@@ -72,7 +72,7 @@ class OldNames(MetaPathFinder, InspectLoader):
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = import_module(self._told_name(spec.name))
+        module = import_module(self._warned_name(spec.name))
         self._specs[spec.name] = module.__spec__
         return module
 
@@ -83,12 +83,12 @@ class OldNames(MetaPathFinder, InspectLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the code that ``python -m`` runs."""
-        name = self._told_name(fullname)
+        name = self._warned_name(fullname)
         loader = _loader(name)
         return loader.get_code(name) if loader else None
 
-    def _told_name(self, fullname: str) -> str:
-        """Return the new name, which is told once for each package or module that moved."""
+    def _warned_name(self, fullname: str) -> str:
+        """Return the new name, with one warning for each package or module that moved."""
         name = new_name(fullname) or fullname
         if fullname in MOVED and fullname not in self._warned:
             self._warned.add(fullname)

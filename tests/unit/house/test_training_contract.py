@@ -20,7 +20,8 @@ COMMANDS = {*PROGRAMS, "training.flight"}
 
 def _contract() -> dict[str, Any]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (contract,) = [one for one in settings["contracts"] if one.get("containers") == ["training"]]
+    contracts: list[dict[str, Any]] = settings["contracts"]
+    (contract,) = [one for one in contracts if one.get("containers") == ["training"]]
     return contract
 
 
