@@ -1,4 +1,4 @@
-"""CHANGELOG.md by its sections: the notes of a version, and Unreleased becoming one. Text in, text out."""
+"""Read and change the text of CHANGELOG.md: the notes of a version, and Unreleased becoming one."""
 
 import re
 from datetime import date
@@ -37,7 +37,7 @@ def notes(text: str, version: str) -> tuple[str, str]:
 
 
 def with_version(text: str, version: str, on: date) -> str:
-    """The file where Unreleased is that version, below a new and empty Unreleased.
+    """Return the text with Unreleased as that version, below a new and empty Unreleased.
 
     Raises:
         ChangelogError: The version has a section already, or nothing is unreleased.

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 HOME = Path("layers/trainmaster/trainmaster/__init__.py")
-"""Wheel, API, command line and packaged template all read it from there."""
+"""File with the version, from which wheel, API, command line and packaged template read it."""
 _LINE = re.compile(r'^__version__ = "([^"]*)"$', re.MULTILINE)
 _SEMANTIC = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
@@ -30,7 +30,7 @@ def write(root: Path, version: str) -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Its three numbers. Raises VersionError."""
+    """Return the three numbers of a version. Raises VersionError."""
     match = _SEMANTIC.fullmatch(version)
     if match is None:
         raise VersionError(f"{version!r} is not a valid version; use three numbers, e.g. 0.2.0 (semver.org)")
@@ -42,14 +42,14 @@ def tag_of(version: str) -> str:
 
 
 def check_next(version: str, *, current: str, tags: Collection[str]) -> None:
-    """Raises VersionError if this cannot be the next version."""
+    """Raise VersionError if this cannot be the next version."""
     check_untagged(version, tags)
     if parts(version) < parts(current):
         raise VersionError(f"{version} is lower than {current}, which {HOME} has; take a higher one")
 
 
 def check_untagged(version: str, tags: Collection[str]) -> None:
-    """Raises VersionError if the version is out already."""
+    """Raise VersionError if the version is released already."""
     if tag_of(version) in tags:
         raise VersionError(
             f"{version} is released already: there is a tag {tag_of(version)}. "
@@ -58,7 +58,7 @@ def check_untagged(version: str, tags: Collection[str]) -> None:
 
 
 def check_clean(changes: str) -> None:
-    """Raises VersionError unless ``git status --porcelain`` printed nothing."""
+    """Raise VersionError unless ``git status --porcelain`` printed nothing."""
     if changes.strip():
         raise VersionError(
             "a release is made of a commit, and this tree has changes that are in none; "
