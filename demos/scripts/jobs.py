@@ -92,21 +92,21 @@ class Case:
 CASES = (
     Case(
         name="step",
-        title="stopped in a step",
+        title="in a step",
         settings={"STEPS": "100"},
         gate=32,  # samples: 4 are in a step, and the libraries read some batches ahead
         is_example=True,
     ),
     Case(
         name="evaluation",
-        title="stopped on an evaluation step",
+        title="on an evaluation step",
         settings=_OWN | {"EVALUATE_EVERY": str(EVALUATE_EVERY)},
     ),
     Case(name="ranks", title="from 2 ranks to 1", settings=_ON_RANKS, hosts=HOSTS),
-    Case(name="stream", title="a stream without a length", settings=_OWN | {"STREAM": "1"}),
+    Case(name="stream", title="on a stream", settings=_OWN | {"STREAM": "1"}),
     Case(
         name="stream-ranks",
-        title="a stream, from 2 ranks to 1",
+        title="on a stream, 2 ranks to 1",
         settings=_ON_RANKS | {"STREAM": "1"},
         hosts=HOSTS,
         refused_by=frozenset({"lightning"}),

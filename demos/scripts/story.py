@@ -99,7 +99,7 @@ class _Scene:
 
     def play(self) -> None:
         stage, case = self._stage, self._case
-        stage.screen.say(f"\n{case.title.capitalize()}, each of {case.steps} steps:")
+        stage.screen.say(f"\nStopped {case.title}, of {case.steps} steps:")
         others = [self._submit_holder("others", OTHER_TYPE, len(LIBRARIES))] if case.hosts > 1 else []
         holds = [self._submit(script) for script in self._scripts]
         self._until(f"{case.name}: each script waits where the story holds it", self._are_held)

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from demos.evidence import Document
 
-_COLUMNS = ("CASE", "LIBRARY", "LOST", "LOSSES THAT DIFFER", "SAMPLES ONCE")
+_COLUMNS = ("STOPPED", "LIBRARY", "LOST", "LOSSES THAT DIFFER", "SAMPLES ONCE")
 
 
 def cases_table(scripts: Sequence[Document]) -> Table:
@@ -26,7 +26,7 @@ def refusals(scripts: Sequence[Document]) -> Iterator[str]:
     """Give the sentence with which each library refused a case."""
     for script in scripts:
         if script["refused"]:
-            yield f"{script['title']} refuses {script['case_title']}: {script['refused']}"
+            yield f"{script['title']}, {script['case_title']}, refuses: {script['refused']}"
 
 
 def _figures(script: Document) -> list[str]:

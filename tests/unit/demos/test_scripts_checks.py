@@ -166,7 +166,7 @@ def test_a_refusal_passes_where_the_library_refuses() -> None:
 
 def test_the_table_has_each_library_in_each_case_and_refusals_have_their_sentence() -> None:
     close = facts("from 2 ranks to 1", second={"losses": SUMMED_OTHERWISE})
-    once, refused = facts("a stream"), facts("a stream", refused=REFUSAL)
+    once, refused = facts("on a stream"), facts("on a stream", refused=REFUSAL)
     for case, one in (("ranks", close), ("stream", once), ("stream", refused)):
         failures_of(case, one)
     console = Console(width=80, file=io.StringIO(), record=True)
@@ -176,12 +176,12 @@ def test_the_table_has_each_library_in_each_case_and_refusals_have_their_sentenc
         for line in console.export_text().splitlines()
     ]
     assert rows == [
-        ["CASE", "LIBRARY", "LOST", "LOSSES THAT DIFFER", "SAMPLES ONCE"],
+        ["STOPPED", "LIBRARY", "LOST", "LOSSES THAT DIFFER", "SAMPLES ONCE"],
         ["from 2 ranks to 1", "HF Trainer", "0", "6 of 18, by 1e-06", "all"],
-        ["a stream", "HF Trainer", "0", "0 of 18", "all"],
+        ["on a stream", "HF Trainer", "0", "0 of 18", "all"],
         ["HF Trainer", "-", "refused, see below", "-"],
     ]
-    assert list(refusals([close, once, refused])) == [f"HF Trainer refuses a stream: {REFUSAL}"]
+    assert list(refusals([close, once, refused])) == [f"HF Trainer, on a stream, refuses: {REFUSAL}"]
 
 
 def test_a_job_that_was_started_twice_in_vain_has_lost_nothing_by_it() -> None:
