@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
 
 from training.adapters.attempts import Attempt, newest_whole, step_of
 from training.checkpoint.saver import Status
@@ -116,7 +117,7 @@ def test_S6_process_groups_that_the_script_left_end_before_the_interpreter(
 ) -> None:
     at_exit: list[Callable[[], None]] = []
     monkeypatch.setattr("training.adapters.attempts.atexit.register", at_exit.append)
-    dist.init_process_group("gloo", store=dist.FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
+    dist.init_process_group("gloo", store=FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
     try:
         _attempt(tmp_path / "saved").completed(40)
         assert dist.is_initialized()  # the script may still evaluate, or save its model
