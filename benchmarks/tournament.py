@@ -18,7 +18,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
 from trainmaster_client.report import Report
-from trainmaster_client.simulate.processes import Progress
+from trainmaster_client.simulate.engine.replay_progress import Progress
 
 from benchmarks.replay import jobs, made_up_account, tables
 from benchmarks.replay.cells import model

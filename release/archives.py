@@ -17,12 +17,12 @@ def files_below(folder: Path, *, with_bytecode: bool = False) -> dict[str, Path]
     Bytecode is left out, as Python writes it by the way; that of the built layer was made on purpose.
     """
     files = (path for path in folder.rglob("*") if path.is_file())
-    found = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
-    return {path.relative_to(folder).as_posix(): path for path in found}
+    kept = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
+    return {path.relative_to(folder).as_posix(): path for path in kept}
 
 
 def write_zip(archive: Path, contents: Mapping[str, Path]) -> None:
-    """In the order of their names, all of one time and one mode."""
+    """Write an archive with the same bytes each time: files in order of name, with one time and one mode."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w") as into:
         for name in sorted(contents):
@@ -37,8 +37,8 @@ def sha256(path: Path) -> str:
 
 
 def write_sums(folder: Path) -> dict[str, str]:
-    """``SHA256SUMS`` of all files in a folder, as ``sha256sum --check`` reads it; the sums."""
+    """Write ``SHA256SUMS`` of a folder's files, as ``sha256sum --check`` reads it, and return the sums."""
     sums = {name: sha256(path) for name, path in sorted(files_below(folder).items())}
-    text = "".join(f"{found}  {name}\n" for name, found in sums.items())
+    text = "".join(f"{checksum}  {name}\n" for name, checksum in sums.items())
     (folder / "SHA256SUMS").write_text(text, encoding="utf-8")
     return sums

@@ -1,4 +1,4 @@
-"""The version and its one place; which version may be released, and of what tree."""
+"""Read and write the version in its one place, and check which version and tree may be released."""
 
 import re
 from collections.abc import Collection
@@ -15,12 +15,12 @@ class VersionError(Exception):
 
 
 def read(root: Path) -> str:
-    """The version of a checkout. Raises VersionError."""
-    found = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
-    if len(found) != 1:
-        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(found)}')
-    parts(found[0])
-    return str(found[0])
+    """Read the version of a checkout. Raises VersionError."""
+    versions = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
+    if len(versions) != 1:
+        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(versions)}')
+    parts(versions[0])
+    return str(versions[0])
 
 
 def write(root: Path, version: str) -> None:
@@ -31,10 +31,10 @@ def write(root: Path, version: str) -> None:
 
 def parts(version: str) -> tuple[int, ...]:
     """Its three numbers. Raises VersionError."""
-    found = _SEMANTIC.fullmatch(version)
-    if found is None:
+    match = _SEMANTIC.fullmatch(version)
+    if match is None:
         raise VersionError(f"{version!r} is not a valid version; use three numbers, e.g. 0.2.0 (semver.org)")
-    return tuple(int(number) for number in found.groups())
+    return tuple(int(number) for number in match.groups())
 
 
 def tag_of(version: str) -> str:

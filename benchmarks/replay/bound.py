@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster_client.simulate.assumptions import WARM_START
+from trainmaster_client.simulate.engine.assumptions import WARM_START
 
 from benchmarks.replay.cheapest_run import Prices, cheapest_run
 from benchmarks.replay.figures import horizon_s

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster_client.simulate.assumptions import COLD_START, RESTORE, STOP, WARM_START
-from trainmaster_client.simulate.past_jobs import AccountBounds
-from trainmaster_client.simulate.processes import Progress
+from trainmaster_client.simulate.engine.assumptions import COLD_START, RESTORE, STOP, WARM_START
+from trainmaster_client.simulate.engine.past_jobs import AccountBounds
+from trainmaster_client.simulate.engine.replay_progress import Progress
 
 from benchmarks.replay.deciders import Decider, replayed
 from benchmarks.replay.figures import Figures, figures, most_in_use

@@ -1,5 +1,6 @@
 """Who decides in a tournament: simple queues, and the product under one policy each. A new one is one row."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,13 +10,13 @@ from typing import Any
 import yaml
 from trainmaster.core.policy import Policy, parse_policy
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.engine import engine_of, groups
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.plain_pool import PlainPool
-from trainmaster_client.simulate.policy_replay import policy_of
-from trainmaster_client.simulate.pool_replay import PoolReplay
-from trainmaster_client.simulate.processes import Progress
-from trainmaster_client.simulate.tally import Tally
+from trainmaster_client.simulate.engine.event_loop import engine_of, groups
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.plain_pool import PlainPool
+from trainmaster_client.simulate.engine.pool_replay import PoolReplay
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.tally import Tally
+from trainmaster_client.simulate.io.policy_replay import policy_of
 
 from benchmarks.replay.jobs import POOLS
 from benchmarks.replay.plain_queues import (
@@ -153,7 +154,7 @@ def replayed(
     parts = [names] if history.account.joins_pools else parts
     found: list[Tally] = []
     for number, pools in enumerate(parts):
-        engine = engine_of(history, policy, pools, make)
+        engine = engine_of(history, policy, pools, make, cpu_clock=time.process_time)
         engine.run(progress=None if progress is None else _part(progress, number, len(parts)))
         found += engine.close()
     return found

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
-from trainmaster_client.simulate.pool_state import PoolState
+from trainmaster_client.simulate.engine.pool_state import PoolState
 
 
 def estimated_start(table: PoolState, name: str, now: datetime) -> tuple[datetime, datetime] | None:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from trainmaster_client.simulate.assumptions import COLD_START, STOP
 from trainmaster_client.simulate.comparison.audits import highest
 from trainmaster_client.simulate.comparison.figures import HIGHEST, MEDIAN, lasting_s, quantile, weighted_mean
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.engine.assumptions import COLD_START, STOP
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
 from benchmarks.replay.rows import Row

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainmaster_client.simulate.past_jobs import AccountBounds
-from trainmaster_client.simulate.processes import Progress, Work, spread
+from trainmaster_client.simulate.engine.past_jobs import AccountBounds
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.io.processes import Work, spread
 
 from benchmarks.replay.bound import Bound, bound_of
 from benchmarks.replay.cells import Run, World, run_of

@@ -7,15 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from trainmaster_client.simulate.sources.drawn_facts import (
+from trainmaster_client.simulate.histories.trace_draws import (
     Klass,
     draw,
     drawn_checkpoints_s,
     drawn_class,
     usual_limit,
 )
-from trainmaster_client.simulate.sources.text_lines import text_of
-from trainmaster_client.simulate.sources.trace_rows import read_rows
+from trainmaster_client.simulate.histories.trace_rows import read_rows
+from trainmaster_client.simulate.sources.text_files import text_of
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from trainmaster_client.simulate.past_jobs import AccountBounds
+from trainmaster_client.simulate.engine.past_jobs import AccountBounds
 
 from benchmarks.replay.jobs import DAY_S, HOUR_S, POOLS
 

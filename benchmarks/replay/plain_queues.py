@@ -6,7 +6,7 @@ All of them are strict about the head of the queue: what does not fit blocks tho
 from collections.abc import Sequence
 from typing import Any
 
-from trainmaster_client.simulate.plain_pool import Entry, PlainPool
+from trainmaster_client.simulate.engine.plain_pool import Entry, PlainPool
 
 
 class FirstComeFirstServed(PlainPool):
@@ -77,9 +77,9 @@ class LeastLoss(PlainPool):
 
     def _lost_s(self, entry: Entry) -> float:
         """Since its newest checkpoint, or since it began to train."""
-        name, now = entry.past.name, self.site.agenda.now
-        saved_at = self.site.saved_at(name)
-        since = self.site.runs[name].since_s if saved_at is None else self.site.second(saved_at)
+        name, now = entry.past.name, self.sagemaker.event_queue.now
+        saved_at = self.sagemaker.saved_at(name)
+        since = self.sagemaker.runs[name].since_s if saved_at is None else self.sagemaker.second(saved_at)
         return max(now - since, 0) * sum(entry.found.shape.vector.values())
 
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from trainmaster.core.jobs.failures import FailureClass
-from trainmaster_client.simulate.past_jobs import AccountBounds, Break, History, PastJob
-from trainmaster_client.simulate.replays import ReplayedAttempt
-from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
+from trainmaster_client.simulate.engine.past_jobs import AccountBounds, Break, History, PastJob
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt
+from trainmaster_client.simulate.histories.trace_draws import PRIORITIES
 
 from benchmarks.replay.jobs import POOLS, TraceJob
 

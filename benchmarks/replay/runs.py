@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from trainmaster_client.simulate.plain_pool import PlainPool
+from trainmaster_client.simulate.engine.plain_pool import PlainPool
 
 from benchmarks.replay.cells import Run, World, run_of
 from benchmarks.replay.deciders import Decider, tuned_rules

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainmaster_client.simulate.admitted_jobs import Admitted
-from trainmaster_client.simulate.assumptions import COLD_START
-from trainmaster_client.simulate.past_jobs import PastJob
-from trainmaster_client.simulate.plain_pool import Entry, PlainPool
-from trainmaster_client.simulate.runs import SECOND
-from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
+from trainmaster_client.simulate.engine.admitted_jobs import Admitted
+from trainmaster_client.simulate.engine.assumptions import COLD_START
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.engine.plain_pool import Entry, PlainPool
+from trainmaster_client.simulate.engine.runs import SECOND
+from trainmaster_client.simulate.histories.trace_draws import PRIORITIES
 
 WEIGHT_AGE, WEIGHT_FAIR_SHARE, WEIGHT_QOS = 1_000, 10_000, 20_000
 """PriorityWeight*: a step of class is worth all of the fair share, and that is worth ten times the age."""
@@ -51,12 +51,12 @@ class Slurm(PlainPool):
         super()._ends(name, end, broke=broke)
 
     def _start(self, entry: Entry) -> None:
-        self.charged_s[entry.past.name] = self.site.agenda.now
+        self.charged_s[entry.past.name] = self.sagemaker.event_queue.now
         super()._start(entry)
 
     def decide(self) -> None:
         """Start from the head while the head fits; then whoever cannot delay it."""
-        if self.site.agenda.now - self.calculated_s >= CALC_PERIOD_S:
+        if self.sagemaker.event_queue.now - self.calculated_s >= CALC_PERIOD_S:
             self._calculate()
         while self.waiting and self.may_start(self.waiting[0]):
             self._start(self.waiting.pop(0))
@@ -66,7 +66,7 @@ class Slurm(PlainPool):
     # ---- priorities
 
     def _calculate(self) -> None:
-        now = self.site.agenda.now
+        now = self.sagemaker.event_queue.now
         for entry in self.running.values():
             self._charge(entry)
         left = 0.5 ** ((now - self.calculated_s) / HALF_LIFE_S)
@@ -77,12 +77,12 @@ class Slurm(PlainPool):
         self.waiting.sort(key=self.turn)
 
     def _charge(self, entry: Entry) -> None:
-        name, now = entry.past.name, self.site.agenda.now
+        name, now = entry.past.name, self.sagemaker.event_queue.now
         self.usage[entry.past.team] += _count(entry) * (now - self.charged_s[name])
         self.charged_s[name] = now
 
     def _priority(self, entry: Entry) -> float:
-        waited_s = (self.site.now - entry.past.submitted_at) / SECOND
+        waited_s = (self.sagemaker.now - entry.past.submitted_at) / SECOND
         total = sum(self.usage.values())
         used = self.usage[entry.past.team] / total if total else 0.0
         return (
@@ -103,7 +103,7 @@ class Slurm(PlainPool):
             count = _count(entry)
             if count > self._free or not self.may_start(entry):
                 continue
-            if self._ends_by_s(entry, self.site.agenda.now) > shadow_s:
+            if self._ends_by_s(entry, self.sagemaker.event_queue.now) > shadow_s:
                 if count > extra:
                     continue
                 extra -= count
@@ -122,7 +122,7 @@ class Slurm(PlainPool):
         return float("inf"), 0
 
     def _ends_to_come(self) -> Iterator[tuple[float, int]]:
-        runs = self.site.runs
+        runs = self.sagemaker.runs
         for name, entry in self.running.items():
             yield self._ends_by_s(entry, runs[name].start_s), _count(entry)
 

@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import Any
 
 from trainmaster_client.report import Report
-from trainmaster_client.simulate.processes import Progress, Work, spread
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.io.processes import Work, spread
 
 from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.heats import FEW_JOBS, Draw, Field, Outcome, world_of

@@ -5,6 +5,7 @@ in the same pool.
 """
 
 import random
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,12 +13,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core.policy import Policy
-from trainmaster_client.simulate.agenda import What
-from trainmaster_client.simulate.engine import engine_of, groups
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.pool_replay import PoolReplay
-from trainmaster_client.simulate.pool_state import PoolState
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.engine.event_loop import engine_of, groups
+from trainmaster_client.simulate.engine.event_queue import What
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.pool_replay import PoolReplay
+from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.rows import Row, instant
@@ -108,7 +109,7 @@ def asked(
     answers: list[Answer] = []
     for pools in groups(policy):
         questions = Questions(waits, estimator, seed=seed)
-        engine = engine_of(history, policy, pools, PoolReplay.of)
+        engine = engine_of(history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
         while (event := engine.step()) is not None:
             state = engine.pools[event.pool].state
             if event.what is What.SUBMITTED and event.job in state.lanes:

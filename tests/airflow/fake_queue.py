@@ -21,6 +21,8 @@ class FakeQueue:
     """What is to be seen of a job, look after look; the last state stays."""
     first_seen: str = "pending"
     """Of jobs without a course."""
+    position: int = 3
+    """Place in the queue of each job that waits."""
     reasons: dict[str, Document] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     """Names of jobs of another team."""
@@ -68,6 +70,7 @@ class FakeQueue:
         return view(
             name,
             state=state,
+            position=None if has_run else self.position,
             reason=self.reasons.get(name),
             attempts=[attempt] if has_run else [],
             history=history(("pending", 0, "")),

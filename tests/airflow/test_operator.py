@@ -300,11 +300,13 @@ def test_a_job_that_the_queue_no_longer_knows_fails_the_task_and_no_trigger_for_
         operator(deferrable=True).execute_complete(context(), None)
 
 
-def test_pauses_of_a_trigger_are_spread_and_no_shorter_than_a_bound(
-    queue: FakeQueue, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("position", "longest"), [(1, 30), (2, 30), (3, 60), (40, 60)])
+def test_pauses_of_a_trigger_are_spread_and_longer_far_from_the_turn(
+    queue: FakeQueue, monkeypatch: pytest.MonkeyPatch, position: int, longest: float
 ):
     trigger = deferred(queue, check_interval=30).trigger
     queue.courses["nightly"] = [*["pending"] * 40, "completed"]
+    queue.position = position
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -312,8 +314,8 @@ def test_pauses_of_a_trigger_are_spread_and_no_shorter_than_a_bound(
 
     monkeypatch.setattr("trainmaster_client.airflow.training_trigger.asyncio.sleep", sleep)
     asyncio.run(first_event(elsewhere(trigger)))
-    assert 24 <= min(pauses) < 27, pauses
-    assert 33 < max(pauses) <= 36, pauses
+    assert 0.8 * longest <= min(pauses) < 0.87 * longest, pauses
+    assert 0.93 * longest < max(pauses) <= longest, pauses
 
 
 def test_a_killed_task_cancels_its_job(queue: FakeQueue):

@@ -1,25 +1,32 @@
-"""What a plan makes of its pool, as the executor and the table would do it, one action after the other."""
+"""What a plan makes of its pool, one action after the other, as the executor and the table would do it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.actions import (
-    Action,
-    EndReservation,
-    KeepWarm,
-    LimitReservation,
-    Preempt,
-    ReleaseWarm,
-    SettleWarm,
-    Start,
-    Stop,
-    Unpark,
-    WarnOfBudget,
-    WatchGpus,
+from trainmaster.core.planning.actions import Action, Preempt, Start
+from trainmaster.core.planning.apply import applied
+from trainmaster.core.planning.changes import (
+    BudgetWarned,
+    GpusWatched,
+    HoldEnded,
+    HoldLimited,
+    HoldPlaced,
+    HoldUsed,
+    JobRequeued,
+    JobStarts,
+    LimitForgotten,
+    PoolChange,
+    StopSent,
+    VictimAsked,
+    WarmPoolChange,
+    WarmPoolExtended,
+    WarmPoolGivenUp,
+    WarmPoolGone,
+    WarmPoolReused,
 )
-from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.snapshot import (
     PreemptionReservation,
     RunningJob,
@@ -29,48 +36,94 @@ from trainmaster.core.planning.snapshot import (
 )
 from trainmaster.core.policy import PoolPolicy
 
+from tests.builders import NOON
+
 LEASE = timedelta(seconds=300)
 
 
-class RefusedError(AssertionError):
-    """The table would not have taken the write."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotPool:
+    """The pool of a snapshot, as the table would check a write against it."""
+
+    snapshot: Snapshot
+
+    @property
+    def used(self) -> Vector:
+        return self.snapshot.used
+
+    @property
+    def warm(self) -> Vector:
+        return self.snapshot.warm
+
+    def hold_of(self, preemptor: str) -> PreemptionReservation | None:
+        return next((hold for hold in self.snapshot.holds if hold.preemptor == preemptor), None)
+
+    def keeps_warm(self, warm_pool: WarmPool) -> bool:
+        return warm_pool in self.snapshot.warm_pools and not warm_pool.releasing
+
+    def committed_cents(self, team: str, month: str) -> int:
+        budget = self.snapshot.budgets.get(team)
+        return (
+            0 if budget is None or budget.month != month else budget.account.spent + budget.account.reserved
+        )
 
 
 def carry_out(action: Action, snapshot: Snapshot, *, now: datetime) -> Snapshot:
-    """The pool after one action. Raises RefusedError when a guard of its write does not hold."""
-    match action:
-        case Start():
-            return _start(action, snapshot, now=now)
-        case Preempt():
-            return preempted(action, snapshot)
-        case Stop(job=job):
-            return _with_running(snapshot, replace(job, stop_sent=True))
-        case Unpark(job=job):
-            due = tuple(one for one in snapshot.due if one.name != job.name)
+    """The pool after one action. Raises LostRaceError when a guard of its write does not hold."""
+    for change in applied(action, SnapshotPool(snapshot=snapshot)):
+        snapshot = changed(snapshot, change, now=now)
+    return snapshot
+
+
+def changed(snapshot: Snapshot, change: PoolChange, *, now: datetime) -> Snapshot:
+    """The pool after one change."""
+    match change:
+        case JobStarts(start=start):
+            return _started(start, snapshot, now=now)
+        case VictimAsked(victim=victim, preemption=preemption):
+            asked = replace(victim, state=JobState.PREEMPTING, preempted_for=preemption.job.name)
+            return _with_running(snapshot, asked)
+        case StopSent(job=job):
+            (live,) = (running for running in snapshot.running if running.name == job.name)
+            return _with_running(snapshot, replace(live, stop_sent=True))
+        case JobRequeued(job=job):
+            due = tuple(other for other in snapshot.due if other.name != job.name)
             return replace(snapshot, due=due, waiting=(*snapshot.waiting, replace(job, not_before=None)))
-        case WarnOfBudget(team=team):
+        case BudgetWarned(team=team):
             warned = replace(snapshot.budgets[team], warned=True)
             return replace(snapshot, budgets={**snapshot.budgets, team: warned})
-        case WatchGpus():
-            raise AssertionError(f"no policy here has GPUs watched: {action}")
+        case LimitForgotten(capacity=capacity):
+            limits = {one: limit for one, limit in snapshot.account_limits.items() if one != capacity}
+            return replace(snapshot, account_limits=limits)
+        case GpusWatched():
+            raise AssertionError(f"no policy here has GPUs watched: {change}")
         case _:
-            return _kept_up(action, snapshot)
+            return _kept_up(change, snapshot)
 
 
 def _kept_up(
-    action: EndReservation | LimitReservation | KeepWarm | ReleaseWarm | SettleWarm, pool: Snapshot
+    change: HoldPlaced | HoldLimited | HoldUsed | HoldEnded | WarmPoolReused | WarmPoolChange, pool: Snapshot
 ) -> Snapshot:
     """Holds and warm pools."""
-    match action:
-        case EndReservation(hold=hold):
-            return replace(pool, holds=tuple(one for one in pool.holds if one != hold))
-        case LimitReservation(hold=hold, until=until):
-            others = tuple(one for one in pool.holds if one != hold)
-            return replace(pool, holds=(*others, replace(hold, until=until)))
-        case KeepWarm(warm_pool=kept, until=until):
+    match change:
+        case HoldPlaced(hold=hold):
+            return replace(pool, holds=(*_others(pool, hold.preemptor), hold))
+        case HoldLimited(hold=hold, until=until):
+            return replace(pool, holds=(*_others(pool, hold.preemptor), replace(hold, until=until)))
+        case HoldEnded(hold=PreemptionReservation(preemptor=preemptor)) | HoldUsed(preemptor=preemptor):
+            return replace(pool, holds=_others(pool, preemptor))
+        case WarmPoolExtended(warm_pool=kept, until=until):
             return _with_warm(pool, kept, replace(kept, expires_at=until))
-        case ReleaseWarm(warm_pool=kept) | SettleWarm(warm_pool=kept):
+        case WarmPoolGivenUp(warm_pool=kept):
+            return _with_warm(pool, kept, replace(kept, releasing=True))
+        case WarmPoolReused(warm_pool=kept) | WarmPoolGone(warm_pool=kept):
             return _with_warm(pool, kept, None)
+        case _:
+            assert_never(change)
+
+
+def _others(pool: Snapshot, preemptor: str) -> tuple[PreemptionReservation, ...]:
+    return tuple(hold for hold in pool.holds if hold.preemptor != preemptor)
 
 
 def after_stops(snapshot: Snapshot) -> Snapshot:
@@ -80,28 +133,16 @@ def after_stops(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, running=live, used=_some(total(one.vector for one in live)))
 
 
-def _start(action: Start, snapshot: Snapshot, *, now: datetime) -> Snapshot:
-    if any(snapshot.used.get(one, 0) > room for one, room in action.most_used.items()):
-        raise RefusedError(f"{action.job.name}: {snapshot.used} in use, room for {action.most_used}")
-    if any(snapshot.warm.get(one, 0) != count for one, count in action.warm.items()):
-        raise RefusedError(f"{action.job.name}: {snapshot.warm} warm, not {action.warm}")
-    if action.reuses is not None:
-        if action.reuses not in snapshot.warm_pools or action.reuses.releasing:
-            raise RefusedError(f"{action.job.name}: the warm pool {action.reuses} is gone")
-        snapshot = _with_warm(snapshot, action.reuses, None)
-    holds = tuple(one for one in snapshot.holds if not action.ends_hold or one.preemptor != action.job.name)
+def _started(action: Start, snapshot: Snapshot, *, now: datetime) -> Snapshot:
     started = started_job(action, now=now)
-    waiting = tuple(one for one in snapshot.waiting if one.name != action.job.name)
-    running = (*snapshot.running, started)
+    waiting = tuple(job for job in snapshot.waiting if job.name != action.job.name)
     used = _some(total((snapshot.used, started.vector)))
     budgets = dict(snapshot.budgets)
     if action.charge is not None and action.job.team in budgets:
         budget = budgets[action.job.team]
-        committed = budget.account.spent + budget.account.reserved
-        if action.charge.room_cents is not None and committed > action.charge.room_cents:
-            raise RefusedError(f"{action.job.name}: {committed} cents committed, {action.charge}")
         budgets[action.job.team] = replace(budget, account=budget.account.reserve(action.charge.cents))
-    return replace(snapshot, waiting=waiting, running=running, used=used, holds=holds, budgets=budgets)
+    running = (*snapshot.running, started)
+    return replace(snapshot, waiting=waiting, running=running, used=used, budgets=budgets)
 
 
 def started_job(action: Start, *, now: datetime) -> RunningJob:
@@ -126,22 +167,9 @@ def started_job(action: Start, *, now: datetime) -> RunningJob:
     )
 
 
-def preempted(action: Preempt, snapshot: Snapshot, *, most: int | None = None) -> Snapshot:
+def preempted(action: Preempt, snapshot: Snapshot, *, most: int) -> Snapshot:
     """With so many victims asked, from the first on; whoever did so died then."""
-    if any(snapshot.used.get(one, 0) != count for one, count in action.used.items()):
-        raise RefusedError(f"{action.job.name}: {snapshot.used} in use, not {action.used}")
-    if next((hold for hold in snapshot.holds if hold.preemptor == action.job.name), None) != action.goes_on:
-        raise RefusedError(f"{action.job.name} has another hold")
-    victims = action.victims[:most]
-    missing = lacking(action.short, total(one.vector for one in victims))
-    hold = PreemptionReservation(
-        preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
-    )
-    for victim in victims:
-        stopping = replace(victim, state=JobState.PREEMPTING, stop_sent=True, preempted_for=action.job.name)
-        snapshot = _with_running(snapshot, stopping)
-    others = (one for one in snapshot.holds if one.preemptor != action.job.name)
-    return replace(snapshot, holds=(*others, hold))
+    return carry_out(replace(action, victims=action.victims[:most]), snapshot, now=NOON)
 
 
 def _with_running(snapshot: Snapshot, job: RunningJob) -> Snapshot:
@@ -150,7 +178,8 @@ def _with_running(snapshot: Snapshot, job: RunningJob) -> Snapshot:
 
 
 def _with_warm(snapshot: Snapshot, before: WarmPool, after: WarmPool | None) -> Snapshot:
-    others = tuple(one for one in snapshot.warm_pools if one != before)
+    name = before.training_job_name
+    others = tuple(warm for warm in snapshot.warm_pools if warm.training_job_name != name)
     kept = others if after is None else (*others, after)
     return replace(snapshot, warm_pools=kept, warm=_some(total(one.vector for one in kept)))
 

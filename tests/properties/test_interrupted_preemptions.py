@@ -12,7 +12,7 @@ from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import PoolPolicy, Preemption
 
 from tests.builders import NOON, snapshot, waiting
-from tests.properties.carrying_out import after_stops, preempted
+from tests.properties.carrying_out import after_stops, carry_out, preempted
 from tests.properties.pools import always
 from tests.properties.test_victims_oracle import ASKED, KEYS, runs
 
@@ -54,6 +54,6 @@ def test_who_is_asked_in_all_is_enough_and_nobody_is_asked_too_many(seed: int) -
     for spared in rest.victims:
         others = total(one.vector for one in victims if one is not spared)
         assert lacking(action.short, others), f"{spared.name} was not needed"
-    stopped = after_stops(preempted(rest, died))
+    stopped = after_stops(carry_out(rest, died, now=NOON))
     started = [one.job.name for one in plan(stopped, pool, now=NOON).actions if isinstance(one, Start)]
     assert action.job.name in started

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Vector, fits, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import KeepWarm, Plan, Preempt, ReleaseWarm, SettleWarm, Start
-from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit
+from trainmaster_client.simulate.engine.idle_plans import may_act
 
 from tests.builders import NOON
 from tests.properties.carrying_out import after_stops, carry_out

@@ -7,10 +7,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.actions import Preempt, Start
-from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.refusal_records import RoleStarts, StartPause
 from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster_client.simulate.engine.idle_plans import may_act
 
 from tests.builders import NOON, minutes
 from tests.properties.pools import Case, always, cases

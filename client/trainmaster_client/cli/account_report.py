@@ -55,7 +55,7 @@ def check_account(lent: Lent, *, yes: bool, file: Path) -> int:
     examination = Examination(
         calls=calls,
         means=Means(run=run, region=region, role=role, bucket=bucket, image=image),
-        asked=asked,
+        options=asked,
         account=caller["Account"],
         pace=_AT_THE_TWIN if asked.is_loopback else Pace(),
         records=report.facts,

@@ -14,7 +14,7 @@ from trainmaster_client.cli.written_files import write_text
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.jobs.instants import instant, length
 from trainmaster_client.simulate.comparison.summaries import summary
-from trainmaster_client.simulate.policy_replay import period_up_to, replay_policy
+from trainmaster_client.simulate.io.policy_replay import period_up_to, replay_policy
 from trainmaster_client.simulate.sources.account_export import Period
 
 _HOUR = timedelta(hours=1)

@@ -17,7 +17,7 @@ from trainmaster_client.cli.simulation import SourceOptions
 from trainmaster_client.errors import CredentialsError, InvalidArgumentError, UnexpectedAnswerError
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.policies import policy_document
-from trainmaster_client.simulate.past_jobs import History
+from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.sources import (
     Period,
     SageMakerReading,

@@ -32,20 +32,20 @@ from trainmaster_client.cli.submit import parse_request
 from trainmaster_client.cli.written_files import unwritable, write_text
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.report import Report
-from trainmaster_client.simulate.asked_job import asked_job
-from trainmaster_client.simulate.assumptions import ASSUMED, NOT_MODELLED
-from trainmaster_client.simulate.columns import ColumnPlan, guests, replays_of, sized, with_teams
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.comparison.seeds import spreads
 from trainmaster_client.simulate.comparison.start_hours import StartHours, start_hours
+from trainmaster_client.simulate.engine.assumptions import ASSUMED, NOT_MODELLED
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.recorded import RECORDED
+from trainmaster_client.simulate.engine.replays import PLAIN_QUEUE
+from trainmaster_client.simulate.engine.variations import with_capacity, without_rule
+from trainmaster_client.simulate.io.asked_job import asked_job
+from trainmaster_client.simulate.io.columns import ColumnPlan, guests, replays_of, sized, with_teams
+from trainmaster_client.simulate.io.simulation_report import Circumstances, add_checks, add_facts
+from trainmaster_client.simulate.io.start_questions import ask
 from trainmaster_client.simulate.page.document import PageFacts, page
 from trainmaster_client.simulate.page.starts import starts_section
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.recorded import RECORDED
-from trainmaster_client.simulate.replays import PLAIN_QUEUE
-from trainmaster_client.simulate.simulation_report import Circumstances, add_checks, add_facts
-from trainmaster_client.simulate.start_questions import ask
-from trainmaster_client.simulate.variations import with_capacity, without_rule
 
 Share = Callable[[float], None]
 

@@ -24,7 +24,7 @@ from trainmaster_client.simulate.comparison.figure_rows import figure_rows
 from trainmaster_client.simulate.comparison.figures import Waits
 from trainmaster_client.simulate.comparison.summaries import change_lines, unfinished_lines
 from trainmaster_client.simulate.comparison.wording import change_text, count_text, time_text
-from trainmaster_client.simulate.policy_replay import PolicyReplay, period_up_to, replay_policy
+from trainmaster_client.simulate.io.policy_replay import PolicyReplay, period_up_to, replay_policy
 
 NEW = "as edited"
 """Label of the policy that is asked about."""

@@ -86,3 +86,35 @@ def test_the_contract_names_folders_and_covers_whatever_comes() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     (layers,) = [one for one in contracts["contracts"] if one.get("containers") == ["trainmaster"]]
     assert layers["exhaustive"] is True
+
+
+CLIENT = ROOT / "client/trainmaster_client"
+
+
+def test_a_new_module_of_the_engine_that_reads_clock_chance_or_files_is_named(tmp_path: Path) -> None:
+    for package in (LAYER, CLIENT):
+        shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    forbidden = ("time", "random", "pathlib")
+    lines = [f"def _break_{name}():\n    import {name}\n" for name in forbidden]
+    (tmp_path / "trainmaster_client/simulate/engine/new.py").write_text("\n\n".join(lines), encoding="utf-8")
+    (tmp_path / "trainmaster_client/simulate/stray.py").write_text("", encoding="utf-8")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    contracts = re.findall(r"(?ms)^\[\[tool\.importlinter\.contracts\]\].*?(?=^\[|\Z)", text)
+    ours = [block for block in contracts if re.search(r'^id = "(simulate|replays)"', block, re.MULTILINE)]
+    head = '[tool.importlinter]\nroot_packages = ["trainmaster", "trainmaster_client"]\n'
+    head += "include_external_packages = true\n\n"
+    (tmp_path / "pyproject.toml").write_text(head + "\n".join(ours), encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    environment = {"PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+    told = re.sub(r"\s+", " ", ran.stdout)
+    unseen = [name for name in forbidden if f"trainmaster_client.simulate.engine.new -> {name}" not in told]
+    assert (ran.returncode, unseen, "stray" in told) == (1, [], True), told
+
+
+def test_the_engine_asks_no_clock_by_ruff() -> None:
+    source = "from datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\nFILE = open('x')\n"
+    command = [str(Path(sys.executable).with_name("ruff")), "check", "--output-format", "concise"]
+    command += ["--stdin-filename", str(CLIENT / "simulate/engine/new.py"), "--select", "TID251,PTH123", "-"]
+    ran = subprocess.run(command, cwd=ROOT, input=source, capture_output=True, text=True, check=False)
+    assert [code for code in ("datetime.datetime.now", "PTH123") if code not in ran.stdout] == []

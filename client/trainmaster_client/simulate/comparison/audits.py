@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome, seconds
-from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
 
 MOST_NAMED = 20
 ROUNDING_S = 2

@@ -8,7 +8,7 @@ from trainmaster.core.costs.prices import PriceTable
 
 from trainmaster_client.simulate.comparison.figures import HOUR_S, idle_s
 from trainmaster_client.simulate.comparison.outcomes import JobOutcome
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.replays import Replay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

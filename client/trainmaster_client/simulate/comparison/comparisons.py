@@ -22,9 +22,9 @@ from trainmaster_client.simulate.comparison.hours import Interval, bin_seconds, 
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome, last_submission_s, outcomes_of
 from trainmaster_client.simulate.comparison.preemptions import Preemptions, preemptions_of
 from trainmaster_client.simulate.comparison.priority_classes import PriorityClass, class_of, classes_of
-from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.recorded import RECORDED
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.recorded import RECORDED
+from trainmaster_client.simulate.engine.replays import Replay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trainmaster_client.simulate.comparison.devices import Devices
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome
 from trainmaster_client.simulate.comparison.priority_classes import PriorityClass, class_of
-from trainmaster_client.simulate.replays import Replay, ReplayedAttempt, WarmInterval
+from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt, WarmInterval
 
 HOUR_S = 3600
 MEDIAN, HIGH, HIGHEST = 0.5, 0.9, 0.99

@@ -12,8 +12,8 @@ from trainmaster_client.simulate.comparison.wording import (
     share_text,
     time_text,
 )
-from trainmaster_client.simulate.recorded import RECORDED
-from trainmaster_client.simulate.replays import PLAIN_QUEUE
+from trainmaster_client.simulate.engine.recorded import RECORDED
+from trainmaster_client.simulate.engine.replays import PLAIN_QUEUE
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

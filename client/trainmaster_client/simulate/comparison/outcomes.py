@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from trainmaster_client.simulate.past_jobs import History, PastJob
-from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
 
 
 class Fate(StrEnum):

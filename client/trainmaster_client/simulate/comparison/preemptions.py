@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trainmaster_client.simulate.comparison.devices import Devices
 from trainmaster_client.simulate.comparison.outcomes import JobOutcome
-from trainmaster_client.simulate.replays import ReplayedAttempt
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt
 
 NOT_SAID = "(not known)"
 """The source does not name the preemptor."""

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
 from trainmaster_client.simulate.comparison.wording import time_text
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt
 from trainmaster_client.simulate.page.markup import Node, node
-from trainmaster_client.simulate.replays import ReplayedAttempt
 
 MOST_ATTEMPTS = 500
 """In one picture."""

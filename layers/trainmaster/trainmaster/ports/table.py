@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from trainmaster.core.call_rate import CallRate
 from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
@@ -11,9 +12,8 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring.first_look import Front, Look, Unseen
+from trainmaster.core.monitoring.queue_front_looks import Front, Look, Unseen
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.pace import Pace
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange, RoleStarts
 from trainmaster.core.planning.snapshot import (
     LaneRow,
@@ -238,9 +238,9 @@ class ReadCountStore(Protocol):
 class PaceStore(Protocol):
     """What is known of the account's rates; both may raise UnavailableError."""
 
-    def pace(self, operation: str) -> Pace: ...
+    def pace(self, operation: str) -> CallRate: ...
 
-    def change_pace(self, operation: str, before: Pace, after: Pace) -> bool:
+    def change_pace(self, operation: str, before: CallRate, after: CallRate) -> bool:
         """False: it is not ``before`` any more."""
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from trainmaster.core.call_rate import CallRate, refused, taken
 from trainmaster.core.errors import UnavailableError
-from trainmaster.core.pace import Pace, refused, taken
 from trainmaster.ports import Clock, PaceStore
 
 KNOWN_FOR = timedelta(seconds=1)
@@ -18,7 +18,7 @@ TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    pace: Pace
+    pace: CallRate
     read_at: datetime
 
 
@@ -74,7 +74,7 @@ class AccountTurns:
                 return turn - now
         return timedelta()
 
-    def _change(self, operation: str, change: Callable[[Pace, datetime], Pace]) -> None:
+    def _change(self, operation: str, change: Callable[[CallRate, datetime], CallRate]) -> None:
         try:
             for _ in range(TRIES):
                 now = self.clock()
@@ -85,14 +85,14 @@ class AccountTurns:
         except UnavailableError:
             return
 
-    def _pace(self, operation: str, now: datetime) -> Pace:
+    def _pace(self, operation: str, now: datetime) -> CallRate:
         known = self._known.get(operation)
         if known is None or not timedelta() <= now - known.read_at < KNOWN_FOR:
             known = _Known(self.paces.pace(operation), now)
             self._known[operation] = known
         return known.pace
 
-    def _write(self, operation: str, before: Pace, after: Pace, now: datetime) -> bool:
+    def _write(self, operation: str, before: CallRate, after: CallRate, now: datetime) -> bool:
         if self.paces.change_pace(operation, before, after):
             self._known[operation] = _Known(after, now)
             return True

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from trainmaster.core.monitoring.first_look import judged
 from trainmaster.core.monitoring.metric_samples import MOST_COUNTED, samples_of_waiting
 from trainmaster.core.monitoring.metrics import FIRST_UNSEEN, QUEUE_DEPTH, Sample
+from trainmaster.core.monitoring.queue_front_looks import judged
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, FrontRegister, QueueReader

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
-from trainmaster_client.simulate.past_jobs import History, PastJob
-from trainmaster_client.simulate.replays import Replay, ReplayedAttempt, WarmInterval
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt, WarmInterval
 
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 TYPE = "ml.g5.12xlarge"

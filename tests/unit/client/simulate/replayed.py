@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainmaster.core.policy import Policy, parse_policy
-from trainmaster_client.simulate.engine import replay
-from trainmaster_client.simulate.past_jobs import Break, History, PastJob
-from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.engine.past_jobs import Break, History, PastJob
+from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
+from trainmaster_client.simulate.io.replaying import replay
 
 BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
 G5 = "ml.g5.xlarge"

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from trainmaster_client.simulate.engine import plain_queue, replay
-from trainmaster_client.simulate.past_jobs import AccountBounds, PastJob
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.past_jobs import AccountBounds, PastJob
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.io.replaying import plain_queue, replay
 
 from tests.unit.client.simulate.replayed import G5, HIGH, attempts, history, job, policy
 

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from trainmaster_client.simulate.engine import engine_of
-from trainmaster_client.simulate.past_jobs import PastAttempt, PastJob
-from trainmaster_client.simulate.pool_passes import PoolPasses
-from trainmaster_client.simulate.pool_replay import PoolReplay
+from trainmaster_client.simulate.engine.event_loop import engine_of
+from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
+from trainmaster_client.simulate.engine.pool_passes import PoolPasses
+from trainmaster_client.simulate.engine.pool_replay import PoolReplay
 
 from tests.unit.client.simulate.replayed import HIGH, LOW, history, instant, job, policy, replayed, times
 
@@ -81,7 +81,7 @@ def test_reconcile_wakes_the_pool_before_it_has_looked_at_checkpoints_and_after(
         def run(self) -> None:
             entry = self.state.running.get("low")
             if entry is not None:
-                seen.append((self.site.agenda.now, entry.checkpoint.last is not None))
+                seen.append((self.sagemaker.event_queue.now, entry.checkpoint.last is not None))
             PoolPasses.run(self)
 
     engine = engine_with(Watched, low, waits)
@@ -92,11 +92,11 @@ def test_reconcile_wakes_the_pool_before_it_has_looked_at_checkpoints_and_after(
 
 
 def engine_with(passes: type[PoolPasses], *jobs: PastJob) -> Any:
-    engine = engine_of(history(*jobs), policy(1), ("g1",), PoolReplay.of)
+    engine = engine_of(history(*jobs), policy(1), ("g1",), PoolReplay.of, cpu_clock=lambda: 0.0)
     pool = engine.pools["g1"]
     pool.passes = passes(
         state=pool.state,
-        site=pool.site,
+        sagemaker=pool.sagemaker,
         policy=pool.setting.policy,
         cpu_clock=pool.setting.cpu_clock,
         tally=pool.tally,

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.asked_job import asked_job
+from trainmaster_client.simulate.io.asked_job import asked_job
 
 from tests.unit.client.simulate.hand_made import history, job
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy import Policy, parse_policy
-from trainmaster_client.simulate.engine import plain_queue, replay
-from trainmaster_client.simulate.replays import PLAIN_QUEUE
-from trainmaster_client.simulate.side_by_side import Column, side_by_side
+from trainmaster_client.simulate.engine.replays import PLAIN_QUEUE
+from trainmaster_client.simulate.io.replaying import plain_queue, replay
+from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
 
 from tests.unit.client.simulate.replayed import (
     BEGIN,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy import Policy
-from trainmaster_client.simulate.engine import replay
-from trainmaster_client.simulate.past_jobs import PastJob
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.io.replaying import replay
 
 from tests.unit.client.simulate.replayed import history, instant, job, policy
 

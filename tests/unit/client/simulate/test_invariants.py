@@ -12,9 +12,9 @@ from trainmaster.core.planning.actions import Plan, Preempt, Start
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
-from trainmaster_client.simulate.engine import plain_queue, replay
-from trainmaster_client.simulate.past_jobs import Break, History, PastJob
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.past_jobs import Break, History, PastJob
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.io.replaying import plain_queue, replay
 
 from tests.unit.client.simulate.replayed import BEGIN
 

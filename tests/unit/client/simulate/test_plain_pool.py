@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from trainmaster.core.policy import Policy
-from trainmaster_client.simulate.engine import plain_queue
-from trainmaster_client.simulate.past_jobs import PastJob
-from trainmaster_client.simulate.replays import ReplayedAttempt
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt
+from trainmaster_client.simulate.io.replaying import plain_queue
 
 from tests.unit.client.simulate.replayed import HIGH, LOW, attempts, history, job, policy, times
 

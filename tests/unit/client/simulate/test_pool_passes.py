@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 import pytest
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.actions import LimitReservation, Plan
-from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot
 from trainmaster.core.policy import PoolPolicy
-from trainmaster_client.simulate import pool_passes
-from trainmaster_client.simulate.engine import replay
-from trainmaster_client.simulate.past_jobs import PastJob
+from trainmaster_client.simulate.engine import pool_passes
+from trainmaster_client.simulate.engine.idle_plans import may_act
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.io.replaying import replay
 
 from tests.unit.client.simulate.replayed import (
     BEGIN,

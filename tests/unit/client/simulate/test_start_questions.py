@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from trainmaster_client.simulate.engine import replay
-from trainmaster_client.simulate.start_questions import NAME, ask
+from trainmaster_client.simulate.io.replaying import replay
+from trainmaster_client.simulate.io.start_questions import NAME, ask
 
 from tests.unit.client.simulate.replayed import HIGH, history, instant, job, policy
 

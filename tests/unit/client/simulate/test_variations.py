@@ -2,7 +2,7 @@
 
 import pytest
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.variations import sized_to, with_capacity, without_rule, without_team
+from trainmaster_client.simulate.engine.variations import sized_to, with_capacity, without_rule, without_team
 
 from tests.unit.client.simulate.replayed import G5, history, job, policy
 

@@ -6,9 +6,9 @@ import pytest
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStart, served_by
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster_client.simulate.engine.idle_plans import may_act
 
 from tests.builders import NOON, A, B, attempt, minutes, of, pool, running, snapshot, waiting
 from tests.unit.core.planning.plans import decided, quota, shared, told

@@ -7,6 +7,9 @@ from typing import Any, cast
 
 import pytest
 from trainmaster.core.errors import StillWarmError
+from trainmaster.core.planning.actions import ReleaseWarm
+from trainmaster.core.planning.apply import applied
+from trainmaster.core.planning.changes import WarmPoolChange
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.services.scheduler import warm_keeping
 from trainmaster.services.scheduler.context import PassContext
@@ -68,7 +71,9 @@ def test_a_pool_that_is_gone_cannot_be_kept_and_is_not_counted_any_more(scene: S
 
 
 def test_a_pool_that_is_given_up_counts_until_sagemaker_says_that_it_is_gone(scene: Scene) -> None:
-    warm_keeping.release(POOL, scene.around)
+    for change in applied(ReleaseWarm(warm_pool=POOL, because="unused")):
+        assert isinstance(change, WarmPoolChange)
+        warm_keeping.change_warm_pool(change, scene.around)
     assert scene.counted == []
 
 

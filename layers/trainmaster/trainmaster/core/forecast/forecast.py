@@ -1,21 +1,29 @@
 """One possible future of a pool: lengths and arrivals are drawn, ``plan()`` decides, until a job starts."""
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
-from itertools import chain
-from operator import attrgetter
 
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
 from trainmaster.core.forecast.future_budgets import FutureBudgets
+from trainmaster.core.forecast.future_queue import FutureQueue
 from trainmaster.core.forecast.sampling import Chance, Slots
-from trainmaster.core.jobs.instances import Vector, lane_text, total
+from trainmaster.core.jobs.instances import Vector, total
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.actions import EndReservation, LimitReservation, Plan, Preempt, Start
+from trainmaster.core.planning.actions import Plan, Start
+from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.changes import (
+    HoldEnded,
+    HoldLimited,
+    HoldPlaced,
+    HoldUsed,
+    JobStarts,
+    PoolChange,
+    VictimAsked,
+)
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
@@ -23,25 +31,23 @@ from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
 
 STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
-"""From StopTrainingJob to the end; after 120 s it is killed. Source: SageMaker API, StopTrainingJob."""
+"""Time from StopTrainingJob to the end; after 120 s the job is killed. Source: SageMaker API,
+StopTrainingJob."""
 FINEST, COARSENESS = timedelta(seconds=10), 0.03
-"""Events so close together are decided on at once; further off, this part of the time until then."""
+"""Events within ``FINEST`` are decided on together; further off, within this share of the time until then."""
 LOOKED_AT_EVERY = timedelta(minutes=1)
 """How often the scheduler is woken to see whether a warm pool is gone."""
 ROUNDS = 12
-"""Passes over what starts and ends within such a interval; what is left then counts as of its end."""
+"""Most passes over what starts and ends within an interval; later events count as at its end."""
 PATIENCE = timedelta(days=7)
-"""As many jobs ahead then as at first, and a future is broken off."""
+"""Time after which a future is broken off if as many jobs are ahead as at first."""
 HORIZON = timedelta(days=56)
-"""What does not start within it has no estimate: twice the longest MaxRuntimeInSeconds of SageMaker."""
-
-Lane = tuple[str, str]
-"""Team, and what its jobs ask for."""
+"""Horizon of estimates: twice the longest MaxRuntimeInSeconds of SageMaker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What every future of a pool begins with."""
+    """The state that every future of a pool begins with."""
 
     snapshot: Snapshot
     waiting: tuple[WaitingJob, ...]
@@ -51,13 +57,14 @@ class Outlook:
 
 
 class Future:
-    """Draws one future.
+    """One drawn future.
 
     Time goes in intervals that get longer the further off they are, so that hundreds of jobs pass in a few
-    dozen passes: what comes free within one is given away together, and starts jobs when it came free.
+    dozen passes: instances that come free within one are given away together, and start jobs when they came
+    free.
 
-    Warm pools count as free, as they are given up as soon as their capacity is needed; those that end by
-    themselves any moment count as taken until somebody has seen that they are gone.
+    Warm pools count as free, as they are given up as soon as their capacity is needed; those that are about
+    to end count as taken until a pass has seen that they are gone.
     """
 
     grows = False  # once more jobs come that go first than can start: then it is broken off
@@ -73,17 +80,14 @@ class Future:
         self._running = {job.name: job for job in outlook.snapshot.running}
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
-        self._lanes: dict[Lane, list[WaitingJob]] = {}
-        self._names: set[str] = set()  # of those that wait
+        self._queue = FutureQueue(outlook.waiting)
         self._asked_as: dict[str, WaitingJob] = {}  # jobs that started in this future, as they waited
         self._trains: dict[str, timedelta] = {}
-        """What each job that has started has to train in its attempt, or in the next one."""
+        """Training that each job that has started has left in its attempt, or in the next one."""
         self._stops: dict[str, int] = {}  # of each of them, as ``RunningJob.preemptions`` counts
         self._slots = Slots()
         self._budgets = FutureBudgets.of(outlook.snapshot)
         self._ends: dict[str, datetime] = {}
-        for waiting in outlook.waiting:
-            self._queue(waiting)
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
@@ -94,9 +98,9 @@ class Future:
         heapify(self._events)
 
     def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
-        """How long from now until it starts; None: not within the horizon, not in time, or ``grows``.
+        """Return the time until it starts; None if that is past the horizon, not in time, or ``grows``.
 
-        Where so many looks are not enough, the rest counts as at the pace so far.
+        If ``most_looks`` do not suffice, the rest is extrapolated at the pace so far.
         """
         self._in_time = in_time
         at = self._decide(name)
@@ -114,19 +118,19 @@ class Future:
         return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None
 
     def _ahead(self, name: str) -> int:
-        """How many wait that go before the job."""
-        mine = next(job for job in self._outlook.waiting if job.name == name).rank
-        return sum(bisect_left(lane, mine, key=_rank) for lane in self._lanes.values())
+        """Count the waiting jobs that go before the job."""
+        job = next(waiting for waiting in self._outlook.waiting if waiting.name == name)
+        return self._queue.count_before(job)
 
     def _extrapolated(self, before: int, left: int) -> timedelta | None:
-        """As if the rest went on at the pace so far."""
+        """Extrapolate the wait at the pace so far; None if no job ahead has started."""
         gone = before - left
         return (self._now - self._outlook.now) * (before / gone) if gone > 0 else None
 
     # ---- time
 
     def _next_interval(self) -> datetime | None:
-        """Up to when things are decided together; None when nothing will happen any more."""
+        """Return the end of the interval that is decided together; None if no more events come."""
         firsts = [at for at, _ in self._events[:1]]
         if self._next_arrival is not None:
             firsts.append(self._next_arrival.submitted_at)
@@ -137,11 +141,13 @@ class Future:
         return first + max(FINEST, COARSENESS * (first - self._outlook.now))
 
     def _let_pass(self, upto: datetime, name: str) -> datetime | None:
-        """When the job started, if it did."""
+        """Advance to ``upto``; return when the job started, None if it did not."""
         changes = self._budgets.changes_by_time(self._holds.values(), now=self._now)
         self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
         self._slots.forget()
+        # A start in this interval may end in it, too, and free instances for the next: plan until nothing
+        # happens.
         for number in range(ROUNDS):
             if not self._happened(upto) and number:
                 return None
@@ -158,7 +164,7 @@ class Future:
                 self._ended(name, max(at, self._since))
                 happened = True
         while self._next_arrival is not None and self._next_arrival.submitted_at <= upto:
-            self._queue(self._next_arrival)
+            self._queue.add(self._next_arrival)
             self._next_arrival = next(self._arrivals, None)
             happened = True
         return happened
@@ -174,10 +180,10 @@ class Future:
         self._slots.came_free(job.vector, at)
         if job.state is JobState.PREEMPTING:
             self._stops[name] = job.preemptions + 1
-            self._queue(waits_again(job, self._asked_as.get(name)))
+            self._queue.add(waits_again(job, self._asked_as.get(name)))
 
     def _holds_until(self, job: RunningJob) -> datetime:
-        """When a job that runs now gives its instances back, if nobody stops it."""
+        """Return when a running job gives its instances back if it is not stopped."""
         now = self._outlook.now
         trains = self._outlook.durations.of_running(job, self._chance.draw(), now=now)
         self._trains[job.name] = trains
@@ -187,7 +193,7 @@ class Future:
         return (job.training_since or max(job.claimed_at + START_UP, now)) + trains
 
     def _warm_pools_that_go(self) -> dict[str, Vector]:
-        """By a name that no job has; each comes free with the next look at it."""
+        """Return the warm pools that cannot be reused, by names that no job has; each ends when next seen."""
         going: dict[str, Vector] = {}
         now = self._outlook.now
         for warm in self._outlook.snapshot.warm_pools:
@@ -205,19 +211,6 @@ class Future:
         self._ends[name] = at
         heappush(self._events, (at, name))
 
-    # ---- the queue
-
-    def _queue(self, job: WaitingJob) -> None:
-        insort(self._lanes.setdefault(_lane(job), []), job, key=_rank)
-        self._names.add(job.name)
-
-    def _unqueue(self, job: WaitingJob) -> None:
-        lane = self._lanes[_lane(job)]
-        lane.remove(job)
-        if not lane:
-            del self._lanes[_lane(job)]
-        self._names.discard(job.name)
-
     def _snapshot(self) -> Snapshot:
         return replace(
             self._outlook.snapshot,
@@ -225,10 +218,10 @@ class Future:
             warm=total(self._going.values()),
             warm_pools=(),
             holds=tuple(self._holds.values()),
-            waiting=tuple(chain.from_iterable(lane[:HEADS] for lane in self._lanes.values())),
+            waiting=self._queue.heads(),
             due=(),
             running=tuple(self._running.values()),
-            gone_preemptors=frozenset(self._holds.keys() - self._names),
+            gone_preemptors=frozenset(self._holds.keys() - self._queue.names),
             role_starts={},  # as if AWS took every start again
             watch=None,
             budgets=self._budgets.pass_to(self._now),
@@ -237,39 +230,46 @@ class Future:
     # ---- what is done
 
     def _decide(self, name: str) -> datetime | None:
-        """Plan and act until all that can start has started, or time is up; when the job did, if it did."""
+        """Plan and act until nothing more can start or time is up; return when the job started, if it did."""
         while self._in_time():
             snapshot = self._snapshot()
-            found = plan(snapshot, self._outlook.pool, now=self._now)
+            planned = plan(snapshot, self._outlook.pool, now=self._now)
             self.looks += len(snapshot.waiting) + len(snapshot.running)
-            started = self._carry_out(found)
+            started = self._carry_out(planned)
             if name in started:
                 return started[name]
             if len(started) < HEADS:
                 break
         return None
 
-    def _carry_out(self, found: Plan) -> dict[str, datetime]:
+    def _carry_out(self, planned: Plan) -> dict[str, datetime]:
+        """Apply the plan; return when each job started that it starts."""
+        changes = [change for action in planned.actions for change in applied(action)]
         started: dict[str, datetime] = {}
-        for action in found.actions:
-            match action:
-                case Start():
-                    started[action.job.name] = self._start(action)
-                case Preempt():
-                    self._preempt(action)
-                case EndReservation(hold=hold):
-                    del self._holds[hold.preemptor]
-                case LimitReservation(hold=hold, until=until):
-                    self._holds[hold.preemptor] = replace(hold, until=until)
-                case _:
-                    continue
+        for change in changes:
+            if isinstance(change, JobStarts):
+                started[change.start.job.name] = self._start(change.start)
+            else:
+                self._take(change)
         return started
+
+    def _take(self, change: PoolChange) -> None:
+        """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""
+        match change:
+            case VictimAsked():
+                self._ask_to_stop(change)
+            case HoldPlaced(hold=hold):
+                self._holds[hold.preemptor] = hold
+            case HoldUsed(preemptor=preemptor) | HoldEnded(hold=PreemptionReservation(preemptor=preemptor)):
+                del self._holds[preemptor]
+            case HoldLimited(hold=hold, until=until):
+                self._holds[hold.preemptor] = replace(hold, until=until)
+            case _:
+                pass
 
     def _start(self, action: Start) -> datetime:
         job, vector = action.job, action.shape.vector
-        self._unqueue(job)
-        if action.ends_hold:
-            del self._holds[job.name]
+        self._queue.remove(job)
         at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
         self._asked_as[job.name] = job
         self._budgets.started(action, at)
@@ -281,20 +281,10 @@ class Future:
         self._ends_at(job.name, at + START_UP + self._trains[job.name])
         return at
 
-    def _preempt(self, action: Preempt) -> None:
-        job, futile = action.job, action.job.futile
-        at = max(job.submitted_at, self._since, min(futile.until, self._now) if futile else self._since)
-        for victim in action.victims:
-            self._trains[victim.name] -= saved_by(victim, stopped=at)
-            self._running[victim.name] = stopping(victim, action)
-            self._ends_at(victim.name, at + self._stopping())
-        self._holds[action.job.name] = PreemptionReservation(
-            preemptor=action.job.name, vector=action.shape.vector
-        )
-
-
-_rank = attrgetter("rank")
-
-
-def _lane(job: WaitingJob) -> Lane:
-    return (job.team, lane_text(job.shapes, job.choice))
+    def _ask_to_stop(self, change: VictimAsked) -> None:
+        job, victim = change.preemption.job, change.victim
+        asked_from = min(job.futile.until, self._now) if job.futile else self._since
+        at = max(job.submitted_at, self._since, asked_from)
+        self._trains[victim.name] -= saved_by(victim, stopped=at)
+        self._running[victim.name] = stopping(victim, change.preemption)
+        self._ends_at(victim.name, at + self._stopping())

@@ -27,20 +27,20 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.outbox import budget_notice, to_tell
-from trainmaster.core.planning.actions import (
-    Action,
-    EndReservation,
-    Intended,
-    KeepWarm,
-    LimitReservation,
-    Preempt,
-    ReleaseWarm,
-    SettleWarm,
-    Start,
-    Stop,
-    Unpark,
-    WarnOfBudget,
-    WatchGpus,
+from trainmaster.core.planning.actions import Action, Intended, Preempt, Start
+from trainmaster.core.planning.apply import Changes, applied
+from trainmaster.core.planning.changes import (
+    BudgetWarned,
+    Claimed,
+    GpusWatched,
+    HoldEnded,
+    HoldLimited,
+    JobRequeued,
+    LimitForgotten,
+    PoolChange,
+    Single,
+    StopSent,
+    WarmPoolChange,
 )
 from trainmaster.core.policy.governance import Watch
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
@@ -49,7 +49,7 @@ from trainmaster.services.scheduler.faults import blame
 from trainmaster.services.scheduler.role_trials import is_held_back
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
 from trainmaster.services.scheduler.stops import end_reservation, preempt, stop
-from trainmaster.services.scheduler.warm_keeping import keep, release, settle
+from trainmaster.services.scheduler.warm_keeping import change_warm_pool
 
 CREATE = "CreateTrainingJob"
 MAX_UNREACHABLE = 3
@@ -218,52 +218,60 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
 
 
 def _begin(action: Intended, context: PassContext) -> Rest | None:
-    """Write its intent; what only reads or changes one job by itself is all rest."""
-    match action:
-        case Preempt():
-            return preempt(action, context)
-        case Stop(job=running):
-            return lambda: stop(read_job(running, context), context)
-        case WatchGpus(job=running, watch=watch):
-            return lambda: watch_gpus(read_job(running, context), watch, context)
-        case KeepWarm(warm_pool=warm_pool, until=until):
-            return partial(keep, warm_pool, until, context)
-        case ReleaseWarm(warm_pool=warm_pool):
-            return partial(release, warm_pool, context)
-        case SettleWarm(warm_pool=warm_pool):
-            return partial(settle, warm_pool, context)
-        case _:
-            _write(action, context)
-            return None
+    """Write its intent; what only reads or changes one row and then calls AWS is all rest."""
+    if isinstance(action, Preempt):
+        return preempt(action, context)
+    changes = applied(action)
+    if changes.afterwards:
+        return partial(_make, changes, context)
+    _make(changes, context)
+    return None
 
 
-def _write(
-    action: Unpark | EndReservation | LimitReservation | WarnOfBudget,
-    context: PassContext,
-) -> None:
-    """What is over once the table has it."""
-    match action:
-        case Unpark(job=waiting):
+def _make(changes: Changes, context: PassContext) -> None:
+    """Make each change in its order. A death in between leaves the rest to the next pass."""
+    for change in changes:
+        _make_one(change, context)
+
+
+def _make_one(change: PoolChange, context: PassContext) -> None:
+    if isinstance(change, WarmPoolChange):
+        change_warm_pool(change, context)
+    elif isinstance(change, Claimed):
+        raise TypeError(f"{type(change).__name__} is part of a transaction: write it with its condition")
+    else:
+        _make_single(change, context)
+
+
+def _make_single(change: Single, context: PassContext) -> None:
+    match change:
+        case StopSent(job=running):
+            stop(read_job(running, context), context)
+        case GpusWatched(job=running, watch=watch):
+            watch_gpus(read_job(running, context), watch, context)
+        case JobRequeued(job=waiting):
             job = read_job(waiting, context)
             context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
-        case EndReservation(hold=hold):
-            end_reservation(hold, context)
-        case LimitReservation(hold=hold, until=until):
+        case HoldEnded():
+            end_reservation(change, context)
+        case HoldLimited(hold=hold, until=until):
             context.store.limit_hold(context.pool, hold, until)
-        case WarnOfBudget():
-            _warn(action, context)
+        case LimitForgotten(capacity=capacity):
+            context.store.learn_limit(context.pool, capacity, None)
+        case BudgetWarned():
+            _warn(change, context)
         case _:
-            assert_never(action)
+            assert_never(change)
 
 
-def _warn(action: WarnOfBudget, context: PassContext) -> None:
-    """Reported first, noted second: after a crash in between it is left again, as the same message."""
+def _warn(warning: BudgetWarned, context: PassContext) -> None:
+    """Leave the message first, note it second: after a crash in between the same message is left again."""
     notice = budget_notice(
-        action.team, month=action.month, spent_cents=action.spent_cents, limit_cents=action.limit_cents
+        warning.team, month=warning.month, spent_cents=warning.spent_cents, limit_cents=warning.limit_cents
     )
-    cause = f"{action.team}#{action.month}"
+    cause = f"{warning.team}#{warning.month}"
     context.store.leave(context.pool, [to_tell(notice, cause=cause, at=context.clock())])
-    context.store.warned(action.team, action.month)
+    context.store.warned(warning.team, warning.month)
 
 
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:

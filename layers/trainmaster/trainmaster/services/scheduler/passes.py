@@ -9,7 +9,7 @@ from types import MappingProxyType
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.monitoring.alarms import missing_alarms
-from trainmaster.core.monitoring.first_look import EVERY, Look
+from trainmaster.core.monitoring.queue_front_looks import EVERY, Look
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import Snapshot

@@ -7,6 +7,7 @@ an attempt is created at most once and never lost.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -36,11 +37,14 @@ from trainmaster.core.lifecycle.refused_starts import Trial
 from trainmaster.core.lifecycle.unserved_attempts import after_put_off
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
+from trainmaster.core.planning.apply import Changes, Guard, applied
+from trainmaster.core.planning.changes import LimitForgotten
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import PoolState, WriteCondition
 from trainmaster.ports import TrainingApi
 from trainmaster.services.job_steps import change_job
 from trainmaster.services.scheduler import role_trials
+from trainmaster.services.scheduler.conditions import condition_of
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.creation import create_request, created, tell_of_additions
 
@@ -72,15 +76,8 @@ def claim(job: Job, action: Start, context: PassContext) -> Job:
     """Take the slot. Raises LostRaceError when the pool or the job has changed."""
     at = context.clock()
     after = _claimed(job, action, context, at=at)
-    condition = WriteCondition(
-        policy_version=context.policy_version,
-        most_used=action.most_used,
-        warm=action.warm,
-        reuses=action.reuses,
-        ends_hold_of=job.name if action.ends_hold else None,
-        most_committed=action.charge.room_cents if action.charge else None,
-        probes=role_trials.probe_of(action, context),
-    )
+    probes = role_trials.probe_of(action, context)
+    condition = replace(condition_of(applied(action), context), probes=probes)
     (claimed,) = context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
     if condition.probes is not None:
         context.roles.note(condition.probes)
@@ -97,12 +94,13 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
     warm: dict[Capacity, int] = {}
     before: Counter[Capacity] = Counter()
     for _, action in claims:
-        room = {capacity: count - before[capacity] for capacity, count in action.most_used.items()}
+        guard = applied(action).guard
+        room = {capacity: count - before[capacity] for capacity, count in (guard.most_used or {}).items()}
         most |= {capacity: min(most.get(capacity, count), count) for capacity, count in room.items()}
-        warm |= action.warm
+        warm |= guard.warm or {}
         before.update(action.shape.vector)
     changes = [Change(before=job, after=_claimed(job, action, context, at=at)) for job, action in claims]
-    condition = WriteCondition(policy_version=context.policy_version, most_used=most, warm=warm)
+    condition = condition_of(Changes(guard=Guard(most_used=most, warm=warm)), context)
     return context.store.commit(changes, at=at, condition=condition)
 
 
@@ -253,8 +251,9 @@ def learn(action: Start, context: PassContext) -> None:
 
 def forget(action: Start, context: PassContext) -> None:
     """A start above a learned limit worked: the account allows more by now."""
-    for capacity in action.probes:
-        context.store.learn_limit(context.pool, capacity, None)
+    for change in applied(action).afterwards:
+        if isinstance(change, LimitForgotten):
+            context.store.learn_limit(context.pool, change.capacity, None)
 
 
 def _held(state: PoolState, capacity: Capacity) -> int:

@@ -1,21 +1,21 @@
 """Stops of running jobs: those that make room for another, and each that was asked to stop."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
 from trainmaster.core.errors import RowSetAsideError, StopDeniedError, UnavailableError
-from trainmaster.core.jobs.instances import total
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
 from trainmaster.core.planning.actions import Preempt
-from trainmaster.core.planning.capacity import lacking
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob
-from trainmaster.core.records import WriteCondition
+from trainmaster.core.planning.apply import Changes, applied, in_batches
+from trainmaster.core.planning.changes import HoldEnded, VictimAsked
+from trainmaster.core.planning.snapshot import PreemptionReservation
 from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.broken_rows import read_job, request_of
+from trainmaster.services.scheduler.conditions import condition_of
 from trainmaster.services.scheduler.context import PassContext
 
 MAX_VICTIMS = 24
@@ -35,73 +35,49 @@ def preempt(action: Preempt, context: PassContext) -> Callable[[], None] | None:
         return None
     action = replace(action, job=replace(action.job, ver=preemptor.ver))
     asked: list[Job] = []
-    hold = action.goes_on
-    for start in range(0, len(action.victims), MAX_VICTIMS):
+    for batch in in_batches(action, MAX_VICTIMS):
         if asked and context.deadline.is_over:
             break
-        batch = action.victims[start : start + MAX_VICTIMS]
-        after = _reservation(action, action.victims[: start + len(batch)])
         try:
-            asked += _ask(batch, action, context, hold=hold, after=after)
+            asked += _ask(batch, context)
         except UnavailableError:
             if not asked:
                 raise
             break
-        hold = after
     return partial(_stop_each, asked, context)
 
 
-def _reservation(action: Preempt, asked: Sequence[RunningJob]) -> PreemptionReservation:
-    """Once these are asked: all that the job needs, and what the others are still to free of it."""
-    missing = lacking(action.short, total(one.vector for one in asked))
-    return PreemptionReservation(
-        preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
-    )
+def _ask(batch: Preempt, context: PassContext) -> tuple[Job, ...]:
+    """Write that the victims of a batch are asked to stop, and the hold; the preemptor must be unchanged."""
+    changes = applied(batch)
+    condition = replace(condition_of(changes, context), still_waiting=batch.job)
+    asked = [_asked(change, context) for change in changes.written if isinstance(change, VictimAsked)]
+    return context.store.commit(asked, at=context.clock(), condition=condition)
 
 
-def _ask(
-    batch: Sequence[RunningJob],
-    action: Preempt,
-    context: PassContext,
-    *,
-    hold: PreemptionReservation | None,
-    after: PreemptionReservation,
-) -> tuple[Job, ...]:
-    victims = [read_job(victim, context) for victim in batch]
-    changes = [Change(before=victim, after=_asked(victim, action)) for victim in victims]
-    condition = WriteCondition(
-        policy_version=context.policy_version,
-        used=action.used,
-        places_hold=after,
-        replaces_hold=hold,
-        still_waiting=action.job,
-    )
-    return context.store.commit(changes, at=context.clock(), condition=condition)
+def _asked(change: VictimAsked, context: PassContext) -> Change:
+    victim = read_job(change.victim, context)
+    after = steps.preempted_for(victim, change.preemption.job, reclaims=change.reclaims)
+    return Change(before=victim, after=after)
 
 
-def _asked(victim: Job, action: Preempt) -> Job:
-    return steps.preempted_for(victim, action.job, reclaims=victim.name in action.reclaimed)
-
-
-def end_reservation(hold: PreemptionReservation, context: PassContext) -> None:
+def end_reservation(change: HoldEnded, context: PassContext) -> None:
     """Give up what is kept free; a preemptor that did not start in time has preempted in vain.
 
     Both are one transaction: the count is neither lost nor repeated. One that waits no more is not counted.
     """
-    job = _late_preemptor(hold, context)
+    job = _late_preemptor(change.hold, context) if change.ran_out else None
     if job is None:
-        context.store.drop_hold(context.pool, hold)
+        context.store.drop_hold(context.pool, change.hold)
         return
     at = context.clock()
-    after = after_hold_ran_out(job, hold.vector, now=at)
-    condition = WriteCondition(policy_version=context.policy_version, drops_hold=hold)
+    after = after_hold_ran_out(job, change.hold.vector, now=at)
+    condition = condition_of(Changes(written=(change,)), context)
     context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
 
 
 def _late_preemptor(hold: PreemptionReservation, context: PassContext) -> Job | None:
     """The job that the hold waited for in vain; None: it is gone, or its row cannot be understood."""
-    if hold.until is None:
-        return None
     try:
         job = context.reader.job(hold.preemptor)
     except RowSetAsideError:

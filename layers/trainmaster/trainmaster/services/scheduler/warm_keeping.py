@@ -2,14 +2,29 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from trainmaster.core.errors import StillWarmError
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
+from trainmaster.core.planning.changes import WarmPoolChange, WarmPoolExtended, WarmPoolGivenUp, WarmPoolGone
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.services.scheduler.context import PassContext
 
 OVERDUE = timedelta(minutes=2)
 """A pool that is still there so long after its time was kept for longer than the row knows."""
+
+
+def change_warm_pool(change: WarmPoolChange, context: PassContext) -> None:
+    """Have SageMaker make the change, then note it. Raises StillWarmError when a pool is not gone yet."""
+    match change:
+        case WarmPoolExtended(warm_pool=warm_pool, until=until):
+            keep(warm_pool, until, context)
+        case WarmPoolGivenUp(warm_pool=warm_pool):
+            give_up(warm_pool, context)
+        case WarmPoolGone(warm_pool=warm_pool):
+            settle(warm_pool, context)
+        case _:
+            assert_never(change)
 
 
 def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
@@ -22,13 +37,12 @@ def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
         settle(warm_pool, context)
 
 
-def release(warm_pool: WarmPool, context: PassContext) -> None:
-    """Give it up; its instances count until SageMaker says that it is gone."""
+def give_up(warm_pool: WarmPool, context: PassContext) -> None:
+    """Ask SageMaker to give it up; its instances count until SageMaker says that it is gone."""
     releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True)
     if releasing != warm_pool:
         context.store.change_warm(context.pool, warm_pool, releasing, at=context.clock())
     context.training.keep_alive(warm_pool.training_job_name, timedelta())
-    settle(releasing, context)
 
 
 def settle(warm_pool: WarmPool, context: PassContext) -> None:

@@ -1,7 +1,7 @@
 import pytest
 from trainmaster_client.simulate.comparison.audits import lost_jobs, most_held, over_capacity, wrong_training
 from trainmaster_client.simulate.comparison.outcomes import outcomes_of
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.replays import Replay
 
 from tests.unit.client.simulate.hand_made import TYPE, attempt, history, job, replay, two_policies, warm
 

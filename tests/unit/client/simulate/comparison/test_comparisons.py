@@ -8,7 +8,7 @@ from trainmaster_client.simulate.comparison.figure_rows import figure_rows
 from trainmaster_client.simulate.comparison.figures import waits_of
 from trainmaster_client.simulate.comparison.outcomes import Fate
 from trainmaster_client.simulate.comparison.summaries import summary
-from trainmaster_client.simulate.recorded import RECORDED
+from trainmaster_client.simulate.engine.recorded import RECORDED
 
 from tests.unit.client.simulate.hand_made import attempt, history, job, replay, two_policies, warm
 

@@ -3,8 +3,8 @@ from datetime import timedelta
 
 import pytest
 from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome, outcomes_of
-from trainmaster_client.simulate.past_jobs import PastJob
-from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.engine.replays import Replay
 
 from tests.unit.client.simulate.hand_made import attempt, history, job, replay
 

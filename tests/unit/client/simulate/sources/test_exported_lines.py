@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from trainmaster.core.policy import UNMANAGED
 from trainmaster_client.errors import InvalidArgumentError, MalformedHistoryError
-from trainmaster_client.simulate.past_jobs import Break, History, PastJob
+from trainmaster_client.simulate.engine.past_jobs import Break, History, PastJob
 from trainmaster_client.simulate.sources import history_from_file
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)

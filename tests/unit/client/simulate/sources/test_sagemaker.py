@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from trainmaster.core.submission.admission import ulid
 from trainmaster_client.errors import InvalidArgumentError, TrainingJobsUnreadableError
-from trainmaster_client.simulate.past_jobs import Break, History
+from trainmaster_client.simulate.engine.past_jobs import Break, History
 from trainmaster_client.simulate.sources import Period, SageMakerReading, history_from_sagemaker, usual_cache
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)

@@ -1,0 +1,211 @@
+"""What becomes of a past job under a policy: the pool that it waits in, or why it is refused."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from typing import Any
+
+from trainmaster.core import rules
+from trainmaster.core.durations.learned import Known
+from trainmaster.core.durations.traits import Traits
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, lane_text, vector_text
+from trainmaster.core.jobs.model import Job, JobSpec, JobState
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.order import score_of
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.policy.job_rules import Mode, Rules
+
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+
+JUDGED = frozenset(
+    {"instance_types", "max_instances", "max_runtime", "max_estimated_cost_usd", "spot_needs_checkpoint"}
+)
+"""Rules that read nothing of a request but what a history has."""
+_OF_TEAMS = ("roles", "images", "s3_prefixes")
+"""Beside a team's rules: what else its requests are held to."""
+_SECOND = timedelta(seconds=1)
+_Asked = tuple[str, tuple[tuple[str, int], ...], timedelta, str, bool]
+"""Team, instances, run time, capacity type, and whether it saves: all that the judged rules read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    pool: PoolPolicy
+    shape: Shape
+    priority: int
+    """As asked for, or the team's ceiling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Of one policy."""
+
+    policy: Policy
+    judged: Policy | None
+    """With no rules but those that can be judged; None: there are none."""
+    violations: dict[_Asked, str | None] = field(default_factory=dict)
+    """Of what was asked for before: a history has few kinds of requests."""
+
+    @classmethod
+    def of(cls, policy: Policy) -> "Admission":
+        judged = replace(
+            policy,
+            rules=_judged(policy.rules),
+            teams=tuple(
+                replace(team, rules=_judged(team.rules), roles=None, images=None, s3_prefixes=None)
+                for team in policy.teams
+            ),
+        )
+        has_rules = any(one != Rules() for one in (judged.rules, *(team.rules for team in judged.teams)))
+        return cls(policy=policy, judged=judged if has_rules else None)
+
+    def judge(self, job: PastJob) -> Admitted | Refused:
+        """As a submission would be, as far as the history says what was asked for."""
+        policy = self.policy
+        pool = policy.pool_of(job.instances)
+        if pool is None:
+            return Refused(reason=_no_pool(job, policy))
+        vector = _vector(job)
+        refusal = _too_many(vector, pool) or self._violation(job)
+        if refusal is not None:
+            return Refused(reason=refusal)
+        team = policy.team(job.team)
+        priority = job.priority if team is None else min(job.priority, team.max_priority)
+        return Admitted(pool=pool, shape=_shape(job, vector), priority=priority)
+
+    def _violation(self, job: PastJob) -> str | None:
+        if self.judged is None:
+            return None
+        asked = _asked(job)
+        if asked not in self.violations:
+            self.violations[asked] = self._enforced(job, self.judged)
+        return self.violations[asked]
+
+    @staticmethod
+    def _enforced(job: PastJob, judged: Policy) -> str | None:
+        found = rules.check(_request(job), team=job.team, policy=judged)
+        enforced = (one for one in found if one.mode is Mode.ENFORCE)
+        return next((f"{one.rule}: {one.field} {one.message}" for one in enforced), None)
+
+
+def not_judged(policy: Policy) -> tuple[str, ...]:
+    """Rules that are written, and that a history does not let judge."""
+    return tuple(
+        [f"rules.{name}" for name in _written(policy.rules)]
+        + [f"teams.{team.name}.rules.{name}" for team in policy.teams for name in _written(team.rules)]
+        + [
+            f"teams.{team.name}.{name}"
+            for team in policy.teams
+            for name in _OF_TEAMS
+            if getattr(team, name) is not None
+        ]
+    )
+
+
+def _written(of: Rules) -> Iterator[str]:
+    names = (one.name for one in fields(of))
+    return (name for name in names if name not in JUDGED and getattr(of, name) is not None)
+
+
+def _judged(of: Rules) -> Rules:
+    return Rules(**{name: getattr(of, name) for name in JUDGED})
+
+
+def _asked(job: PastJob) -> _Asked:
+    is_saved = job.saves_every is not None
+    return (job.team, tuple(job.instances.items()), job.max_runtime, job.capacity_type, is_saved)
+
+
+def _request(job: PastJob) -> Mapping[str, Any]:
+    """As much of CreateTrainingJob as the rules read."""
+    groups = [{"InstanceType": one, "InstanceCount": count} for one, count in job.instances.items()]
+    body: dict[str, Any] = {
+        "ResourceConfig": groups[0] if len(groups) == 1 else {"InstanceGroups": groups},
+        "StoppingCondition": {"MaxRuntimeInSeconds": job.max_runtime // _SECOND},
+        "EnableManagedSpotTraining": job.capacity_type == "spot",
+    }
+    return body if job.saves_every is None else body | {"CheckpointConfig": {"S3Uri": _checkpoints(job)}}
+
+
+def _checkpoints(job: PastJob) -> str:
+    return f"s3://checkpoints/{job.name}"
+
+
+def _vector(job: PastJob) -> dict[Capacity, int]:
+    capacity_type = CapacityType(job.capacity_type)
+    return {Capacity(one, capacity_type): count for one, count in job.instances.items()}
+
+
+def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
+    """A warm pool is kept of instances of one type, on demand."""
+    is_kept = len(vector) == 1 and job.capacity_type == "on-demand"
+    key = job.warm_key or f"{job.team}/{vector_text(vector)}"
+    return Shape(vector=vector, warm_key=key if is_kept else None)
+
+
+def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
+    there = pool_vector(pool)
+    for capacity, count in sorted(vector.items()):
+        most = there.get(capacity, 0)
+        if count > most:
+            has = f"{most} {capacity.capacity_type} {capacity.instance_type}"
+            return f"asks for {count}, but pool {pool.name} has {has} in all"
+    return None
+
+
+def _no_pool(job: PastJob, policy: Policy) -> str:
+    homeless = sorted(one for one in job.instances if policy.pool_of([one]) is None)
+    if not homeless:
+        return f"{', '.join(sorted(job.instances))} belong to different pools"
+    return f"{', '.join(homeless)} {'belongs' if len(homeless) == 1 else 'belong'} to no pool"
+
+
+def traits_of(job: PastJob, found: Admitted) -> Traits:
+    """What a history says of a job that says something about how long it trains."""
+    return Traits(
+        team=job.team,
+        lane=lane_text([found.shape], Choice.FIRST_FIT),
+        limit=job.max_runtime,
+        name=job.name,
+        image=job.image,
+        hyperparameters=job.hyperparameters,
+    )
+
+
+def learned_in(job: PastJob, found: Admitted) -> tuple[str, ...]:
+    """The histograms that its run time is added to, the most specific first."""
+    return traits_of(job, found).keys if job.learned_in is None else job.learned_in
+
+
+def submitted(job: PastJob, found: Admitted, known: Known) -> Job:
+    """The job as it enters the queue."""
+    at = job.submitted_at
+    spec = JobSpec(
+        name=job.name,
+        entry_id=job.entry_id or job.name,
+        team=job.team,
+        pool=found.pool.name,
+        submitted_by=job.submitted_by,
+        submitted_at=at.replace(microsecond=at.microsecond // 1000 * 1000),  # the table keeps milliseconds
+        shapes=(found.shape,),
+        preemptible=job.preemptible,
+        max_runtime=job.max_runtime,
+        max_wait=job.max_wait,
+        body_hash=job.name,
+        checkpoint_uri=None if job.saves_every is None else _checkpoints(job),
+        predicted=known.predicted,
+        learned_in=learned_in(job, found),
+        likely=known.likely,
+    )
+    return Job(
+        spec=spec,
+        state=JobState.PENDING,
+        priority=found.priority,
+        score=score_of(spec, found.priority, found.pool),
+        ranked_by=found.pool.order_key,
+    )

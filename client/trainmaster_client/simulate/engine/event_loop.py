@@ -1,0 +1,160 @@
+"""Replays of a history: every pool of a policy, from event to event."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from trainmaster.core.policy import Policy, PoolPolicy
+
+from trainmaster_client.simulate.engine.admitted_jobs import Admission, Admitted, not_judged
+from trainmaster_client.simulate.engine.event_queue import Event, EventQueue, What
+from trainmaster_client.simulate.engine.past_jobs import History, PastJob
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.replay_setting import Setting
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.engine.runs import TICK, exact_s, in_s
+from trainmaster_client.simulate.engine.tally import Tally
+from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
+
+EVENTS_PER_REPORT = 500
+
+PoolNames = tuple[str, ...]
+
+
+def groups(policy: Policy) -> list[PoolNames]:
+    """Pools that have to be replayed together: all, where a team has a budget, which counts in every pool."""
+    names = tuple(pool.name for pool in policy.pools)
+    return [names] if any(team.budget for team in policy.teams) else [(name,) for name in names]
+
+
+def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
+    """Before anything has happened: capacities, and who is refused."""
+    found = Replay(policy=label, capacity=capacities(policy))
+    admission, cut = Admission.of(policy), 0
+    for job in history.jobs:
+        outcome = admission.judge(job)
+        if isinstance(outcome, Admitted):
+            cut += outcome.priority < job.priority
+        else:
+            found.refused[job.name] = outcome.reason
+    if cut:
+        found.notes.append(f"{cut} jobs had a priority above their team's ceiling, and run with the ceiling.")
+    if unknown := not_judged(policy):
+        found.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
+    return found
+
+
+def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+    return {
+        pool.name: {"on-demand": dict(pool.capacity), "spot": dict(pool.spot_capacity)}
+        for pool in policy.pools
+    }
+
+
+def add(found: Replay, tallies: Iterable[Tally]) -> None:
+    for tally in tallies:
+        found.attempts += tally.attempts
+        found.warm += tally.warm
+        found.passes += tally.passes
+        found.cpu_s += tally.cpu_s
+
+
+class Pool(Protocol):
+    """One pool of a replay. Whatever happens is followed by ``decide``."""
+
+    tally: Tally
+
+    def submitted(self, past: PastJob, found: Admitted) -> None: ...
+    def hears(self, what: What, name: str, serial: int) -> bool:
+        """False where the news came too late to change anything."""
+
+    def decide(self) -> None: ...
+    def close(self) -> None:
+        """The replay ends here."""
+
+
+P = TypeVar("P", bound=Pool)
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine(Generic[P]):
+    """Some pools of a policy, from event to event."""
+
+    setting: Setting
+    pools: dict[str, P]
+    to_come: dict[str, tuple[PastJob, Admitted]] = field(default_factory=dict)
+    """Jobs that are not submitted yet."""
+    last_s: float = 1
+    """When the last is."""
+
+    @property
+    def event_queue(self) -> EventQueue:
+        return self.setting.event_queue
+
+    def expect(self, job: PastJob, found: Admitted) -> None:
+        """It is going to be submitted."""
+        self.to_come[job.name] = (job, found)
+        # Rounded up: not before it was there.
+        second = in_s(-((self.setting.begins - job.submitted_at) // TICK) * TICK)
+        self.last_s = max(self.last_s, second)
+        self.event_queue.put(second, What.SUBMITTED, found.pool.name, job.name)
+        if job.withdrawn_after is not None:
+            withdrawn_s = exact_s(second + in_s(job.withdrawn_after))
+            self.event_queue.put(withdrawn_s, What.WITHDRAWN, found.pool.name, job.name)
+
+    def run(self, *, until: float | None = None, progress: Progress | None = None) -> None:
+        """Until nothing happens any more, or up to and with that second."""
+        events = 0
+        while self.step(until=until) is not None:
+            events += 1
+            if progress is not None and events % EVENTS_PER_REPORT == 0:
+                progress(min(max(self.event_queue.now / self.last_s, 0.0), 1.0))
+        if until is not None:
+            self.event_queue.now = max(self.event_queue.now, until)
+        if progress is not None:
+            progress(1.0)
+
+    def step(self, *, until: float | None = None) -> Event | None:
+        """The next event, with the pass that it wakes; None: there is none by then."""
+        event = self.event_queue.take(until=until)
+        if event is None:
+            return None
+        pool = self.pools[event.pool]
+        if event.what is What.SUBMITTED:
+            pool.submitted(*self.to_come.pop(event.job))
+            pool.decide()
+        elif pool.hears(event.what, event.job, event.serial):
+            pool.decide()
+        return event
+
+    def close(self) -> list[Tally]:
+        for pool in self.pools.values():
+            pool.close()
+        return [pool.tally for pool in self.pools.values()]
+
+
+def engine_of(
+    history: History,
+    policy: Policy,
+    pools: PoolNames,
+    make: Callable[[PoolPolicy, Setting], P],
+    *,
+    cpu_clock: Callable[[], float],
+) -> Engine[P]:
+    """Make the pools, with every job of theirs to come. ``cpu_clock`` measures the planner, in seconds."""
+    setting = Setting(
+        policy=policy,
+        begins=history.begins,
+        pace=history.pace,
+        event_queue=EventQueue(),
+        account=history.account,
+        budgets=TeamBudgets.of(policy),
+        cpu_clock=cpu_clock,
+    )
+    mine = {pool.name: make(pool, setting) for pool in policy.pools if pool.name in pools}
+    engine, admission = Engine(setting=setting, pools=mine), Admission.of(policy)
+    for job in history.jobs:
+        found = admission.judge(job)
+        if isinstance(found, Admitted) and found.pool.name in mine:
+            engine.expect(job, found)
+    return engine

@@ -1,0 +1,181 @@
+"""What a replay is fed with: the jobs of a period, what each asked for and how its training went."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from trainmaster_client.simulate.engine.assumptions import (
+    COLD_START,
+    LAUNCH,
+    REPLACED,
+    RESTORE,
+    STOP,
+    WARM_START,
+)
+
+DOWNLOADING, TRAINING, UPLOADING, STOPPING = "Downloading", "Training", "Uploading", "Stopping"
+INTERRUPTED_STATUS = "Interrupted"
+"""Secondary statuses. Source: SageMaker API reference, SecondaryStatusTransition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """How one attempt really went."""
+
+    started_at: datetime
+    """From here on it held its instances."""
+    training_since: datetime | None
+    ended_at: datetime | None
+    """None: it was live when the history was read."""
+    end: str | None
+    """Reason code; None while live."""
+    lost: timedelta
+    """Training that was in no checkpoint at the end."""
+    warm: bool | None = None
+    """It started in a warm pool; None: the source does not say."""
+    trained: timedelta | None = None
+    """Without its time in Stopping; None: the source does not say."""
+    interrupted_for: timedelta | None = None
+    """From each interruption of its spot instances until it trained again; None: none, or not known."""
+    statuses: tuple[tuple[str, timedelta], ...] = ()
+    """SageMaker's secondary statuses, each with how long after the start it began; empty: not known."""
+
+    @property
+    def started_up_in(self) -> timedelta | None:
+        return None if self.training_since is None else self.training_since - self.started_at
+
+    def began(self, status: str) -> timedelta | None:
+        """How long after its start it first was in a status; None: never, or not known."""
+        return next((at for one, at in self.statuses if one == status), None)
+
+    def trains_again(self, number: int) -> timedelta | None:
+        """From an interruption, the first has number 0, until it trained again; None: not known."""
+        trains = [at for one, at in self.statuses if one == TRAINING]
+        interrupted = [at for one, at in self.statuses if one == INTERRUPTED_STATUS]
+        return trains[number + 1] - interrupted[number] if number + 1 < len(trains) else self.interrupted_for
+
+    @property
+    def stopped_in(self) -> timedelta | None:
+        """From the stop to the end, of one that was stopped while it trained; where it is known of any."""
+        stopped = self.began(STOPPING)
+        if stopped is not None and self.ended_at is not None:
+            return self.ended_at - self.started_at - stopped
+        if self.training_since is None or self.ended_at is None or self.trained is None:
+            return None
+        return self.ended_at - self.training_since - self.trained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """Where an attempt ended, or lost its instances, by itself, and the job went on later."""
+
+    after: timedelta
+    """Training, what was lost included, since the break before, or since the job first trained."""
+    code: str
+    """``interrupted``: SageMaker took its spot instances and starts the same attempt again; else the class of
+    the failure (``hardware``, ``network``): the policy decides whether another attempt is made."""
+    lost: timedelta | None = None
+    """Training that an interruption made necessary again; None: what came after the last regular save."""
+
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastJob:
+    """One job. What decides sees the request alone, never ``trains_for``, ``breaks`` and ``attempts``."""
+
+    name: str
+    """Each once in a history."""
+    team: str
+    submitted_by: str
+    submitted_at: datetime
+    pool: str | None
+    """None: the policy's pool of the instance type."""
+    instances: Mapping[str, int]
+    """By instance type."""
+    capacity_type: Literal["on-demand", "spot"]
+    priority: int
+    max_runtime: timedelta
+    trains_for: timedelta
+    """Training that counted, of all attempts together: how long it trains if nobody stops it."""
+    end: Literal["completed", "failed", "stopped"]
+    """What it comes to once it has trained so long."""
+    saves_every: timedelta | None
+    """None: it saves nothing, and a stop costs the whole attempt."""
+    cold_start: timedelta | None = None
+    """From the start of an attempt on new instances to Training; None: as the simulator assumes."""
+    breaks: tuple[Break, ...] = ()
+    """In turn. One that the replay does not get to never comes; interruptions concern spot attempts alone."""
+    preemptible: bool = True
+    image: str | None = None
+    """None: the source does not say."""
+    hyperparameters: str | None = None
+    """Their digest; None: the source does not say."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds of a spot job; None: it has none, or the source does not say."""
+    warm_key: str | None = None
+    """Equal for jobs that can use each other's warm pools; None: the source does not say, its team tells."""
+    learned_in: tuple[str, ...] | None = None
+    """Which histograms of run times it counts in; None: the source does not say, its name and team tell."""
+    entry_id: str | None = None
+    """Of the submission: what back-offs are drawn from. None: its name."""
+    withdrawn_after: timedelta | None = None
+    """Its user stopped it so long after submission, while it did not train."""
+    attempts: tuple[PastAttempt, ...] = ()
+    """Empty where the source does not say how it went."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long SageMaker takes: as the history shows, else as the simulator assumes."""
+
+    cold_start: timedelta = COLD_START
+    warm_start: timedelta = WARM_START
+    restore: timedelta = RESTORE
+    stop: timedelta = STOP
+    early_stop: timedelta = STOP
+    """Of an attempt that does not train yet."""
+    replaced: timedelta = REPLACED
+    startup_news: tuple[float, ...] = ()
+    """At which shares of start-up SageMaker reports a secondary status; it wakes a pass."""
+    launch: float = LAUNCH
+    """Share of start-up after which an attempt has its instances."""
+    upload: timedelta = timedelta()
+    """From the end of training to the end, part of how long it trains; 0: not known, it wakes no pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountBounds:
+    """What the account allows, whatever the policy says. No source tells it: a made-up history may."""
+
+    instances: Mapping[str, int] = field(default_factory=dict)
+    """Most at a time by type; a start beyond is refused. Without an entry: any number."""
+    start_gap_s: int = 0
+    """Between two training jobs that are created, in whichever pool; a start waits for its turn."""
+
+    @property
+    def joins_pools(self) -> bool:
+        """What happens in one pool changes what happens in another."""
+        return self.start_gap_s > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The jobs of a period, in the order of submission."""
+
+    source: str
+    """For people: ``account 123456789012, 2026-10-01 to 2026-10-31``."""
+    begins: datetime
+    """Second 0 of each replay."""
+    jobs: tuple[PastJob, ...]
+    pace: Pace = Pace()
+    account: AccountBounds = field(default_factory=AccountBounds)
+    not_known: tuple[str, ...] = ()
+    """Sentences: what the source does not say, what was assumed instead, what was left out and how many."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it says when jobs really started."""
+        return any(job.attempts for job in self.jobs)

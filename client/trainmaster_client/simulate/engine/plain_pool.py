@@ -1,0 +1,173 @@
+"""The plain priority queue to compare with: strict head of the queue, the lowest priority stopped first.
+
+It is the algorithm that the idea of a priority scheduler for training jobs starts from, made race-free: it
+counts what is already stopping, and several instances of one job start together or not at all. It has no
+backfill, quotas, budgets or warm pools, it does not ask what a stop would cost, and it stops one job at a
+time. What fails and was tried again is in the queue again at once.
+"""
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from trainmaster.core.jobs.instances import Capacity, fits
+from trainmaster.core.planning.capacity import pool_vector, take
+from trainmaster.core.policy import PoolPolicy
+
+from trainmaster_client.simulate.engine.admitted_jobs import Admitted
+from trainmaster_client.simulate.engine.event_queue import What
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.engine.replay_setting import Setting
+from trainmaster_client.simulate.engine.runs import Finish, Run
+from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, SimulatedSageMaker
+from trainmaster_client.simulate.engine.tally import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A job that waits or runs."""
+
+    past: PastJob
+    found: Admitted
+    attempts: int = 0
+    stopped_for: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class PlainPool:
+    """Decides for one pool. A queue that differs in its order or its victims overrides these two."""
+
+    sagemaker: SimulatedSageMaker
+    free: dict[Capacity, int]
+    coming: dict[Capacity, int] = field(default_factory=dict)
+    """Instances of attempts that are stopping."""
+    waiting: list[Entry] = field(default_factory=list)
+    running: dict[str, Entry] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    @classmethod
+    def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
+        """An empty one."""
+        sagemaker = setting.sagemaker_of(rules.name)
+        return cls(sagemaker=sagemaker, free=pool_vector(rules))
+
+    # ---- what happens
+
+    def submitted(self, past: PastJob, found: Admitted) -> None:
+        self.sagemaker.expects(past)
+        insort(self.waiting, Entry(past=past, found=found), key=self.turn)
+
+    def hears(self, what: What, name: str, serial: int) -> bool:
+        """News of a job; False where they come too late."""
+        if what is What.WITHDRAWN:
+            return self._withdrawn(name)
+        run = self.sagemaker.news_of(name, serial, what)
+        if run is None:
+            return False
+        if what is What.OVER:
+            self._over(name, run)
+        elif what is What.STOPPED:
+            self._ends(name, "preempted")
+        elif what is What.WAITED_TOO_LONG:
+            self._ends(name, "stopped")
+        return True
+
+    def _over(self, name: str, run: Run) -> None:
+        course = self.sagemaker.courses[name]
+        if run.finish is Finish.MAX_RUNTIME:
+            self._ends(name, "stopped")
+        elif run.finish is Finish.DONE:
+            self._ends(name, course.past.end)
+        elif course.breaks[0].code == INTERRUPTED:
+            self.sagemaker.interrupt(name)
+        else:
+            self._ends(name, "failed", broke=True)
+
+    def _withdrawn(self, name: str) -> bool:
+        """It waits no more, or is stopped at once."""
+        if not self.sagemaker.may_withdraw(name):
+            return False
+        if name in self.running:
+            self._ends(name, "stopped")
+        else:
+            self.waiting = [entry for entry in self.waiting if entry.past.name != name]
+            del self.sagemaker.courses[name]
+        return True
+
+    def _ends(self, name: str, end: str, *, broke: bool = False) -> None:
+        entry = self.running.pop(name)
+        ended = self.sagemaker.end(name, broke=broke)
+        vector = entry.found.shape.vector
+        take(self.free, vector, times=-1)
+        if entry.stopped_for is not None:
+            take(self.coming, vector)
+        self.tally.attempts.append(self.sagemaker.row(name, ended, end=end, by=entry.stopped_for))
+        if broke or end == "preempted":
+            insort(self.waiting, replace(entry, stopped_for=None), key=self.turn)
+        else:
+            del self.sagemaker.courses[name]
+
+    # ---- what is done
+
+    def decide(self) -> None:
+        """Start from the head while the head fits; then stop one job for it, if that is not under way."""
+        while self.waiting and self.may_start(self.waiting[0]):
+            self._start(self.waiting.pop(0))
+        if not self.waiting:
+            return
+        head = self.waiting[0]
+        both = dict(self.free)
+        take(both, self.coming, times=-1)
+        if not fits(head.found.shape.vector, both):
+            self._stop_one_for(head, both)
+
+    def may_start(self, entry: Entry) -> bool:
+        """There is room, and the account does not refuse it: then it is tried again when something ends."""
+        vector = entry.found.shape.vector
+        return fits(vector, self.free) and not self.sagemaker.refuses(vector)
+
+    def _start(self, entry: Entry) -> None:
+        past, vector = entry.past, entry.found.shape.vector
+        take(self.free, vector)
+        asked = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
+        self.running[past.name] = replace(entry, attempts=entry.attempts + 1)
+        self.sagemaker.begin(past.name, asked)
+
+    def _stop_one_for(self, head: Entry, both: dict[Capacity, int]) -> None:
+        """Of those below it that hold what it lacks, the victim."""
+        wanted = {one for one, count in head.found.shape.vector.items() if both.get(one, 0) < count}
+        runs = self.sagemaker.runs
+        below = [
+            one
+            for one in self.running.values()
+            if one.found.priority < head.found.priority
+            and runs[one.past.name].stopped_s is None
+            and not wanted.isdisjoint(one.found.shape.vector)
+        ]
+        victim = self.victim(below)
+        if victim is None:
+            return
+        name = victim.past.name
+        self.running[name] = replace(victim, stopped_for=head.past.name)
+        take(self.coming, victim.found.shape.vector, times=-1)
+        self.sagemaker.stop(name)
+
+    # ---- what makes it plain
+
+    def turn(self, entry: Entry) -> tuple[Any, ...]:
+        """Who goes first: the highest priority, and of one priority who came first."""
+        return (-entry.found.priority, entry.past.submitted_at, entry.past.name)
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:
+        """The lowest of them, and of these the one that came first; None: nobody is stopped."""
+        runs = self.sagemaker.runs
+        return min(
+            below,
+            key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
+            default=None,
+        )
+
+    def close(self) -> None:
+        """The replay ends here."""
+        self.tally.attempts += self.sagemaker.live_rows()

@@ -1,0 +1,251 @@
+"""Passes over one pool: the product's planner decides, and its plan is carried out as ``execute`` does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.claims import attempt_for
+from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out, after_put_off
+from trainmaster.core.planning import planner
+from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
+from trainmaster.core.planning.actions import Action, Plan, Start
+from trainmaster.core.planning.apply import applied
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.changes import (
+    BudgetWarned,
+    GpusWatched,
+    HoldEnded,
+    HoldLimited,
+    HoldPlaced,
+    HoldUsed,
+    JobRequeued,
+    JobStarts,
+    LimitForgotten,
+    PoolChange,
+    StopSent,
+    VictimAsked,
+    WarmPoolChange,
+    WarmPoolExtended,
+    WarmPoolGivenUp,
+    WarmPoolGone,
+    WarmPoolReused,
+)
+from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.policy import Policy
+
+from trainmaster_client.simulate.engine.idle_plans import may_act
+from trainmaster_client.simulate.engine.pool_state import PoolState
+from trainmaster_client.simulate.engine.replays import WarmInterval
+from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, SimulatedSageMaker
+from trainmaster_client.simulate.engine.tally import Tally
+
+MOST_LOOKS = 1000
+"""At one instant; a planner that still finds something to do goes round in circles."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolPasses:
+    state: PoolState
+    sagemaker: SimulatedSageMaker
+    policy: Policy
+    cpu_clock: Callable[[], float]
+    """Seconds, to measure the planner by; no decision reads it."""
+    tally: Tally
+    refused: set[Capacity] = field(default_factory=set)
+    """Types of which the account has refused a start of this plan: it would refuse further ones."""
+
+    def run(self) -> None:
+        """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
+        looks = 0
+        while (found := self._plan()) is not None and self._carry_out(found):
+            looks += 1
+            assert looks < MOST_LOOKS, f"the planner comes to no end at {self.sagemaker.now}"
+
+    def _plan(self) -> Plan | None:
+        """None: it would have nothing in it."""
+        now, rules = self.sagemaker.now, self.state.rules
+        if self.state.is_empty:
+            return None
+        snapshot = self.state.snapshot(now)
+        if not may_act(snapshot, rules, now=now):
+            return None
+        began = self.cpu_clock()
+        found = planner.plan(snapshot, rules, now=now)
+        self.tally.cpu_s += self.cpu_clock() - began
+        self.tally.passes += 1
+        return found
+
+    def _carry_out(self, plan: Plan) -> bool:
+        """True when something was done."""
+        self.refused.clear()
+        done = [self._do(action) for action in plan.actions]
+        return any(done)
+
+    def _do(self, action: Action) -> bool:
+        """Make the changes of an action; SageMaker does its part at once. False: there was none to make."""
+        if isinstance(action, Start) and not self.refused.isdisjoint(action.shape.vector):
+            return False
+        try:
+            changes = applied(action, self.state)
+        except LostRaceError:
+            self.tally.refused_claims += 1
+            return False
+        if all(self._make(change) for change in changes.written):
+            done = [self._make(change) for change in changes.afterwards]
+            return bool(changes.written) or any(done)
+        return True
+
+    def _make(self, change: PoolChange) -> bool:
+        """False: SageMaker does not do it."""
+        match change:
+            case JobStarts(start=start):
+                return self._start(start)
+            case VictimAsked():
+                self._ask_to_stop(change)
+            case StopSent(job=running):
+                self._stop(self.state.jobs[running.name])
+            case JobRequeued(job=waiting):
+                job = self.state.jobs[waiting.name]
+                self._commit(job, steps.unparked(job))
+            case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
+                self._change_hold(change)
+            case WarmPoolReused() | WarmPoolExtended() | WarmPoolGivenUp() | WarmPoolGone():
+                return self._change_warm_pool(change)
+            case _:
+                self._note(change)
+        return True
+
+    def _note(self, change: LimitForgotten | BudgetWarned | GpusWatched) -> None:
+        match change:
+            case LimitForgotten(capacity=capacity):
+                self.state.account_limits.pop(capacity, None)
+            case BudgetWarned(team=team, month=month):
+                self.state.budgets.warned(team, month)
+            case GpusWatched():
+                raise AssertionError(f"no GPUs are watched here: {change}")
+            case _:
+                assert_never(change)
+
+    def _change_hold(self, change: HoldPlaced | HoldLimited | HoldUsed | HoldEnded) -> None:
+        holds = self.state.holds
+        match change:
+            case HoldPlaced(hold=hold):
+                holds[hold.preemptor] = hold
+            case HoldLimited(hold=hold, until=until):
+                holds[hold.preemptor] = replace(hold, until=until)
+            case HoldUsed(preemptor=preemptor):
+                del holds[preemptor]
+            case HoldEnded():
+                self._end_hold(change)
+            case _:
+                assert_never(change)
+
+    def _end_hold(self, change: HoldEnded) -> None:
+        """A preemptor that still waits did not start in time."""
+        hold = change.hold
+        del self.state.holds[hold.preemptor]
+        job = self.state.jobs.get(hold.preemptor)
+        if change.ran_out and job is not None and job.is_waiting:
+            self._commit(job, after_hold_ran_out(job, hold.vector, now=self.sagemaker.now))
+
+    def _commit(self, before: Job, after: Job) -> None:
+        self.state.commit(Change(before=before, after=after), now=self.sagemaker.now)
+
+    # ---- warm pools
+
+    def _change_warm_pool(self, change: WarmPoolReused | WarmPoolChange) -> bool:
+        """SageMaker does at once what it is asked, and gives a warm pool up when its time is over."""
+        pool = change.warm_pool
+        match change:
+            case WarmPoolExtended(until=until):
+                self.state.extend_warm(pool, until=until)
+            case WarmPoolGivenUp():
+                self.state.give_up_warm(pool)
+            case WarmPoolGone() if not pool.releasing and pool.expires_at > self.sagemaker.now:
+                return False
+            case WarmPoolReused() | WarmPoolGone():
+                self.take_warm(pool)
+            case _:
+                assert_never(change)
+        return True
+
+    def take_warm(self, pool: WarmPool) -> None:
+        """It goes, or a start lands in it."""
+        since = self.sagemaker.second(pool.since)
+        until = max(since, self.sagemaker.second(min(self.sagemaker.now, pool.expires_at)))
+        for capacity, count in pool.vector.items():
+            found = WarmInterval(self.state.rules.name, capacity.instance_type, count, since, until)
+            self.tally.warm.append(found)
+        self.state.take_warm(pool, now=self.sagemaker.now)
+
+    # ---- starts and preemptions
+
+    def _start(self, action: Start) -> bool:
+        """False: the account refuses it, and the job backs off."""
+        job = self.state.jobs[action.job.name]
+        if action.reuses is None and self.sagemaker.refuses(action.shape.vector, self.state.warm):
+            self._refused(job, action)
+            return False
+        started = self._claimed(job, action)
+        self._commit(job, started)
+        self._note_most_held(job.name)
+        live = started.live_attempt
+        asked = Asked(
+            number=live.number, vector=live.vector, max_runtime=live.max_runtime, max_wait=live.max_wait
+        )
+        self.sagemaker.begin(job.name, asked, warm=action.reuses is not None)
+        return True
+
+    def _refused(self, job: Job, action: Start) -> None:
+        """The account forbids it: the job backs off, and what it tells of its types is learned."""
+        state, now = self.state, self.sagemaker.now
+        self.refused |= action.shape.vector.keys()
+        held, ends = state.held(), [state.last_end[one] for one in job.vector if one in state.last_end]
+        refusals = refused_again(
+            job.starts.by_account,
+            held={one: held.get(one, 0) for one in action.shape.vector},
+            soon=any(now - end < RECENT_END for end in ends),
+            at=now,
+            seed=job.spec.entry_id,
+        )
+        if action.job.refused is None:
+            for one, count in action.shape.vector.items():
+                known, asked = state.account_limits.get(one), held.get(one, 0) + count
+                last = state.last_end.get(one)
+                state.account_limits[one] = limit_after(
+                    known, refused=asked, last_end=last, at=now, seed=job.name
+                )
+        attempt = attempt_for(job, action, pool=state.rules, policy=self.policy, at=now)
+        claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
+        self._commit(job, claimed)
+        released = steps.refused_by_account(claimed, refusals, "ResourceLimitExceeded")
+        put_off = after_put_off(claimed, released, now=now)
+        state.commit(steps.claim_undone(claimed, put_off, None), now=now)
+
+    def _claimed(self, job: Job, action: Start) -> Job:
+        """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
+        now = self.sagemaker.now
+        attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
+        if attempt.claim.reuses is not None:
+            attempt = replace(attempt, claim=replace(attempt.claim, reuses=None))
+        claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
+        return steps.recorded(claimed, training_job_arn=attempt.training_job_name, now=now)
+
+    def _note_most_held(self, name: str) -> None:
+        most, there = self.tally.most_held, pool_vector(self.state.rules)
+        for capacity, count in self.state.held().items():
+            most[capacity] = max(most.get(capacity, 0), count)
+            assert count <= there.get(capacity, 0), f"{name} does not fit"
+
+    def _ask_to_stop(self, change: VictimAsked) -> None:
+        job = self.state.jobs[change.victim.name]
+        self._commit(job, steps.preempted_for(job, change.preemption.job, reclaims=change.reclaims))
+
+    def _stop(self, job: Job) -> None:
+        self.sagemaker.stop(job.name)
+        self.state.changes_attempt(steps.stop_told(job))

@@ -1,0 +1,245 @@
+"""What the table would hold of one pool, as plain values: a snapshot is made of this alone.
+
+It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.durations.learned import Known, LearnedRow, likely_lengths
+from trainmaster.core.durations.traits import Traits, learned_key
+from trainmaster.core.forecast.run_times import Run, RunTimes
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, served_by
+from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.account_limits import is_due
+from trainmaster.core.planning.past_use import UseSums, added
+from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.refusal_records import AccountLimit
+from trainmaster.core.planning.snapshot import (
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
+from trainmaster.core.policy import Policy, PoolPolicy
+
+from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
+from trainmaster_client.simulate.engine.waiting_lanes import LaneKey, Lanes
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolState:
+    rules: PoolPolicy
+    budgets: TeamBudgets
+    prices: PriceTable
+    spot_max_wait: timedelta
+    jobs: dict[str, Job] = field(default_factory=dict)
+    """That are not over."""
+    lanes: Lanes = field(default_factory=Lanes)
+    parked: dict[str, WaitingJob] = field(default_factory=dict)
+    running: dict[str, RunningJob] = field(default_factory=dict)
+    holds: dict[str, PreemptionReservation] = field(default_factory=dict)
+    """By preemptor."""
+    warm_pools: dict[str, WarmPool] = field(default_factory=dict)
+    """By training-job name."""
+    run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
+    learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
+    """By ``learned_key``."""
+    past_use: dict[str, UseSums] = field(default_factory=dict)
+    """By team, of attempts that have ended."""
+    used: dict[Capacity, int] = field(default_factory=dict)
+    warm: dict[Capacity, int] = field(default_factory=dict)
+    account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
+    last_end: dict[Capacity, datetime] = field(default_factory=dict)
+    served: dict[SizeClass, ServedStart] = field(default_factory=dict)
+    running_read: tuple[RunningJob, ...] | None = ()
+    """As a snapshot has them; None: they have changed since."""
+
+    @classmethod
+    def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
+        """An empty pool."""
+        prices = PriceTable(overrides=policy.prices)
+        return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
+
+    @property
+    def is_quiet(self) -> bool:
+        """A pass would find nothing to do."""
+        return not (self.lanes or self.parked or self.warm_pools or self.holds)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nobody is there."""
+        return self.is_quiet and not self.running
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        if self.running_read is None:
+            self.running_read = tuple(self.running.values())
+        waiting = self.lanes.heads()
+        return Snapshot(
+            used=dict(self.used),
+            warm=dict(self.warm),
+            warm_pools=tuple(self.warm_pools.values()),
+            holds=tuple(self.holds.values()),
+            waiting=waiting,
+            due=self._due(now) if self.parked else (),
+            running=self.running_read,
+            account_limits=dict(self.account_limits),
+            last_end=dict(self.last_end),
+            served=dict(self.served),
+            gone_preemptors=frozenset(one for one in self.holds if not self._waits(one)),
+            budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
+            prices=self.prices,
+            spot_max_wait=self.spot_max_wait,
+            past_use=dict(self.past_use) if self.rules.order.fair_share.weight else None,
+        )
+
+    def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
+        """Whose back-off is over, the first to be over first."""
+        held, limits = self.held(), self.account_limits
+        due = [job for job in self.parked.values() if is_due(job, held=held, limits=limits, now=now)]
+        return tuple(sorted(due, key=lambda job: (job.parked_until_ms, job.name)))
+
+    def _waits(self, name: str) -> bool:
+        job = self.jobs.get(name)
+        return job is not None and job.is_waiting
+
+    # ---- changes, as the table takes them
+
+    def enters(self, job: Job) -> None:
+        """Submitted."""
+        self._put(job)
+
+    def commit(self, change: Change, *, now: datetime) -> None:
+        before, after = change.before, change.after
+        if before.is_live:
+            self._count(self.used, before.vector, -1)
+            self.last_end |= dict.fromkeys(before.vector, now)
+            self.running_read = None
+            if not after.is_live:
+                del self.running[before.name]
+        elif before.is_parked:
+            del self.parked[before.name]
+        else:
+            self.lanes.remove(before.name)
+        self._put(after)
+        if change.leaves_warm is not None:
+            self._keeps(change.leaves_warm)
+        if change.ended is not None:
+            self._notes_run_time(change, change.ended, now=now)
+            team = after.spec.team
+            self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
+            self.served |= served_by(change.ended, at=now)
+        if self.budgets.limits:
+            self.budgets.charge(change)
+
+    def _put(self, job: Job) -> None:
+        if job.is_final:
+            self.jobs.pop(job.name, None)
+            return
+        self.jobs[job.name] = job
+        if job.is_live:
+            self.running[job.name] = running_entry(job)
+            self.running_read = None
+            self._count(self.used, job.vector, +1)
+        elif job.is_parked:
+            self.parked[job.name] = waiting_entry(job)
+        else:
+            self.lanes.add(waiting_entry(job))
+
+    def changes_attempt(self, job: Job) -> None:
+        """News of a live attempt that holds what it held."""
+        self.jobs[job.name] = job
+        self.running[job.name] = running_entry(job)
+        self.running_read = None
+
+    def _keeps(self, pool: WarmPool) -> None:
+        self.warm_pools[pool.training_job_name] = pool
+        self._count(self.warm, pool.vector, +1)
+
+    def hold_of(self, preemptor: str) -> PreemptionReservation | None:
+        return self.holds.get(preemptor)
+
+    def keeps_warm(self, warm_pool: WarmPool) -> bool:
+        kept = self.warm_pools.get(warm_pool.training_job_name)
+        return kept is not None and not kept.releasing
+
+    def committed_cents(self, team: str, month: str) -> int:
+        account = self.budgets.account(team, month)
+        return account.spent + account.reserved
+
+    def give_up_warm(self, pool: WarmPool) -> None:
+        self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
+
+    def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
+        self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
+
+    def take_warm(self, pool: WarmPool, *, now: datetime) -> None:
+        """It goes, or a start lands in it."""
+        del self.warm_pools[pool.training_job_name]
+        self._count(self.warm, pool.vector, -1)
+        if self.budgets.limits:
+            self.budgets.bill(pool, pool.bill(now))
+
+    def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
+        """How long a job of these traits, which counts in these histograms, is going to train."""
+        times = self.run_times.get((traits.team, traits.lane))
+        found = (self.learned.get(learned_key(traits.team, key)) for key in keys)
+        rows = [row.read(now) if row else None for row in found]
+        return Known(
+            predicted=None if times is None else times.predicted,
+            likely=likely_lengths(rows, limit=traits.limit),
+        )
+
+    def _notes_run_time(self, change: Change, attempt: Attempt, *, now: datetime) -> None:
+        """What a job that completed says about how long later ones of its lane train."""
+        spec = change.after.spec
+        if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
+            return
+        trained = change.before.checkpointed + ((attempt.ended_at or now) - attempt.training_since)
+        trained = timedelta(seconds=int(trained.total_seconds()))  # as the table keeps it
+        run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=now)
+        lane = (spec.team, lane_text(change.after.shapes, spec.choice))
+        times = self.run_times.get(lane)
+        self.run_times[lane] = times.after(run) if times else RunTimes.of(run)
+        for kind in (learned_key(spec.team, key) for key in spec.learned_in or ()):
+            row = self.learned.get(kind, LearnedRow(newest=now))
+            self.learned[kind] = row.after(trained, ended_at=now)
+
+    @staticmethod
+    def _count(counter: dict[Capacity, int], vector: Vector, sign: int) -> None:
+        for capacity, count in vector.items():
+            counter[capacity] = counter.get(capacity, 0) + sign * count
+
+    def held(self) -> Mapping[Capacity, int]:
+        """In use and warm."""
+        both = dict(self.used)
+        self._count(both, self.warm, +1)
+        return both
+
+    def fork(self, budgets: TeamBudgets) -> Self:
+        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        return replace(
+            self,
+            budgets=budgets,
+            jobs=dict(self.jobs),
+            lanes=self.lanes.fork(),
+            parked=dict(self.parked),
+            running=dict(self.running),
+            holds=dict(self.holds),
+            warm_pools=dict(self.warm_pools),
+            run_times=dict(self.run_times),
+            learned=dict(self.learned),
+            past_use=dict(self.past_use),
+            used=dict(self.used),
+            warm=dict(self.warm),
+            account_limits=dict(self.account_limits),
+            last_end=dict(self.last_end),
+            served=dict(self.served),
+        )

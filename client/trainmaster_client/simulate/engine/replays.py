@@ -1,0 +1,83 @@
+"""What a replay gives: each attempt as it would have gone under one policy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle.change import Change
+
+from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED
+
+PLAIN_QUEUE = "plain queue"
+"""Label of the column of a queue that goes by priority alone."""
+
+
+class ReplayedAttempt(NamedTuple):
+    """One attempt. Seconds since ``History.begins``."""
+
+    job: str
+    attempt: int
+    pool: str
+    instance_type: str
+    capacity_type: Literal["on-demand", "spot"]
+    instances: int
+    start_s: int
+    """From here on it holds its instances."""
+    train_s: int
+    """When it began to train; of an attempt that never did, when it was stopped."""
+    end_s: int
+    """Its instances are free."""
+    end: str
+    """``completed``; ``failed``, also where the job is tried again; ``stopped`` by a user or at its run time;
+    ``preempted``; ``interrupted``: it left spot; ``live`` at the instant up to which was replayed."""
+    lost_s: int
+    """Training that has to be done again."""
+    warm: bool
+    """It started in a warm pool."""
+    preempted_by: str | None = None
+    stopping_s: int = 0
+    """From the stop to ``end_s``: held, and no training; 0 if nobody stopped it."""
+
+
+class WarmInterval(NamedTuple):
+    """Instances kept ready without a job. Seconds since ``History.begins``."""
+
+    pool: str
+    instance_type: str
+    instances: int
+    since_s: int
+    until_s: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Replay:
+    """One history under one policy."""
+
+    policy: str
+    """Its label: a file's name, ``revision 7``, ``recorded``, ``plain queue``."""
+    capacity: Mapping[str, Mapping[str, Mapping[str, int]]]
+    """By pool, capacity type (``on-demand``, ``spot``) and instance type, as it was replayed."""
+    attempts: list[ReplayedAttempt] = field(default_factory=list)
+    warm: list[WarmInterval] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    """By job: why it was never admitted (no pool, too wide, a rule). The jobs of all replays are the same."""
+    passes: int = 0
+    cpu_s: float = 0.0
+    """Of the planner."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences on what this replay left out or changed, capacities that were sized included."""
+
+
+def end_text(change: Change) -> str:
+    """What the attempt is called that has ended."""
+    assert change.ended is not None, change
+    reason = change.ended.end.reason if change.ended.end else None
+    if change.after.spot.left and not change.before.spot.left:
+        return INTERRUPTED
+    if reason is not None and reason.code == ReasonCode.PREEMPTION:
+        return "preempted"
+    if change.after.state is JobState.COMPLETED:
+        return "completed"
+    return "stopped" if change.after.state is JobState.STOPPED else "failed"

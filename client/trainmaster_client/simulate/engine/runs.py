@@ -1,0 +1,227 @@
+"""How training gets on in a replay: of a job over all its attempts, and of the attempt that is live.
+
+Nothing that decides may see it.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum, auto
+
+from trainmaster.core.jobs.instances import Vector
+
+from trainmaster_client.simulate.engine.past_jobs import (
+    INTERRUPTED,
+    INTERRUPTED_STATUS,
+    STOPPING,
+    Break,
+    Pace,
+    PastAttempt,
+    PastJob,
+)
+
+SECOND = timedelta(seconds=1)
+TICK = timedelta(milliseconds=1)
+"""Instants of the table and of SageMaker are no finer."""
+PREEMPTED = "preemption"
+"""Code of the end of an attempt."""
+
+
+def in_s(length: timedelta) -> float:
+    """To the millisecond, as instants are exported; whole seconds are whole, so that sums of them are."""
+    return exact_s(length / SECOND) if length % SECOND else length // SECOND
+
+
+def exact_s(seconds: float) -> float:
+    """A sum, to the millisecond: what happens at one instant has to be equal."""
+    return round(seconds, 3)
+
+
+class Finish(Enum):
+    """How training ends if nobody stops it."""
+
+    DONE = auto()
+    MAX_RUNTIME = auto()
+    BREAK = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Of a job: how far it has come, and what is to become of it."""
+
+    past: PastJob
+    pace: Pace
+    saves_every_s: float | None
+    breaks: tuple[Break, ...]
+    """Still to come."""
+    done_s: float = 0
+    """Training that is safe in checkpoints."""
+    since_break_s: float = 0
+    """Training since the last one."""
+    has_trained: bool = False
+
+    @classmethod
+    def of(cls, past: PastJob, pace: Pace) -> "Course":
+        every = None if past.saves_every is None else max(in_s(past.saves_every), 1)
+        return cls(past=past, pace=pace, saves_every_s=every, breaks=past.breaks)
+
+    @property
+    def trains_s(self) -> float | None:
+        """None: until its user stops it."""
+        if self.past.withdrawn_after is not None and not self.past.trains_for:
+            return None
+        return in_s(self.past.trains_for)
+
+    def saved_after(self, trained_s: float) -> float:
+        """Training of the job that is in checkpoints after so much more of it."""
+        every = self.saves_every_s
+        if every is None:
+            return 0
+        return max(exact_s(exact_s(self.done_s + trained_s) // every * every), self.done_s)
+
+    def after(self, trained_s: float, *, broke: bool = False, lost_s: float | None = None) -> "Course":
+        """With so much more training, of which a stop has left what was saved, or all but ``lost_s``."""
+        done = self.saved_after(trained_s) if lost_s is None else exact_s(self.done_s + trained_s - lost_s)
+        trained = self.has_trained or trained_s > 0
+        if broke:
+            return replace(self, done_s=done, since_break_s=0, breaks=self.breaks[1:], has_trained=trained)
+        since_break_s = exact_s(self.since_break_s + trained_s)
+        return replace(self, done_s=done, since_break_s=since_break_s, has_trained=trained)
+
+    def without_interruptions(self) -> "Course":
+        """On demand nothing is taken away: what comes next is the next failure, after as much training."""
+        after, rest = timedelta(), list(self.breaks)
+        while rest and rest[0].code == INTERRUPTED:
+            after += rest.pop(0).after
+        if rest and after:
+            rest[0] = replace(rest[0], after=after + rest[0].after)
+        return self if len(rest) == len(self.breaks) else replace(self, breaks=tuple(rest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The live attempt of a job, as SageMaker has it; seconds of the replay."""
+
+    serial: int
+    """Of all runs, and of all times a run trains: news of another one come too late."""
+    number: int
+    vector: Vector
+    max_runtime_s: int
+    max_wait_s: int | None
+    """From its start, of spot attempts."""
+    start_s: float
+    launch_s: float
+    """When it has its instances."""
+    train_s: float
+    """When it first trains."""
+    since_s: float
+    """When this time of training begins or began: after an interruption another one."""
+    finish: Finish
+    upload_since_s: float | None = None
+    """From then on it has come to its end, whoever asks it to stop; None: no upload is known."""
+    warm: bool
+    earlier: tuple[tuple[float, float], ...] = ()
+    """Times of training that an interruption ended."""
+    lost_s: float = 0
+    """By interruptions."""
+    stopped_s: float | None = None
+
+    @property
+    def is_spot(self) -> bool:
+        return next(iter(self.vector)).is_spot
+
+    @property
+    def interruptions(self) -> int:
+        return len(self.earlier)
+
+    def uploads(self, now: float) -> bool:
+        return self.upload_since_s is not None and now >= self.upload_since_s
+
+    def trained_s(self, now: float) -> float:
+        """Since the last interruption."""
+        return max(0, exact_s(now - self.since_s))
+
+    @property
+    def trained_before_s(self) -> float:
+        return sum(until - since for since, until in self.earlier)
+
+    def last_s(self, now: float) -> float:
+        """Up to when it could train."""
+        return now if self.stopped_s is None else self.stopped_s
+
+    def has_trained(self, last: float) -> bool:
+        return self.train_s < last or (self.train_s == last and self.stopped_s is None)
+
+
+def startup_s(course: Course, *, number: int, warm: bool) -> float:
+    """As the same attempt took, if it started as warm; else as the job's first took, or as usual."""
+    then, pace = as_it_was(course, number), course.pace
+    if then is not None and then.warm is warm and then.started_up_in is not None:
+        return in_s(then.started_up_in)
+    own = pace.cold_start if course.past.cold_start is None else course.past.cold_start
+    restore = pace.restore if course.done_s else timedelta()
+    usual = (pace.warm_start if warm else own) + restore
+    stopped = None if then is None or then.warm is not warm else then.began(STOPPING)
+    return in_s(usual if stopped is None else max(usual, stopped + SECOND))  # it did not train by then
+
+
+def stop_s(course: Course, run: "Run", now: float) -> float:
+    """From the stop until its instances are free."""
+    then, is_early = as_it_was(course, run.number), now < run.train_s
+    if then is not None and is_early is (then.training_since is None) and _was_stopped(then):
+        return in_s(then.stopped_in or timedelta())
+    return in_s(course.pace.early_stop if is_early else course.pace.stop)
+
+
+def _was_stopped(then: PastAttempt) -> bool:
+    """And it is known how long that took."""
+    return then.stopped_in is not None and (then.end == PREEMPTED or then.began(STOPPING) is not None)
+
+
+def lost_then_s(course: Course, number: int, trained_s: float) -> float | None:
+    """What the same attempt lost; None: the job did not come back after it then, or it saves nothing."""
+    then = as_it_was(course, number)
+    came_back = number < len(course.past.attempts) - 1
+    if course.saves_every_s is None or then is None or then.training_since is None or not came_back:
+        return None
+    return min(in_s(then.lost), trained_s)
+
+
+def replaced_s(course: Course, *, number: int, interruption: int) -> float:
+    """From an interruption until it trains again: as the same attempt took, else as usual."""
+    then = as_it_was(course, number)
+    took = None if then is None else then.trains_again(interruption)
+    if took is not None:
+        return in_s(took)
+    return in_s(course.pace.replaced) + startup_s(course, number=number, warm=False)
+
+
+def as_it_was(course: Course, number: int) -> PastAttempt | None:
+    attempts = course.past.attempts
+    return attempts[number] if number < len(attempts) else None
+
+
+def _until_break(course: Course, number: int) -> float:
+    """As long as the same attempt trained, if it broke off; else what is left since the break before."""
+    then, coming = as_it_was(course, number), course.breaks[0]
+    was_whole = then is not None and then.end == coming.code and then.began(INTERRUPTED_STATUS) is None
+    if then is not None and was_whole and then.trained is not None:
+        return in_s(then.trained)
+    return max(exact_s(in_s(coming.after) - course.since_break_s), 0)
+
+
+def finish_of(course: Course, *, number: int, left_s: float) -> tuple[Finish, float]:
+    """How this time of training ends, and after how long.
+
+    Args:
+        course: Without interruptions, where the attempt is not on spot.
+        number: Of the attempt.
+        left_s: Of the attempt's MaxRuntimeInSeconds.
+    """
+    ends: list[tuple[float, Finish]] = []
+    if course.breaks:  # at the very end too: it came back after it
+        ends.append((_until_break(course, number), Finish.BREAK))
+    if course.trains_s is not None:
+        ends.append((max(exact_s(course.trains_s - course.done_s), 0), Finish.DONE))
+    ends.append((left_s, Finish.MAX_RUNTIME))
+    length, finish = min(ends, key=lambda end: end[0])
+    return finish, length

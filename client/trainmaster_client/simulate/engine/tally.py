@@ -1,0 +1,21 @@
+"""What a replay of one pool comes to, while it goes on."""
+
+from dataclasses import dataclass, field
+
+from trainmaster.core.jobs.instances import Capacity
+
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt, WarmInterval
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    attempts: list[ReplayedAttempt] = field(default_factory=list)
+    warm: list[WarmInterval] = field(default_factory=list)
+    passes: int = 0
+    """Plans made: an event after which nothing may be done needs none."""
+    cpu_s: float = 0.0
+    """Of plans."""
+    most_held: dict[Capacity, int] = field(default_factory=dict)
+    """In use and warm at one instant."""
+    refused_claims: int = 0
+    """Starts whose condition did not hold when they were carried out."""

@@ -1,0 +1,1 @@
+"""What a simulation does outside: processes, the clock, the account, and the report."""

@@ -1,0 +1,96 @@
+"""The columns of a comparison: which policy, on which of the jobs; and their replays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from trainmaster.core.policy import Policy
+
+from trainmaster_client.simulate.engine.event_loop import nothing_yet
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.engine.recorded import recorded
+from trainmaster_client.simulate.engine.replay_progress import Progress
+from trainmaster_client.simulate.engine.replays import Replay
+from trainmaster_client.simulate.engine.variations import sized_to, without_team
+from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnPlan:
+    label: str
+    policy: Policy
+    is_plain: bool = False
+    """The pools of the policy with the plain queue in them."""
+    is_recorded: bool = False
+    """How it really went; the policy is of no interest."""
+    without_teams: tuple[str, ...] = ()
+
+
+def replays_of(history: History, plans: Sequence[ColumnPlan], *, progress: Progress) -> list[Replay]:
+    """In the order of the plans."""
+    replayed = [plan for plan in plans if not plan.is_recorded]
+    histories = {teams: _without(history, teams) for teams in {plan.without_teams for plan in replayed}}
+    columns = [_column(plan, histories[plan.without_teams]) for plan in replayed]
+    found = iter(side_by_side(columns, progress=progress))
+    return [
+        recorded(history) if plan.is_recorded else _with_left_out(next(found), history, plan.without_teams)
+        for plan in plans
+    ]
+
+
+def _with_left_out(found: Replay, history: History, teams: Sequence[str]) -> Replay:
+    """It says of their jobs too what became of them."""
+    found.refused |= {
+        job.name: f"left out of the replay (team {job.team})" for job in history.jobs if job.team in teams
+    }
+    return found
+
+
+def _column(plan: ColumnPlan, history: History) -> Column:
+    policy = plan.policy if plan.is_plain else without_idle_budgets(history, plan.policy)
+    return Column(label=plan.label, history=history, policy=policy, is_plain=plan.is_plain)
+
+
+def _without(history: History, teams: Sequence[str]) -> History:
+    for team in teams:
+        history = without_team(history, team)
+    return history
+
+
+def sized(history: History, policy: Policy, *, load: float) -> tuple[Policy, tuple[str, ...]]:
+    """Pools in which the jobs that the policy admits use this share on average.
+
+    Who is refused for another reason than the pools' size asks for no capacity.
+
+    Returns:
+        The policy, and a sentence on each type that was changed.
+    """
+    large, _ = sized_to(history, policy, load=load)
+    refused = nothing_yet(history, large, label="").refused
+    admitted = replace(history, jobs=tuple(job for job in history.jobs if job.name not in refused))
+    if not admitted.jobs:
+        return policy, ()
+    found, sentences = sized_to(admitted, policy, load=load)
+    return found, sentences
+
+
+def without_idle_budgets(history: History, policy: Policy) -> Policy:
+    """Without the budgets of teams that have no jobs: pools then need not wait for each other's spending."""
+    there = {job.team for job in history.jobs}
+    teams = tuple(team if team.name in there else replace(team, budget=None) for team in policy.teams)
+    return replace(policy, teams=teams)
+
+
+def with_teams(history: History, names: Mapping[str, str]) -> History:
+    """With other names of teams, by those of the history."""
+    jobs = tuple(replace(job, team=names.get(job.team, job.team)) for job in history.jobs)
+    return replace(history, jobs=jobs)
+
+
+def guests(history: History, policy: Policy) -> list[str]:
+    """Teams of the history that the policy does not name, those with most jobs first."""
+    known = {team.name for team in policy.teams} | {name for pool in policy.pools for name in pool.quotas}
+    jobs: dict[str, int] = {}
+    for job in history.jobs:
+        if job.team not in known:
+            jobs[job.team] = jobs.get(job.team, 0) + 1
+    return sorted(jobs, key=lambda team: (-jobs[team], team)) if known else []

@@ -1,0 +1,143 @@
+"""A policy beside the one in force, over an account's own history: for a diff and for the Policy page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.errors import PolicyViolationError
+from trainmaster.core.policy import Policy, parse_policy
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
+from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
+from trainmaster_client.simulate.engine.assumptions import ASSUMED, NOT_MODELLED
+from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.io.side_by_side import Column, side_by_side
+from trainmaster_client.simulate.page.document import PageFacts, page
+from trainmaster_client.simulate.sources import history_from_account
+from trainmaster_client.simulate.sources.account_export import Period
+
+RECENT = timedelta(hours=1)
+"""How much of a pool's history is read to find when it begins."""
+WHOLE = timedelta(minutes=10)
+"""A history that is shorter by so little counts as whole."""
+Doing = Callable[[str, float | None], None]
+"""Called with what is done now, and the share of it that is done; None: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyReplay:
+    """Both policies over one history; the one in force comes first."""
+
+    period: Period
+    since: datetime
+    """From here on the stack has a history, or earlier than the period."""
+    comparison: Comparison
+
+    @property
+    def history(self) -> History:
+        return self.comparison.history
+
+    @property
+    def is_whole(self) -> bool:
+        return self.since <= self.period.since + WHOLE
+
+    @property
+    def limits(self) -> Sequence[str]:
+        """What it cannot know: sentences."""
+        return (*self.history.not_known, *ASSUMED, *NOT_MODELLED)
+
+    def report(self, *, command: str) -> str:
+        """HTML in one file."""
+        facts = PageFacts(
+            command=command,
+            lead=(f"The history of {self.history.source}.",),
+            assumed=ASSUMED,
+            not_modelled=NOT_MODELLED,
+        )
+        return page(self.comparison, facts)
+
+
+def recorded_since(api: ApiClient, policy: Policy, period: Period) -> datetime | None:
+    """Since when the stack has a history, looked for until a pool's reaches as far as the period.
+
+    None: nothing has happened in any pool.
+    """
+    earliest: datetime | None = None
+    for pool in policy.pools:
+        recent = period.until - RECENT
+        said = api.pool_history(pool=pool.name, start=_text(recent), end=_text(period.until)).get("since")
+        since = datetime.fromisoformat(said) if isinstance(said, str) else None
+        if since is not None and (earliest is None or since < earliest):
+            earliest = since
+        if earliest is not None and earliest <= period.since:
+            break
+    return earliest
+
+
+def replay_policy(
+    api: ApiClient, new: tuple[str, Mapping[str, Any]], period: Period, *, doing: Doing
+) -> PolicyReplay:
+    """What the jobs of the period would have come to under a new document, and under the policy in force.
+
+    Args:
+        api: Of the stack; the caller has to be an admin.
+        new: With its label.
+        period: Up to now.
+        doing: Hears what is done.
+
+    Raises:
+        ForbiddenError: The caller is not an admin.
+        InvalidArgumentError: The document is not a policy, or the stack has no history yet.
+    """
+    label, document = new
+    wanted = policy_of(document, source=label)
+    said = api.policy()
+    in_force = parse_policy(_document(said, api), is_stored=True)
+    since = recorded_since(api, in_force, period)
+    if since is None:
+        raise InvalidArgumentError(
+            "This stack has no history yet: nothing has started in any pool.",
+            hint="To try a policy on other jobs: trainmaster simulate --trace FILE --policy FILE.",
+        )
+    covered = Period(since=max(since, period.since), until=period.until)
+    history = history_from_account(
+        api, covered, progress=lambda done, _: doing(f"Reading the history: {done:,} jobs", None)
+    )
+    columns = [
+        Column(label=name, history=history, policy=policy)
+        for name, policy in ((f"revision {said.get('revision')}", in_force), (label, wanted))
+    ]
+    replays = side_by_side(
+        columns, progress=lambda share: doing(f"Replaying {len(history.jobs):,} jobs", share)
+    )
+    comparison = compare(history, replays, prices=PriceTable(overrides=wanted.prices))
+    return PolicyReplay(period=period, since=since, comparison=comparison)
+
+
+def policy_of(document: Mapping[str, Any], *, source: str) -> Policy:
+    """Raises InvalidArgumentError with every mistake."""
+    try:
+        return parse_policy(document)
+    except PolicyViolationError as error:
+        found = "; ".join(f"{one.field}: {one.message}" for one in error.errors)
+        hint = "docs/policy.md has every key."
+        raise InvalidArgumentError(f"{source} is not a valid policy: {found or error}.", hint=hint) from error
+
+
+def period_up_to(now: datetime, length: timedelta) -> Period:
+    until = now.astimezone(UTC).replace(microsecond=0)
+    return Period(since=until - length, until=until)
+
+
+def _document(said: Document, api: ApiClient) -> Mapping[str, Any]:
+    document = said.get("policy")
+    if not isinstance(document, dict):
+        raise UnexpectedAnswerError(api.api_url, what="no policy in its answer")
+    return document
+
+
+def _text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,230 @@
+"""The report of a simulation: records from which every figure can be recomputed, and checks of them."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.memory.accelerators import gpus
+
+from trainmaster_client.report import Report
+from trainmaster_client.simulate.comparison.audits import lost_jobs, most_held, over_capacity, wrong_training
+from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
+from trainmaster_client.simulate.comparison.figure_rows import figure_rows
+from trainmaster_client.simulate.comparison.figures import Waits
+from trainmaster_client.simulate.comparison.outcomes import seconds, submitted_s
+from trainmaster_client.simulate.comparison.seeds import spreads
+from trainmaster_client.simulate.engine.past_jobs import PastJob
+from trainmaster_client.simulate.engine.replays import ReplayedAttempt, WarmInterval
+
+JOB_FIELDS = (
+    "name",
+    "team",
+    "submit_s",
+    "pool",
+    "instances",
+    "capacity_type",
+    "priority",
+    "max_runtime_s",
+    "trains_for_s",
+    "end",
+    "saves_every_s",
+    "withdrawn_after_s",
+    "breaks",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What the records themselves do not say."""
+
+    lead: Sequence[str]
+    """On which capacities what was replayed: sentences."""
+    assumed: Sequence[str]
+    not_modelled: Sequence[str]
+    prices: PriceTable
+    seeds: Sequence[int]
+    """One for each comparison."""
+
+
+def add_facts(report: Report, comparisons: Sequence[Comparison], circumstances: Circumstances) -> None:
+    first = comparisons[0]
+    types = sorted(
+        {one for job in first.history.jobs for one in job.instances}
+        | {one.instance_type for column in first.columns for one in column.replay.attempts}
+    )
+    report.facts |= {
+        "source": first.history.source,
+        "begins": first.history.begins.isoformat(),
+        "columns": [column.label for column in first.columns],
+        "base": first.base.label,
+        "lead": list(circumstances.lead),
+        "not_known": list(first.history.not_known),
+        "assumed": list(circumstances.assumed),
+        "not_modelled": list(circumstances.not_modelled),
+        "seeds": list(circumstances.seeds),
+        "model": {
+            "unit": first.devices.unit,
+            "gpus_per_instance": {one: gpus(one) for one in types},
+            "usd_per_hour": {one: _float(circumstances.prices.usd_per_hour(one)) for one in types},
+            "horizon_s": first.horizon_s,
+            "weights": {
+                one.label: {"lowest": one.lowest, "highest": one.highest, "weight": one.weight}
+                for one in first.classes
+            },
+        },
+        "runs": [_run(seed, one) for seed, one in zip(circumstances.seeds, comparisons, strict=True)],
+        "spread": [
+            {"id": one.id, "means": _plain(one.means), "standard_deviations": _plain(one.deviations)}
+            for one in spreads(comparisons)
+        ],
+    }
+
+
+def add_checks(report: Report, comparisons: Sequence[Comparison], circumstances: Circumstances) -> None:
+    """Of every column that was replayed; how it really went is taken as it is."""
+    for seed, comparison in zip(circumstances.seeds, comparisons, strict=True):
+        for number, column in enumerate(comparison.columns):
+            _check(report, f"seed-{seed}-column-{number}", column)
+        jobs = len(comparison.history.jobs)
+        counted = [sum(column.fates.values()) for column in comparison.columns]
+        report.check(f"seed-{seed}-jobs-of-each-column", expected=[jobs] * len(counted), actual=counted)
+
+
+def _check(report: Report, where: str, column: Column) -> None:
+    names = ("capacity-is-never-exceeded", "no-job-is-lost", "what-completed-trained-its-time")
+    if column.is_recorded:
+        for name in names:
+            report.skip(f"{where}-{name}", reason=f"{column.label}: how it really went", expected=[])
+        return
+    found = (
+        over_capacity(column.replay),
+        lost_jobs(column.outcomes, column.replay),
+        wrong_training(column.outcomes),
+    )
+    for name, broken in zip(names, found, strict=True):
+        report.check(f"{where}-{name}", expected=[], actual=broken)
+
+
+def _run(seed: int, comparison: Comparison) -> dict[str, Any]:
+    """Tables are CSV, a line each, the names of the columns first."""
+    return {
+        "seed": seed,
+        "jobs": _csv(JOB_FIELDS, (_job_row(comparison, job) for job in comparison.history.jobs)),
+        "replays": [_replay(column) for column in comparison.columns],
+        "figures": [
+            {"id": row.id, "label": row.label, "better": row.better, "values": _plain(row.values)}
+            for row in figure_rows(comparison)
+        ],
+        "changes": {
+            label: _finite(
+                {
+                    "shorter": one.shorter,
+                    "longer": one.longer,
+                    "same": one.same,
+                    "started_before_alone": one.started_before_alone,
+                    "started_after_alone": one.started_after_alone,
+                    "refused_before_alone": one.refused_before_alone,
+                    "refused_after_alone": one.refused_after_alone,
+                    "teams": [asdict(team) for team in one.teams],
+                    "winners": [asdict(job) for job in one.winners],
+                    "losers": [asdict(job) for job in one.losers],
+                }
+            )
+            for label, one in comparison.changes.items()
+        },
+    }
+
+
+def _replay(column: Column) -> dict[str, Any]:
+    replay = column.replay
+    return {
+        "policy": column.label,
+        "capacity": {
+            pool: {kind: dict(types) for kind, types in one.items()} for pool, one in replay.capacity.items()
+        },
+        "most_held": [
+            {"pool": pool, "capacity_type": kind, "instance_type": name, "instances": held}
+            for (pool, kind, name), held in sorted(most_held(replay).items())
+        ],
+        "attempts": _csv(ReplayedAttempt._fields, replay.attempts),
+        "warm": _csv(WarmInterval._fields, replay.warm),
+        "refused": dict(replay.refused),
+        "passes": replay.passes,
+        "planner_cpu_s": round(replay.cpu_s, 3),
+        "notes": list(replay.notes),
+        "fates": {fate.value: count for fate, count in column.fates.items()},
+        "waits": _waits(column.waits),
+        "waits_by_team": {team: _waits(one) for team, one in column.waits_by_team.items()},
+        "waits_by_class": {label: _waits(one) for label, one in column.waits_by_class.items()},
+        "figures": _finite(asdict(column.figures)),
+        "cost_usd": {
+            "jobs": round(column.bill.jobs_usd, 2),
+            "lost": round(column.bill.lost_usd, 2),
+            "startup": round(column.bill.startup_usd, 2),
+            "idle_warm": round(column.bill.idle_warm_usd, 2),
+            "unpriced": list(column.bill.unpriced),
+        },
+        "preemptions": [
+            {"preemptor": taker, "victim": victim, "times": times}
+            for (taker, victim), times in sorted(column.preemptions.by_teams.items())
+        ],
+        "use_by_hour_of_week": _plain(column.use_by_hour),
+        "queue": {"bin_s": column.curves.bin_s, "jobs": _plain(column.curves.queue)},
+    }
+
+
+def _job_row(comparison: Comparison, job: PastJob) -> Sequence[Any]:
+    return (
+        job.name,
+        job.team,
+        submitted_s(comparison.history, job),
+        job.pool or "",
+        "+".join(f"{name}={count}" for name, count in sorted(job.instances.items())),
+        job.capacity_type,
+        job.priority,
+        seconds(job.max_runtime),
+        seconds(job.trains_for),
+        job.end,
+        "" if job.saves_every is None else seconds(job.saves_every),
+        "" if job.withdrawn_after is None else seconds(job.withdrawn_after),
+        "+".join(f"{seconds(one.after)}:{one.code}" for one in job.breaks),
+    )
+
+
+def _csv(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Lines; ``csv.DictReader`` takes the list as it is."""
+    lines: list[str] = []
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="")
+    for row in (fields, *rows):
+        writer.writerow(row)
+        lines.append(text.getvalue())
+        text.seek(0)
+        text.truncate()
+    return lines
+
+
+def _waits(waits: Waits) -> Any:  # noqa: ANN401  JSON
+    return _finite(asdict(waits))
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401  JSON has no infinity: a wait without end is null beside never_started
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    if isinstance(value, float):
+        return None if math.isinf(value) else round(value, 4)
+    return value
+
+
+def _plain(values: Iterable[float | None]) -> list[float | None]:
+    return [_finite(one) for one in values]
+
+
+def _float(value: Any) -> float | None:  # noqa: ANN401  a Decimal or None
+    return None if value is None else float(value)

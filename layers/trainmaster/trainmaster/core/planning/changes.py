@@ -1,0 +1,146 @@
+"""Changes that carrying out a plan can make to a pool, as values.
+
+``applied`` says which action makes which.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.planning.actions import Preempt, Start
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.policy.governance import Watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarts:
+    """The job leaves the queue, holds the instances of its shape, and reserves its charge."""
+
+    start: Start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VictimAsked:
+    """A running job is asked to stop for ``preemption.job``; it holds its instances until it has ended."""
+
+    victim: RunningJob
+    preemption: Preempt
+
+    @property
+    def reclaims(self) -> bool:
+        return self.victim.name in self.preemption.reclaimed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopSent:
+    """SageMaker has accepted the request to stop the live attempt of a job that had been asked to stop."""
+
+    job: RunningJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRequeued:
+    """A job whose back-off is over waits in its turn again."""
+
+    job: WaitingJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldPlaced:
+    """Instances are kept free for a preemptor from now on."""
+
+    hold: PreemptionReservation
+    replaces: PreemptionReservation | None = None
+    """The preemptor's hold so far, if it has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldLimited:
+    """A hold ends by itself at ``until``."""
+
+    hold: PreemptionReservation
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldUsed:
+    """The preemptor starts with what was held for it."""
+
+    preemptor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldEnded:
+    """Held instances are free for all jobs again."""
+
+    hold: PreemptionReservation
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether the hold had a deadline: a preemptor that still waits has preempted others in vain."""
+        return self.hold.until is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPoolReused:
+    """A start lands in the warm pool: its instances count as used instead of warm."""
+
+    warm_pool: WarmPool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPoolExtended:
+    """SageMaker keeps the warm pool until ``until``."""
+
+    warm_pool: WarmPool
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPoolGivenUp:
+    """SageMaker is asked to give the warm pool up; it still counts, and no job may reuse it."""
+
+    warm_pool: WarmPool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPoolGone:
+    """SageMaker keeps the warm pool no more: its instances are free."""
+
+    warm_pool: WarmPool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitForgotten:
+    """A start above a learned account limit was accepted: the account allows more by now."""
+
+    capacity: Capacity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetWarned:
+    """A team is notified that most of its month is spent, once."""
+
+    team: str
+    month: str
+    spent_cents: int
+    limit_cents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpusWatched:
+    """The alarms of a running job's GPUs are as ``watch`` wants them."""
+
+    job: RunningJob
+    watch: Watch
+
+
+Claimed: TypeAlias = JobStarts | VictimAsked | HoldPlaced | HoldUsed | WarmPoolReused
+"""Parts of a transaction under a guard: the counters of the pool change with the jobs."""
+WarmPoolChange: TypeAlias = WarmPoolExtended | WarmPoolGivenUp | WarmPoolGone
+Single: TypeAlias = (
+    StopSent | JobRequeued | HoldLimited | HoldEnded | LimitForgotten | BudgetWarned | GpusWatched
+)
+"""Changes of one row, each made by itself."""
+PoolChange: TypeAlias = Claimed | WarmPoolChange | Single
