@@ -36,7 +36,7 @@ _WARM_UP = 3
 
 
 def compared(plain: Round, ours: Round, *, steps: int, rounds: int) -> dict[str, Any]:
-    """CPU milliseconds of a step of each; ``ratio`` is the median of ours to plain in neighbouring rounds."""
+    """Measure CPU ms of a step of each; ``ratio`` is ours to plain, median of neighbouring rounds."""
     runs = {"plain": plain, "ours": ours}
     for run in runs.values():
         run(_WARM_UP)
@@ -49,7 +49,7 @@ def compared(plain: Round, ours: Round, *, steps: int, rounds: int) -> dict[str,
     ratios = [mine / bare for mine, bare in zip(seconds["ours"], seconds["plain"], strict=True)]
     return {
         "ratio": median(ratios),
-        "ratios": [round(one, 3) for one in sorted(ratios)],
+        "ratios": [round(value, 3) for value in sorted(ratios)],
         **{f"{name}_ms": 1000 * median(values) for name, values in seconds.items()},
     }
 
@@ -72,7 +72,7 @@ def plain_loop(config: TrainConfig, batches: BatchSource, loss_of: Loss) -> Roun
 
 
 def own_loop(config: TrainConfig, world: World, batches: BatchSource) -> Round:
-    """What it prints goes nowhere."""
+    """Make a round of the program's loop; its output is discarded."""
     model, meter = make_model(config, world), Meter(None)
     trainer = Trainer(
         config,
