@@ -116,7 +116,7 @@ def test_S6_process_groups_that_the_script_left_end_before_the_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_exit: list[Callable[[], None]] = []
-    monkeypatch.setattr("training.adapters.attempts.atexit.register", at_exit.append)
+    monkeypatch.setattr("training.preemptible.adapters.attempts.atexit.register", at_exit.append)
     dist.init_process_group("gloo", store=FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
     try:
         _attempt(tmp_path / "saved").completed(40)
