@@ -9,7 +9,7 @@ from accelerate import Accelerator
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from training.adapters.accelerate_loop import PreemptibleLoop
+from training.preemptible.adapters.accelerate_loop import PreemptibleLoop
 
 Sample = tuple[torch.Tensor, torch.Tensor, int]
 """Inputs, target, and the sample's number."""

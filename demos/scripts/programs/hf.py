@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
-from training.adapters.hf_trainer import PreemptionCallback, newest_whole
+from training.preemptible.adapters.hf_trainer import PreemptionCallback, newest_whole
 
 CHECKPOINTS = os.environ.get("SM_CHECKPOINT_DIR", "checkpoints")
 STEPS, SAMPLES, BATCH = int(os.environ["STEPS"]), 64, 4

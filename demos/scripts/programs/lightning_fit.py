@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from training.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
+from training.preemptible.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
 
 Sample = tuple[torch.Tensor, torch.Tensor, int]
 """Inputs, target, and the sample's number."""

@@ -3,9 +3,9 @@ import os
 
 import torch
 from torch import nn
-from training.agreement import Agreement
-from training.checkpoint import Checkpointer, open_store
-from training.preempt import EXIT_PREEMPTED, StopRequest
+from training.preemptible.agreement import Agreement
+from training.preemptible.checkpoint import Checkpointer, open_store
+from training.preemptible.preempt import EXIT_PREEMPTED, StopRequest
 
 STEPS = int(os.environ.get("STEPS", "200"))
 

@@ -149,6 +149,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
     if others or capacity.capacity_type is CapacityType.SPOT:
         return None
     resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
+    # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
     matching = [
         body["RoleArn"],
         capacity.instance_type,
@@ -178,13 +179,14 @@ def body_hash(body: Mapping[str, Any]) -> str:
 
 
 def attempt_name(name: str, entry_id: str, attempt: int) -> str:
-    """The training job's name: always the same for the same attempt of the same submission.
+    """Return the training job's name: always the same for the same attempt of the same submission.
 
     Attempt 0 runs under the very name the user chose, so code that describes it by that name works.
     """
     assert attempt >= 0, attempt
     if attempt == 0:
         return name
+    # The digest keeps attempts of two jobs apart whose names are equal as far as they are kept.
     digest = hashlib.sha256(f"{entry_id}:{attempt}".encode()).hexdigest()[:_HASH_CHARACTERS]
     suffix = f"-r{attempt}-{digest}"
     return name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-") + suffix
