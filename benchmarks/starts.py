@@ -200,10 +200,10 @@ def compare_clients() -> list[dict[str, Any]]:
 
 
 def starts_per_cpu_s(passes: Sequence[dict[str, Any]]) -> dict[int, float]:
-    """By delay, the median."""
+    """Return the median rate by delay."""
     rates: dict[int, list[float]] = {}
-    for one in passes:
-        rates.setdefault(one["delay_ms"], []).append(one["starts_per_cpu_s"])
+    for start_pass in passes:
+        rates.setdefault(start_pass["delay_ms"], []).append(start_pass["starts_per_cpu_s"])
     return {delay_ms: median(found) for delay_ms, found in rates.items()}
 
 
@@ -223,11 +223,11 @@ def check(report: Report) -> None:
         actual=calls,
         ok=calls <= MAX_CALLS_BEYOND_STARTS,
     )
-    for one in (*facts["starting_passes"], facts["first_pass"]):
+    for row in (*facts["starting_passes"], facts["first_pass"]):
         print(
-            f"{one['delay_ms']:3} ms: {one['starts']} starts of {one['jobs']} jobs in {one['cpu_s']} CPU s"
-            f" ({one['starts_per_cpu_s']} a CPU second, {one['wall_s']} s), {one['looks']} looks,"
-            f" {sum(one['calls'].values())} calls: {one['calls']}"
+            f"{row['delay_ms']:3} ms: {row['starts']} starts of {row['jobs']} jobs in {row['cpu_s']} CPU s"
+            f" ({row['starts_per_cpu_s']} a CPU second, {row['wall_s']} s), {row['looks']} looks,"
+            f" {sum(row['calls'].values())} calls: {row['calls']}"
         )
 
 

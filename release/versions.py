@@ -1,11 +1,11 @@
-"""Read and write the version in its one place, and check which version and tree may be released."""
+"""The version and its one place; which version may be released, and of what tree."""
 
 import re
 from collections.abc import Collection
 from pathlib import Path
 
 HOME = Path("layers/trainmaster/trainmaster/__init__.py")
-"""File with the version, from which wheel, API, command line and packaged template read it."""
+"""Wheel, API, command line and packaged template all read it from there."""
 _LINE = re.compile(r'^__version__ = "([^"]*)"$', re.MULTILINE)
 _SEMANTIC = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
@@ -15,12 +15,12 @@ class VersionError(Exception):
 
 
 def read(root: Path) -> str:
-    """Read the version of a checkout. Raises VersionError."""
-    versions = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
-    if len(versions) != 1:
-        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(versions)}')
-    parts(versions[0])
-    return str(versions[0])
+    """The version of a checkout. Raises VersionError."""
+    matches = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
+    if len(matches) != 1:
+        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(matches)}')
+    parts(matches[0])
+    return str(matches[0])
 
 
 def write(root: Path, version: str) -> None:
@@ -30,7 +30,7 @@ def write(root: Path, version: str) -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Return the three numbers of a version. Raises VersionError."""
+    """Return its three numbers. Raises VersionError."""
     match = _SEMANTIC.fullmatch(version)
     if match is None:
         raise VersionError(f"{version!r} is not a valid version; use three numbers, e.g. 0.2.0 (semver.org)")
@@ -42,14 +42,14 @@ def tag_of(version: str) -> str:
 
 
 def check_next(version: str, *, current: str, tags: Collection[str]) -> None:
-    """Raise VersionError if this cannot be the next version."""
+    """Raises VersionError if this cannot be the next version."""
     check_untagged(version, tags)
     if parts(version) < parts(current):
         raise VersionError(f"{version} is lower than {current}, which {HOME} has; take a higher one")
 
 
 def check_untagged(version: str, tags: Collection[str]) -> None:
-    """Raise VersionError if the version is released already."""
+    """Raises VersionError if the version is out already."""
     if tag_of(version) in tags:
         raise VersionError(
             f"{version} is released already: there is a tag {tag_of(version)}. "
@@ -58,7 +58,7 @@ def check_untagged(version: str, tags: Collection[str]) -> None:
 
 
 def check_clean(changes: str) -> None:
-    """Raise VersionError unless ``git status --porcelain`` printed nothing."""
+    """Raises VersionError unless ``git status --porcelain`` printed nothing."""
     if changes.strip():
         raise VersionError(
             "a release is made of a commit, and this tree has changes that are in none; "

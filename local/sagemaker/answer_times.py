@@ -47,7 +47,7 @@ class AnswerTimes:
             return dict(self._throttled)
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop all waits."""
         self._closed.set()
 
     def _admit(self, operation: str) -> timedelta:
