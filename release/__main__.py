@@ -19,7 +19,7 @@ from release.building import ROOT
 CHANGELOG = ROOT / "CHANGELOG.md"
 OUT = Path("build/release")
 _REFUSED = 2
-"""Exit code for errors that the user can fix before anything is built."""
+"""Exit code for what the user can cure before anything is built."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,7 +61,7 @@ def prepare(version: str) -> int:
 
 
 def build(home_page: str | None, argv: Sequence[str]) -> int:
-    """Make everything, check it and write the report; return the exit code."""
+    """Make everything, check it, write the report; the exit code."""
     version = versions.read(ROOT)
     versions.check_clean(building.run("git", "status", "--porcelain"))
     versions.check_untagged(version, _tags())
@@ -81,7 +81,7 @@ def build(home_page: str | None, argv: Sequence[str]) -> int:
 
 
 def _make(report: Report, out: Path, folder: Path, home_page: str | None) -> None:
-    """Make everything twice, check that the bytes are the same, and keep the first."""
+    """Twice, held to each other; the first is kept."""
     version: str = report.facts["version"]
     made = []
     for number in ("first", "again"):

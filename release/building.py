@@ -1,4 +1,4 @@
-"""Make what a release consists of: wheel, source distribution, packaged stack, bills of materials."""
+"""Makes what a release consists of: wheel, source distribution, packaged stack, bills of materials."""
 
 import os
 import subprocess
@@ -42,14 +42,14 @@ def run(*command: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -
 
 
 def python_packages(into: Path, *, source: Path = ROOT) -> tuple[Path, Path]:
-    """Build wheel and source distribution of a checkout, or of an unpacked source distribution."""
+    """The wheel and the source distribution of a checkout, or of an unpacked source distribution."""
     run(sys.executable, "-m", "hatchling", "build", "-d", str(into), cwd=source)
     (wheel,), (sdist,) = into.glob("*.whl"), into.glob("*.tar.gz")
     return wheel, sdist
 
 
 def wheel_of(sdist: Path, folder: Path) -> Path:
-    """Build the wheel from a source distribution, unpacked below this folder."""
+    """The wheel that a source distribution makes, unpacked below this folder."""
     with tarfile.open(sdist) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
         archive.extractall(folder / "source")  # noqa: S202  made here, a moment ago
@@ -59,7 +59,7 @@ def wheel_of(sdist: Path, folder: Path) -> Path:
 
 
 def packaged_stack(folder: Path, *, version: str, home_page: str | None) -> Path:
-    """Build the archive of the packaged stack, and leave its contents unpacked beside it."""
+    """The archive of the packaged stack; beside it, unpacked, what it has."""
     sam = str(Path(sys.executable).parent / "sam")
     built, name = folder / "built", f"trainmaster-{version}-stack"
     env = {"LAYER_PYTHON": sys.executable, "SAM_CLI_TELEMETRY": "0"}

@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _goes_on() -> bool:
-    """Ask whether to deploy all the same: preflight may be wrong if it lacks rights to see enough."""
+    """Preflight may be wrong where it sees too little: the person decides."""
     return input("Deploy all the same? [y/N] ").strip().lower() == "y"
 
 

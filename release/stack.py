@@ -25,7 +25,7 @@ _LONGEST_LINE = 100_000
 
 
 def pack(built: Path, into: Path, *, root: Path, version: str, home_page: str | None) -> None:
-    """Write the template, its code and the files that go with it.
+    """Write template, code and what goes with it.
 
     Args:
         built: What ``sam build`` wrote.

@@ -33,7 +33,7 @@ def sdist_makes_the_wheel(report: Report, sdist: Path, wheel: Path) -> None:
 
 
 def changelog_section(report: Report, section: str, version: str) -> None:
-    """Check that the version has a section; a rehearsal may use Unreleased."""
+    """A rehearsal takes Unreleased; what is tagged has a section of its own."""
     if section == changelog.UNRELEASED:
         command = f"make version VERSION={version}"
         reason = f"its notes are still under [{section}]: `{command}` before the tag"
