@@ -12,7 +12,7 @@ class ChangelogError(Exception):
 
 
 def sections(text: str) -> dict[str, str]:
-    """Return each version's section, newest first, without its heading."""
+    """Return the text of each version's section, newest first, without its heading."""
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
     return {
@@ -21,30 +21,30 @@ def sections(text: str) -> dict[str, str]:
 
 
 def notes(text: str, version: str) -> tuple[str, str]:
-    """Return the notes of a version and the section they are in: Unreleased, until the version has one.
+    """Return the notes of a version, and the section that has them: Unreleased, until the version has one.
 
     Raises:
         ChangelogError: Neither says anything.
     """
-    by_version = sections(text)
-    name = version if version in by_version else UNRELEASED
-    if not by_version.get(name):
+    contents = sections(text)
+    name = version if version in contents else UNRELEASED
+    if not contents.get(name):
         raise ChangelogError(
             f"CHANGELOG.md says nothing of {version}: write under ## [{UNRELEASED}] what users get, "
             f"then make version VERSION={version}"
         )
-    return by_version[name], name
+    return contents[name], name
 
 
 def with_version(text: str, version: str, on: date) -> str:
-    """Return the file where Unreleased is that version, below a new and empty Unreleased.
+    """The file where Unreleased is that version, below a new and empty Unreleased.
 
     Raises:
         ChangelogError: The version has a section already, or nothing is unreleased.
     """
-    by_version = sections(text)
-    if version in by_version:
+    contents = sections(text)
+    if version in contents:
         raise ChangelogError(f"CHANGELOG.md has a section {version} already; take a higher version")
-    if not by_version.get(UNRELEASED):
+    if not contents.get(UNRELEASED):
         raise ChangelogError(f"CHANGELOG.md has nothing under ## [{UNRELEASED}]: there is nothing to release")
     return text.replace(f"## [{UNRELEASED}]", f"## [{UNRELEASED}]\n\n## [{version}] - {on.isoformat()}", 1)

@@ -1,4 +1,4 @@
-"""The version and its one place; which version may be released, and of what tree."""
+"""Read and write the version in its one place, and check which version and tree may be released."""
 
 import re
 from collections.abc import Collection
@@ -15,12 +15,12 @@ class VersionError(Exception):
 
 
 def read(root: Path) -> str:
-    """The version of a checkout. Raises VersionError."""
-    matches = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
-    if len(matches) != 1:
-        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(matches)}')
-    parts(matches[0])
-    return str(matches[0])
+    """Read the version of a checkout. Raises VersionError."""
+    versions = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
+    if len(versions) != 1:
+        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(versions)}')
+    parts(versions[0])
+    return str(versions[0])
 
 
 def write(root: Path, version: str) -> None:
@@ -30,7 +30,7 @@ def write(root: Path, version: str) -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Return its three numbers. Raises VersionError."""
+    """Its three numbers. Raises VersionError."""
     match = _SEMANTIC.fullmatch(version)
     if match is None:
         raise VersionError(f"{version!r} is not a valid version; use three numbers, e.g. 0.2.0 (semver.org)")

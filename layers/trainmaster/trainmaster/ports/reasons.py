@@ -13,7 +13,7 @@ class ReasonStore(Protocol):
     def told_reasons(self, pool: str) -> ToldReasons:
         """Of the candidates of the last look; of a row that is gone or broken, none."""
 
-    def note_told(self, pool: str, told: ToldReasons) -> None:
+    def note_told(self, pool: str, reasons: ToldReasons) -> None:
         """Instead of what ``told`` was read as; where others wrote meanwhile nothing is known after it."""
 
     def commit_each(

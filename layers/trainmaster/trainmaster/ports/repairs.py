@@ -30,13 +30,13 @@ class RepairStore(RepairReader, Protocol):
     def note(self, repair: Repair, page: TablePage) -> None:
         """Keep what it found."""
 
-    def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
+    def recount(self, pool: str, counted: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
         """What the pool's rows say otherwise than its jobs; with ``apply`` they are written again.
 
         Raises LostRaceError when the pool kept changing.
         """
 
-    def keep_differences(self, repair: Repair, pool: str, found: Iterable[Difference]) -> None: ...
+    def keep_differences(self, repair: Repair, pool: str, differences: Iterable[Difference]) -> None: ...
 
 
 class SetAsideRegister(Protocol):

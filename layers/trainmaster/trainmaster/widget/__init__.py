@@ -53,7 +53,7 @@ class Widget:
 
     def _queue(self, wanted: str | None) -> str:
         in_force = policy_in_force(self.policies)
-        pools = [one for one in in_force.policy.pools if wanted in {None, one.name}]
+        pools = [pool for pool in in_force.policy.pools if wanted in {None, pool.name}]
         if wanted is not None and not pools:
             return notice(f"pool: there is no pool {quoted(wanted)}; remove the parameter to see all pools")
         return html(picture(pools, paused=in_force.stored.paused, reads=self.reads), stack=self.stack)

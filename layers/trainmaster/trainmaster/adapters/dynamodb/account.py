@@ -1,4 +1,4 @@
-"""What belongs to no pool, and to no transaction: rates of the account, how often teams read."""
+"""Rows of the whole account, outside of pools and transactions: call rates and counts of teams' reads."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -17,13 +17,13 @@ from trainmaster.core.records import TeamCalls
 
 _LOOKED_UPTO = "looked_upto"
 _ALL_TEAMS = "#"
-"""In place of a team; no team is called so."""
+"""Key in place of a team's name; no team can have this name."""
 _READS, _CALLS = "reads#", "calls#"
-"""Before the name of a team."""
+"""Prefixes of the names of teams in rows of counts."""
 
 
 class DynamoAccount:
-    """PaceStore and Rotation."""
+    """Implements PaceStore and Rotation."""
 
     def __init__(self, client: Any, *, table: str) -> None:
         self._rows = Rows(client, table=table)
@@ -49,7 +49,7 @@ class DynamoAccount:
         self._set(_LOOKED_UPTO, {":new": value(name)}, None)
 
     def _set(self, attribute: str, values: dict[str, Any], condition: str | None) -> bool:
-        """False: the condition did not hold."""
+        """Return False if the condition did not hold."""
         only_if = {} if condition is None else {"ConditionExpression": condition}
         return self._rows.change(
             "update_item",
@@ -62,7 +62,7 @@ class DynamoAccount:
 
 
 class DynamoReadCounts:
-    """ReadCountStore. Its client is its own: nobody's answer waits for a count."""
+    """Implements ReadCountStore with a client of its own, so that no answer waits for a count."""
 
     def __init__(self, client: Callable[[], Any], *, table: str) -> None:
         self._client = client
@@ -73,9 +73,9 @@ class DynamoReadCounts:
         return Rows(self._client(), table=self._table)
 
     def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
-        """Add in one row for all teams, so that the write also answers who else calls.
+        """Add the counts to one row for all teams, so that the write also returns which others call.
 
-        Its size is bounded by the teams of the policy. An earlier release has a row for each team.
+        The row's size is bounded by the teams of the policy. An earlier release has a row for each team.
         """
         row = self._rows.changed(
             Key=key_attributes(layout.minute_key(UNMANAGED, _ALL_TEAMS, epoch_ms(at) // MINUTE_MS)),

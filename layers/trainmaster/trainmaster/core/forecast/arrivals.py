@@ -46,6 +46,7 @@ class Arrivals:
         ]
         coming = merge(*streams, key=_coming)
         chance = Chance(f"{seed}/share")
+        # Dropping arrivals one by one keeps the rest a Poisson process, of a lower rate.
         return coming if share >= 1 else (job for job in coming if chance.draw() < share)
 
     def _streams(self, team: str, lane: str, times: RunTimes) -> "Iterator[_Stream]":
@@ -72,6 +73,7 @@ class Arrivals:
     def _stream(self, stream: "_Stream", chance: Chance) -> Iterator[WaitingJob]:
         for number, at in enumerate(stream.times(self.now, chance)):
             score = self._score(stream, at)
+            # With quotas a job that ranks behind may still go first: covered jobs go before borrowers.
             if score < self.asking.score or self.pool.quotas:
                 yield stream.job(number, at=at, score=score, saves=chance.draw() < self.saving)
             elif not self.pool.order.shortest_first:
@@ -100,6 +102,7 @@ class _Stream:
 
     def times(self, now: datetime, chance: Chance) -> Iterator[datetime]:
         at = now
+        # Gaps of a Poisson process are exponential: many short ones, few long ones.
         while (at := at + self.every * -math.log(1 - chance.draw())) < now + NEVER:
             yield at
 

@@ -126,6 +126,8 @@ class Durations:
         """Return the team's lengths with some of the pool's; if no job had this limit, those of any limit."""
         key, limit = kind
         own, everybody = self._known.get(key), self._known.values()
+        # Jobs of one limit are alike; with none of this limit so far, those of every limit are the best
+        # guess.
         if any(limit in times.counts for times in everybody):
             completed = Counter(own.counts.get(limit, {}) if own else {})
             pool = sum((Counter(times.counts.get(limit, {})) for times in everybody), Counter[int]())
@@ -145,6 +147,7 @@ def _whole(lengths: Histogram, chance: float, *, longer_than: timedelta, most: t
     """Draw the whole training time of a job: more than ``longer_than``, at most ``most``."""
     drawn = lengths.quantile(chance, longer_than=longer_than)
     if drawn is None:
+        # It outlasted every known job, so any end up to its limit is as likely as another.
         return longer_than + max(most - longer_than, timedelta()) * chance
     return max(min(drawn, most), longer_than)
 

@@ -146,6 +146,8 @@ class Future:
         self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
         self._slots.forget()
+        # A start in this interval may end in it, too, and free instances for the next: plan until nothing
+        # happens.
         for number in range(ROUNDS):
             if not self._happened(upto) and number:
                 return None

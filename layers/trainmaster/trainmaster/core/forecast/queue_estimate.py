@@ -160,6 +160,8 @@ def _futures(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> It
         if future.grows and left:
             least = min(least, share / 2)
         share = least if share > least else 1.0
+        # The next future most likely costs as much as this one did: it is not begun if that would be too
+        # much.
         looks += future.looks
         if not is_seen or looks + future.looks > MOST_LOOKS or not in_time():
             return

@@ -30,6 +30,8 @@ class Slots:
         for capacity, count in vector.items():
             times = self._times.get(capacity, [])
             for _ in range(min(count, len(times))):
+                # The last that came free before the job did, else the first: those that came earlier are left
+                # for jobs that waited longer.
                 at = max(at, times.pop(max(bisect_right(times, not_before) - 1, 0)))
         return at
 

@@ -148,6 +148,7 @@ def band(waits: Sequence[timedelta], *, now: datetime) -> StartEstimate | None:
         return None
     logs = [math.log(wait.total_seconds() + REACTION_SECONDS) for wait in waits]
     middle = median(logs)
+    # Variances of independent errors add up: that between the futures, and that of the model itself.
     spread = math.hypot(math.sqrt(pvariance(logs)), _model_error(middle))
     p50, p90 = (timedelta(seconds=math.exp(middle + z * spread)) for z in (0, Z90))
     return StartEstimate(p50=now + p50 if any(waits) else now, p90=now + p90)

@@ -214,6 +214,7 @@ class TimeMeans:
         means, level = [], 0.0
         whole = self.window.until - self.window.since
         for number in range(self.steps):
+            # The level holds for whole steps; what began or ended within the step is added by its seconds.
             level += sums.whole.get(number, 0.0)
             length = min(self.step, whole - number * self.step) / SECOND
             means.append(level + sums.partial.get(number, 0.0) / length)

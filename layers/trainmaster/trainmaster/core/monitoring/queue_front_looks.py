@@ -1,6 +1,6 @@
-"""Whether passes look at the first of a pool's order, by what a pass wrote down and what the table holds.
+"""Check whether passes look at the head of a pool's queue, by what a pass recorded and what the table holds.
 
-A pass that looks at the wrong jobs is as bad as none, and only somebody who reads the order can tell.
+A pass that looks at the wrong jobs is as bad as none, and only a reader of the queue can detect it.
 """
 
 from collections.abc import Iterable
@@ -10,27 +10,27 @@ from datetime import datetime, timedelta
 from trainmaster.core.planning.snapshot import WaitingJob
 
 NAMES = 8
-"""Of the first jobs that a look records: while it is read, jobs ahead may have started."""
+"""Number of the first jobs that a look records: while it is read, jobs ahead may have started."""
 EVERY = timedelta(minutes=1)
-"""A pool's looks are recorded at most this often."""
+"""Least time between two recorded looks of a pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What a pass looked at, at the front of its pool's order."""
+    """The jobs that a pass looked at, at the head of its pool's queue."""
 
     at: datetime
     first: tuple[str, ...]
 
     @classmethod
     def over(cls, waiting: Iterable[WaitingJob], *, at: datetime) -> "Look":
-        names = tuple(one.name for one in sorted(waiting, key=lambda one: one.rank)[:NAMES])
+        names = tuple(job.name for job in sorted(waiting, key=lambda job: job.rank)[:NAMES])
         return cls(at=at, first=names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """A job at the front of the order that looks leave out."""
+    """A job at the head of the queue that looks leave out."""
 
     name: str
     since: datetime
@@ -39,7 +39,7 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """What the table remembers of a pool."""
+    """The record of a pool that the table keeps."""
 
     look: Look | None = None
     unseen: Unseen | None = None
@@ -48,13 +48,13 @@ class Front:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     unseen_for: timedelta
-    """How long the first of the order has not been looked at."""
+    """Time that the first job of the queue has not been looked at."""
     unseen: Unseen | None
-    """What is to be remembered."""
+    """The job to be recorded as unseen; None if there is none."""
 
 
 def judged(first: WaitingJob | None, front: Front, *, now: datetime) -> Verdict:
-    """``first``: of the pool's order, None where nobody waits."""
+    """Compare the queue's first job (None if no job waits) with what passes recorded."""
     look = front.look
     if first is None:
         return Verdict(unseen_for=timedelta(), unseen=None)

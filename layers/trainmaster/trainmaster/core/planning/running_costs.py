@@ -1,4 +1,4 @@
-"""What attempts that still run have cost so far: the part of "spent" that no bill has yet."""
+"""Cost so far of attempts that still run: the part of "spent" that no bill has yet."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCost:
-    """Attempts that hold instances, and what they cost up to now."""
+    """Attempts that hold instances, and their cost up to now."""
 
     jobs: int = 0
     known_cents: int = 0
