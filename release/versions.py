@@ -30,7 +30,7 @@ def write(root: Path, version: str) -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Its three numbers. Raises VersionError."""
+    """Return its three numbers. Raises VersionError."""
     match = _SEMANTIC.fullmatch(version)
     if match is None:
         raise VersionError(f"{version!r} is not a valid version; use three numbers, e.g. 0.2.0 (semver.org)")

@@ -10,11 +10,11 @@ MOST_BINS = 360
 _STEPS_H = (1, 2, 3, 6, 12, 24, 48, 168)
 
 Interval = tuple[int, int, float]
-"""From, until (seconds since the beginning), and how much."""
+"""A value over a time: from and until, in seconds since the history's beginning, and how much."""
 
 
 def bin_seconds(length_s: int) -> int:
-    """Of one point of a curve: whole hours, so few points that a curve can be drawn."""
+    """Return the length of one point of a curve: whole hours, and few enough points to draw."""
     fitting = (step * HOUR_S for step in _STEPS_H if step * HOUR_S * MOST_BINS >= length_s)
     return next(fitting, ceil(length_s / MOST_BINS))
 

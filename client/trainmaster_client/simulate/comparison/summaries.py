@@ -24,7 +24,7 @@ def summary(comparison: Comparison) -> list[str]:
 
 
 def change_lines(changes: Changes) -> Iterator[str]:
-    """Who waits shorter or longer."""
+    """Say how many jobs wait shorter or longer, and which teams gain and lose most."""
     yield (
         f"{jobs_text(changes.shorter)} wait shorter, {changes.longer:,} longer, "
         f"{changes.same:,} as long (within a minute)"
@@ -41,7 +41,7 @@ def change_lines(changes: Changes) -> Iterator[str]:
 
 
 def unfinished_lines(*columns: Column) -> Iterator[str]:
-    """What is in no wait and no cost, said aloud."""
+    """Name the jobs that are in no wait and no cost."""
     for column in columns:
         refused = sum(column.refusals.values())
         if column.waits.never_started:

@@ -60,7 +60,7 @@ def change_text(before: float | None, after: float | None) -> str:
 
 
 def points_text(before: float | None, after: float | None) -> str:
-    """Of shares: ``3.7 points more``."""
+    """Write a change of shares: ``3.7 points more``."""
     if before is None or after is None:
         return ""
     points = 100 * (after - before)

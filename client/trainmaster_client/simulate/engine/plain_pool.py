@@ -54,9 +54,9 @@ class PlainPool:
 
     # ---- what happens
 
-    def submitted(self, past: PastJob, found: Admitted) -> None:
+    def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
-        insort(self.waiting, Entry(past=past, found=found), key=self.turn)
+        insort(self.waiting, Entry(past=past, found=admitted), key=self.turn)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
         """News of a job; False where they come too late."""
@@ -130,20 +130,22 @@ class PlainPool:
     def _start(self, entry: Entry) -> None:
         past, vector = entry.past, entry.found.shape.vector
         take(self.free, vector)
-        asked = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
+        request = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
         self.running[past.name] = replace(entry, attempts=entry.attempts + 1)
-        self.sagemaker.begin(past.name, asked)
+        self.sagemaker.begin(past.name, request)
 
     def _stop_one_for(self, head: Entry, both: dict[Capacity, int]) -> None:
-        """Of those below it that hold what it lacks, the victim."""
-        wanted = {one for one, count in head.found.shape.vector.items() if both.get(one, 0) < count}
+        """Stop the victim among the jobs below ``head`` that hold what it lacks."""
+        wanted = {
+            capacity for capacity, count in head.found.shape.vector.items() if both.get(capacity, 0) < count
+        }
         runs = self.sagemaker.runs
         below = [
-            one
-            for one in self.running.values()
-            if one.found.priority < head.found.priority
-            and runs[one.past.name].stopped_s is None
-            and not wanted.isdisjoint(one.found.shape.vector)
+            entry
+            for entry in self.running.values()
+            if entry.found.priority < head.found.priority
+            and runs[entry.past.name].stopped_s is None
+            and not wanted.isdisjoint(entry.found.shape.vector)
         ]
         victim = self.victim(below)
         if victim is None:
@@ -156,15 +158,15 @@ class PlainPool:
     # ---- what makes it plain
 
     def turn(self, entry: Entry) -> tuple[Any, ...]:
-        """Who goes first: the highest priority, and of one priority who came first."""
+        """Return the sort key of the queue: the highest priority first, then the earliest submission."""
         return (-entry.found.priority, entry.past.submitted_at, entry.past.name)
 
     def victim(self, below: Sequence[Entry]) -> Entry | None:
-        """The lowest of them, and of these the one that came first; None: nobody is stopped."""
+        """Return the lowest priority's earliest job; None stops no job."""
         runs = self.sagemaker.runs
         return min(
             below,
-            key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
+            key=lambda entry: (entry.found.priority, entry.past.submitted_at, runs[entry.past.name].start_s),
             default=None,
         )
 

@@ -1,4 +1,4 @@
-"""What the table would hold of one pool, as plain values: a snapshot is made of this alone.
+"""Holds what the table would hold of one pool, as plain values: snapshots are made of this alone.
 
 It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
 """
@@ -46,21 +46,21 @@ class PoolState:
     parked: dict[str, WaitingJob] = field(default_factory=dict)
     running: dict[str, RunningJob] = field(default_factory=dict)
     holds: dict[str, PreemptionReservation] = field(default_factory=dict)
-    """By preemptor."""
+    """Reservations by preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
-    """By training-job name."""
+    """Warm pools by training-job name."""
     run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
     learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
-    """By ``learned_key``."""
+    """Learned run times by ``learned_key``."""
     past_use: dict[str, UseSums] = field(default_factory=dict)
-    """By team, of attempts that have ended."""
+    """Use by team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
-    """As a snapshot has them; None: they have changed since."""
+    """Running jobs as a snapshot has them; None if they have changed since."""
 
     @classmethod
     def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
@@ -75,7 +75,7 @@ class PoolState:
 
     @property
     def is_empty(self) -> bool:
-        """Nobody is there."""
+        """Tell whether no job waits or runs."""
         return self.is_quiet and not self.running
 
     def snapshot(self, now: datetime) -> Snapshot:
@@ -93,7 +93,7 @@ class PoolState:
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),
-            gone_preemptors=frozenset(one for one in self.holds if not self._waits(one)),
+            gone_preemptors=frozenset(preemptor for preemptor in self.holds if not self._waits(preemptor)),
             budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
             prices=self.prices,
             spot_max_wait=self.spot_max_wait,
@@ -101,7 +101,7 @@ class PoolState:
         )
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
-        """Whose back-off is over, the first to be over first."""
+        """Return the jobs whose back-off is over, the first to be over first."""
         held, limits = self.held(), self.account_limits
         due = [job for job in self.parked.values() if is_due(job, held=held, limits=limits, now=now)]
         return tuple(sorted(due, key=lambda job: (job.parked_until_ms, job.name)))
@@ -188,17 +188,17 @@ class PoolState:
             self.budgets.bill(pool, pool.bill(now))
 
     def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
-        """How long a job of these traits, which counts in these histograms, is going to train."""
+        """Estimate how long a job of these traits, which counts in these histograms, is going to train."""
         times = self.run_times.get((traits.team, traits.lane))
-        found = (self.learned.get(learned_key(traits.team, key)) for key in keys)
-        rows = [row.read(now) if row else None for row in found]
+        learned_rows = (self.learned.get(learned_key(traits.team, key)) for key in keys)
+        rows = [row.read(now) if row else None for row in learned_rows]
         return Known(
             predicted=None if times is None else times.predicted,
             likely=likely_lengths(rows, limit=traits.limit),
         )
 
     def _notes_run_time(self, change: Change, attempt: Attempt, *, now: datetime) -> None:
-        """What a job that completed says about how long later ones of its lane train."""
+        """Learn from a completed job how long later ones of its lane train."""
         spec = change.after.spec
         if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
             return
@@ -218,7 +218,7 @@ class PoolState:
             counter[capacity] = counter.get(capacity, 0) + sign * count
 
     def held(self) -> Mapping[Capacity, int]:
-        """In use and warm."""
+        """Return the instances in use and warm."""
         both = dict(self.used)
         self._count(both, self.warm, +1)
         return both

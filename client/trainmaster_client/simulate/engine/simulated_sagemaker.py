@@ -36,7 +36,7 @@ from trainmaster_client.simulate.engine.status_news import (
 )
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
-"""What no checkpoint has is lost with these; else the job had come to its end."""
+"""Ends with which training that no checkpoint has is lost; with others the job had come to its end."""
 
 AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 """The only news of an attempt that is being stopped."""
@@ -44,7 +44,7 @@ AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What CreateTrainingJob asks for."""
+    """The parts of CreateTrainingJob that count here."""
 
     number: int
     vector: Vector
@@ -71,11 +71,11 @@ class SimulatedSageMaker:
     runs: dict[str, Run] = field(default_factory=dict)
     """Live attempts, by job."""
     courses: dict[str, Course] = field(default_factory=dict)
-    """Of jobs that are not over."""
+    """Courses of jobs that are not over, by job."""
     moved_s: float = 0
     """When something last started, stopped or ended."""
     serial: int = 0
-    """Of the last run."""
+    """Serial of the last run."""
     now_s: float | None = field(default=None, init=False)
     now_read: datetime = field(init=False)
 
@@ -125,20 +125,20 @@ class SimulatedSageMaker:
         held = (holding for run in self.runs.values() for holding in run.vector.items())
         return sum(count for capacity, count in held if capacity.instance_type == instance_type)
 
-    def begin(self, name: str, asked: Asked, *, warm: bool = False) -> None:
-        """An attempt is created, and taken at once."""
+    def begin(self, name: str, request: Asked, *, warm: bool = False) -> None:
+        """Create an attempt, which is accepted at once."""
         now, course = self.event_queue.now, self.courses[name]
-        if not next(iter(asked.vector)).is_spot:
+        if not next(iter(request.vector)).is_spot:
             course = self.courses[name] = course.without_interruptions()
-        created_s, length = self._created_s(), startup_s(course, number=asked.number, warm=warm)
+        created_s, length = self._created_s(), startup_s(course, number=request.number, warm=warm)
         train_s = exact_s(created_s + length)
-        launched = launch_s(course, number=asked.number, warm=warm, startup_s=length)
+        launched = launch_s(course, number=request.number, warm=warm, startup_s=length)
         run = Run(
             serial=0,
-            number=asked.number,
-            vector=asked.vector,
-            max_runtime_s=asked.max_runtime // SECOND,
-            max_wait_s=None if asked.max_wait is None else asked.max_wait // SECOND,
+            number=request.number,
+            vector=request.vector,
+            max_runtime_s=request.max_runtime // SECOND,
+            max_wait_s=None if request.max_wait is None else request.max_wait // SECOND,
             start_s=now,
             launch_s=exact_s(created_s + launched),
             train_s=train_s,
@@ -146,7 +146,7 @@ class SimulatedSageMaker:
             finish=Finish.DONE,
             warm=warm,
         )
-        news = startup_news(course, number=asked.number, warm=warm, startup_s=length)
+        news = startup_news(course, number=request.number, warm=warm, startup_s=length)
         self._train(name, run, since_s=train_s, news=[exact_s(created_s + at) for at in news])
         self.moved_s = now
 
@@ -232,7 +232,7 @@ class SimulatedSageMaker:
         return self.instant(int(run.since_s + saved)) if saved > 0 else None
 
     def progress(self, job: Job) -> Observation:
-        """Of a training job that has not ended."""
+        """Return the observation of a training job that has not ended."""
         run = self.runs[job.name]
         secondary = "Training" if run.since_s <= self.event_queue.now else "Interrupted"
         return self._observed(job, run, status="InProgress", secondary=secondary)
@@ -272,13 +272,13 @@ class SimulatedSageMaker:
         return (*over, TrainingInterval(since=instant(run.since_s), until=until))
 
     def row(self, name: str, ended: Ended, *, end: str, by: str | None = None) -> ReplayedAttempt:
-        """The attempt as it went up to now."""
+        """Return the attempt as it went up to now."""
         run, now = ended.run, self.event_queue.now
         return ReplayedAttempt(
             job=name,
             attempt=run.number,
             pool=self.pool,
-            instance_type="+".join(sorted({one.instance_type for one in run.vector})),
+            instance_type="+".join(sorted({capacity.instance_type for capacity in run.vector})),
             capacity_type="spot" if run.is_spot else "on-demand",
             instances=sum(run.vector.values()),
             start_s=int(run.start_s),
@@ -292,7 +292,7 @@ class SimulatedSageMaker:
         )
 
     def live_rows(self) -> list[ReplayedAttempt]:
-        """Of what runs when the replay ends."""
+        """Return the rows of what runs when the replay ends."""
         return [self.row(name, Ended(run=run, lost_s=0), end="live") for name, run in self.runs.items()]
 
     def fork(self, event_queue: EventQueue) -> Self:

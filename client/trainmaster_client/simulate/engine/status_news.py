@@ -32,7 +32,7 @@ def startup_news(course: Course, *, number: int, warm: bool, startup_s: float) -
 
 
 def launch_s(course: Course, *, number: int, warm: bool, startup_s: float) -> float:
-    """From the start of an attempt until it has its instances; those of a warm pool it has at once."""
+    """Return the seconds until an attempt has its instances; a warm pool's are there at once."""
     then = _alike(course, number, warm=warm)
     launched = None if then is None else then.began(DOWNLOADING)
     if warm:
@@ -57,7 +57,7 @@ def restart_news(course: Course, *, number: int, interruption: int) -> Iterator[
 
 
 def upload_s(course: Course) -> float:
-    """Of the attempt that comes to the job's end: part of how long it trains. 0: not known."""
+    """Return the upload of the job's last attempt, part of how long it trains; 0 if not known."""
     if course.past.end != "completed":
         return 0
     last = course.past.attempts[-1] if course.past.attempts else None

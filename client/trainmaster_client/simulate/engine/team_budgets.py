@@ -1,4 +1,4 @@
-"""What teams have spent and promised of their monthly budgets, in all pools of a replayed policy."""
+"""Keeps what teams have spent and reserved of their monthly budgets, in all pools of a replayed policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,14 @@ from trainmaster.core.policy.document import Budget
 
 @dataclass(slots=True, kw_only=True)
 class TeamBudgets:
-    """What teams have spent and promised, month by month, in all pools of a policy."""
+    """Keeps what teams have spent and reserved, month by month, in all pools of a policy."""
 
     limits: Mapping[str, Budget]
-    """By team."""
+    """Budgets by team."""
     accounts: dict[tuple[str, str], MonthAccount] = field(default_factory=dict)
-    """By team and month."""
+    """Accounts by team and month."""
     told: set[tuple[str, str]] = field(default_factory=set)
-    """That most of the month's budget is spent."""
+    """Team and month of which a notice that most of the budget is spent was sent."""
 
     @classmethod
     def of(cls, policy: Policy) -> "TeamBudgets":
@@ -75,6 +75,6 @@ class TeamBudgets:
 
 
 def _reserved(job: Job) -> tuple[str, int] | None:
-    """What its live attempt has reserved, and in which month."""
+    """Return the month and the cents that its live attempt has reserved; None if it reserved none."""
     claim = job.live.claim if job.live else None
     return None if claim is None or claim.month is None else (claim.month, claim.reserved_cents)

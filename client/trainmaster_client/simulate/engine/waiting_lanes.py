@@ -22,7 +22,7 @@ class Lanes:
     known_heads: dict[LaneKey, tuple[WaitingJob, ...]] = field(default_factory=dict)
     names: dict[str, tuple[LaneKey, WaitingJob]] = field(default_factory=dict)
     heads_read: tuple[WaitingJob, ...] | None = ()
-    """Of all lanes; None: they have changed since."""
+    """Heads of all lanes; None if they have changed since."""
 
     def __len__(self) -> int:
         return len(self.names)

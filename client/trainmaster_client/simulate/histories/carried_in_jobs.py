@@ -45,7 +45,11 @@ def _sentences(running: int, waiting: int) -> Iterator[str]:
 
 def _live_at(job: PastJob, instant: datetime) -> PastAttempt | None:
     return next(
-        (one for one in job.attempts if one.started_at < instant and (one.ended_at or instant) >= instant),
+        (
+            attempt
+            for attempt in job.attempts
+            if attempt.started_at < instant and (attempt.ended_at or instant) >= instant
+        ),
         None,
     )
 
@@ -61,9 +65,11 @@ def _continued(job: PastJob, begins: datetime) -> PastJob:
 
 
 def _rest(job: PastJob, begins: datetime, submitted_at: datetime) -> PastJob:
-    """Without what was before the period."""
-    done = sum((_counted_by(one, begins) for one in job.attempts), _NOTHING)
-    later = tuple(one for one in job.attempts if one.ended_at is None or one.ended_at >= begins)
+    """Return the job without what was before the period."""
+    done = sum((_counted_by(attempt, begins) for attempt in job.attempts), _NOTHING)
+    later = tuple(
+        attempt for attempt in job.attempts if attempt.ended_at is None or attempt.ended_at >= begins
+    )
     withdrawn = None if job.withdrawn_after is None else job.submitted_at + job.withdrawn_after
     return replace(
         job,
@@ -71,7 +77,7 @@ def _rest(job: PastJob, begins: datetime, submitted_at: datetime) -> PastJob:
         trains_for=max(job.trains_for - done, _NOTHING),
         breaks=job.breaks if len(later) == len(job.attempts) else (),
         withdrawn_after=None if withdrawn is None else max(withdrawn - submitted_at, _NOTHING),
-        attempts=tuple(_cut(one, submitted_at) for one in later),
+        attempts=tuple(_cut(attempt, submitted_at) for attempt in later),
     )
 
 

@@ -12,11 +12,11 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(slots=True, kw_only=True)
 class LineProblems:
-    """What is wrong in one file, each with line and field."""
+    """Collects what is wrong in one file, each with line and field."""
 
     where: str
     hint: str = ""
-    """What else may be the matter: said once, behind all of them."""
+    """Advice on what else may be the matter, given once after all problems."""
     shown: list[FieldProblem] = field(default_factory=list)
     count: int = 0
 
@@ -33,7 +33,7 @@ class LineProblems:
 
 
 def shown(text: object) -> str:
-    """In quotes, cut."""
+    """Return the text in quotes, shortened."""
     quoted = repr(text)
     return quoted if len(quoted) <= _SHOWN_CHARACTERS else f"{quoted[:_SHOWN_CHARACTERS]}..."
 

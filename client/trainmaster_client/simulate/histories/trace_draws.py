@@ -1,4 +1,4 @@
-"""What a trace does not say of a job, drawn from a hash of seed and name: its class and its checkpoints."""
+"""Draws what a trace lacks of a job, from a hash of seed and name: its class and its checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -6,10 +6,10 @@ from enum import IntEnum
 from hashlib import blake2b
 
 CHECKPOINT_SHARE = 0.7
-"""Of the jobs; a stop costs the others everything."""
+"""Share of the jobs that save; a stop costs the others everything."""
 CHECKPOINT_EVERY_S = (600, 1800, 3600)
 HIGH_SHARE, NORMAL_SHARE = 0.1, 0.5
-"""Of the jobs, by class; the rest is low."""
+"""Shares of the jobs by class; the rest is low."""
 RUNTIME_LIMITS = (timedelta(days=1), timedelta(days=5), timedelta(days=28))
 """MaxRuntime: SageMaker's default of a day, or the first of these above the run time; the last is its most.
 
@@ -18,7 +18,7 @@ Source: SageMaker API reference, StoppingCondition.
 
 
 class Klass(IntEnum):
-    """What a job is worth; also its order."""
+    """Worth of a job; also its order."""
 
     LOW = 0
     NORMAL = 1

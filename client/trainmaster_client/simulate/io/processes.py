@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(Generic[S, U, R]):
-    """What is to be done."""
+    """The work to do: a task over units that share data."""
 
     task: Callable[[S, U, Progress], R]
     """A function of a module, so that another process finds it."""
@@ -75,7 +75,7 @@ def _in_turn(work: Work[S, U, R], shares: _Shares) -> list[R]:
 # ---- in processes of their own
 
 _MINE: list[Any] = []
-"""In a process of its own: the work, and where it says how far each unit is."""
+"""State of a worker process: the work, and where it reports how far each unit is."""
 
 
 def _begin(work: Work[S, U, R], done: "SynchronizedArray[float]") -> None:
@@ -92,7 +92,7 @@ def _run(number: int) -> Any:  # noqa: ANN401  whatever the task gives
 
 
 def _beside(work: Work[S, U, R], workers: int, shares: _Shares) -> list[R]:
-    """The longest first, so that none is left over at the end."""
+    """Run the units beside each other, the longest first, so that none is left over at the end."""
     context = multiprocessing.get_context("spawn")  # a fork of a server with threads may stand still
     done = context.Array("d", len(work.units))
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(work, done)) as pool:
@@ -101,7 +101,7 @@ def _beside(work: Work[S, U, R], workers: int, shares: _Shares) -> list[R]:
         left = set(futures.values())
         while left:
             over, left = wait(left, timeout=REPORT_SECONDS, return_when=FIRST_COMPLETED)
-            for one in over:
-                one.result()  # a fault ends the wait for the others
+            for finished in over:
+                finished.result()  # a fault ends the wait for the others
             shares.of_all(done[:])
     return [futures[number].result() for number in range(len(work.units))]

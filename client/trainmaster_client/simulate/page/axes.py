@@ -1,4 +1,4 @@
-"""Where the marks of an axis are: shares of its length, and what stands beside them."""
+"""Places the marks of an axis: shares of its length, and what stands beside them."""
 
 import math
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class LogAxis:
         self._top = max(longest_s, 10 * SHORTEST_S)
 
     def share(self, seconds: float) -> float:
-        """What never ends is at the end of the axis."""
+        """Return the place on the axis, 0 to 1; what never ends is at its end."""
         if math.isinf(seconds):
             return 1.0
         return min(1.0, math.log(max(seconds, SHORTEST_S) / SHORTEST_S) / math.log(self._top / SHORTEST_S))

@@ -9,7 +9,7 @@ from trainmaster_client.simulate.page.axes import Tick, nice_top, time_ticks, va
 from trainmaster_client.simulate.page.markup import Node, node, percent, style, table
 
 WIDTH, HEIGHT = 1000, 300
-"""Of the drawing, which is stretched to the page; its words are beside it and are not."""
+"""Size of the drawing, which is stretched to the page; its words are beside it and are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What curves of one page have in common."""
+    """The frame that curves of one page share."""
 
     begins: datetime
     length_s: int
@@ -74,7 +74,7 @@ def plot(drawn: Iterable[Node], frame: Frame, *, top: float, described: str) -> 
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> Node:
-    """Of (class, label)."""
+    """Draw the legend of (class, label) pairs."""
     return node(
         "ul",
         *(node("li", node("i", class_=f"key {class_}"), label) for class_, label in entries),

@@ -14,9 +14,9 @@ from trainmaster_client.errors import (
 )
 
 LONGEST_PART = timedelta(days=31)
-"""Of one call. Source: docs/api.md, History."""
+"""Longest period of one call. Source: docs/api.md, History."""
 MOST_PAUSES = 20
-"""In a row, where the API says that it was asked too often."""
+"""Most pauses in a row, if the API says that it was called too often."""
 LONGEST_PAUSE_SECONDS = 60
 ADMINS_ONLY = (
     "Only admins read the history of all teams. Ask one to run trainmaster history-export --from 30d "
@@ -43,7 +43,7 @@ class Period:
 
     @property
     def parts(self) -> Iterator["Period"]:
-        """As long as the API takes them, the oldest first."""
+        """Return parts as long as the API takes them, the oldest first."""
         count = -((self.since - self.until) // LONGEST_PART)
         bounds = [self.since + number * LONGEST_PART for number in range(count)]
         return (Period(since=since, until=until) for since, until in pairwise([*bounds, self.until]))
