@@ -76,7 +76,7 @@ class _Outcome:
 
     @property
     def code(self) -> ExitCode:
-        """The code that all failures share; 1 where they differ."""
+        """Exit code that all failures share; 1 if they differ."""
         codes = {exit_code(error) for error in self.failed.values()}
         return codes.pop() if len(codes) == 1 else ExitCode.REFUSED if codes else ExitCode.OK
 

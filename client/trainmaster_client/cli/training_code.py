@@ -25,7 +25,7 @@ _NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench", "scaling"})
 
 
 def checkout() -> Path:
-    """The folder with ``local``, ``template.yaml`` and ``training``.
+    """Return the folder with ``local``, ``template.yaml`` and ``training``.
 
     An installed wheel has its copy of them in the client (pyproject.toml); an editable install has the
     checkout itself.

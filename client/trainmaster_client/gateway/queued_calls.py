@@ -93,7 +93,7 @@ class QueuedCalls:
         hooks.register(self._events)
 
     def answer(self, headers: Mapping[str, str], body: bytes) -> tuple[str, Reply]:
-        """The operation's name, empty where there is none, and the answer. Refusals are answers, too."""
+        """Return the operation's name, empty if there is none, and the answer, which may be a refusal."""
         request_id, operation = str(uuid.uuid4()), ""
         try:
             operation = operation_of(headers.get("x-amz-target", ""))
@@ -112,7 +112,7 @@ class QueuedCalls:
             return operation, hooked(refusal(unreachable)[1], request_id=request_id)
 
     def _renewed(self, call: SageMakerCall) -> Reply:
-        """Hooks describe attempts with clients of boto3, which say by their own error that keys expired."""
+        """Answer, and once more with new credentials if boto3's clients in the hooks find theirs expired."""
         signed_with = self._credentials.get_frozen_credentials()
         try:
             return self._answered(call)

@@ -44,7 +44,7 @@ def look_interval(
 
 
 def poll_seconds(quiet: float, *, first: float) -> float:
-    """The pause before the next look, after ``quiet`` seconds without news."""
+    """Return the pause before the next look, after ``quiet`` seconds without news."""
     return max(first, min(LONGEST_POLL_SECONDS, quiet / POLLS_PER_QUIET_TIME))
 
 

@@ -147,7 +147,7 @@ class Watch:
         return job
 
     def _pause(self, job: JobView, *, now: float, news_at: float, begun: float) -> float:
-        """Seconds until the next look, no later than ``timeout``."""
+        """Return the seconds until the next look, no later than ``timeout``."""
         interval = look_interval(job, quiet=now - news_at, first=self.first_poll, starts_in=self.starts_in())
         # An API that is slower than the interval gets a rest, too: it may be slow because of waits like this.
         rest = self.first_poll / 2

@@ -125,7 +125,7 @@ def _first_deployment(account: Account, name: str) -> Finding:
 
 
 def principals(account: Account) -> Iterator[Finding]:
-    """A resource policy that names a role or user which does not exist is refused by API Gateway."""
+    """Check that roles and users exist: API Gateway refuses a resource policy that names missing ones."""
     if isinstance(account.missing_principals, Unknown):
         yield Finding(id="principals", level=Level.SKIP, text=account.missing_principals.why)
         return

@@ -153,7 +153,7 @@ class AccountReader:
         return tuple(name for name in names if name in wanted)
 
     def _missing(self, account_id: str, arns: Iterable[str]) -> tuple[str, ...]:
-        """Only principals of this account can be looked up."""
+        """Return the principals that do not exist; only those of this account can be looked up."""
         iam = self._client("iam")
         return tuple(arn for arn in arns if f":{account_id}:" in arn and not _exists(iam, arn))
 

@@ -37,17 +37,17 @@ def over_capacity(replay: Replay) -> list[str]:
 
 
 def lost_jobs(outcomes: Mapping[str, JobOutcome], replay: Replay) -> list[str]:
-    """Jobs whose attempts do not follow from each other, and attempts that are of no job."""
+    """Return jobs whose attempts do not follow from each other, and attempts that are of no job."""
     return list(islice(_lost(outcomes, replay), MOST_NAMED))
 
 
 def wrong_training(outcomes: Mapping[str, JobOutcome]) -> list[str]:
-    """Jobs that completed without having trained as long as they had to, or that trained longer."""
+    """Return jobs that completed after more or less training than they had to have."""
     return list(islice(_wrong(outcomes), MOST_NAMED))
 
 
 def highest(steps: Sequence[tuple[int, int]]) -> int:
-    """At one instant what ends goes first."""
+    """Return the most that is held at one instant, at which ends go before begins."""
     held = highest = 0
     for _, change in sorted(steps):
         held += change

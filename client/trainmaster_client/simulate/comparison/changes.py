@@ -91,7 +91,7 @@ def changes_between(before: Mapping[str, JobOutcome], after: Mapping[str, JobOut
 
 
 def _job_change(before: JobOutcome, after: JobOutcome) -> JobChange | None:
-    """None where one of them never had to start it."""
+    """Compare a job in two replays; None if it never had to start in one of them."""
     if before.wait_s is None or after.wait_s is None:
         return None
     both_ended = before.fate.is_end and after.fate.is_end and None not in (before.over_s, after.over_s)

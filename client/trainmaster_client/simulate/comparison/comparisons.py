@@ -91,12 +91,12 @@ class Comparison:
 
     @property
     def last(self) -> Column:
-        """The one that the question was about."""
+        """Last column: the one that the question was about."""
         return self.columns[-1]
 
 
 def compare(history: History, replays: Sequence[Replay], *, prices: PriceTable | None = None) -> Comparison:
-    """Two or more replays, in the order of the columns.
+    """Compare two or more replays, in the order of the columns.
 
     Args:
         history: All replays are of it.

@@ -67,7 +67,7 @@ class Basis:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The value with so many of them below it; None of none."""
+    """Return the value with this share of the values below it; None if there are none."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
 
 
@@ -149,7 +149,7 @@ def counted(outcomes: Iterable[JobOutcome]) -> dict[Fate, int]:
 
 
 def lasting_s(*, train_s: int, stopped_s: int, lost_s: int, horizon_s: int) -> int:
-    """Training of an attempt that was not lost, up to the horizon."""
+    """Return the training of an attempt that was not lost, up to the horizon."""
     return max(0, min(stopped_s - lost_s, horizon_s) - min(train_s, horizon_s))
 
 

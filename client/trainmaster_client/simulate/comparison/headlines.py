@@ -29,7 +29,7 @@ def headline(comparison: Comparison) -> str:
 
 
 def _as(label: str) -> str:
-    """A policy's label is a name; the other columns are described."""
+    """Describe a column: a policy's label is a name; the other columns are described."""
     return {PLAIN_QUEUE: "under a plain queue", RECORDED: "as recorded"}.get(label, f"under {label}")
 
 
@@ -64,7 +64,7 @@ def queue_finding(comparison: Comparison) -> str:
 
 
 def use_finding(column: Column) -> str:
-    """When the capacity is busiest and when it is quietest."""
+    """Say when the capacity is busiest and when it is quietest."""
     known = [(share, hour) for hour, share in enumerate(column.use_by_hour) if share is not None]
     if not known:
         return f"{column.label}: the capacity is not known"

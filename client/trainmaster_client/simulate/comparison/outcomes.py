@@ -25,7 +25,7 @@ class Fate(StrEnum):
 
     @property
     def is_end(self) -> bool:
-        """It has trained as long as it had to."""
+        """Tell whether the job has trained as long as it had to."""
         return self in _ENDS
 
 
@@ -64,7 +64,7 @@ class JobOutcome:
         return self.over_s - self.submit_s - seconds(self.job.trains_for)
 
     def waiting_intervals(self, until_s: int) -> Iterator[tuple[int, int]]:
-        """When it was in the queue: before the first attempt, and between two."""
+        """Yield when the job was in the queue: before the first attempt, and between two."""
         if self.fate is Fate.REFUSED:
             return
         since = self.submit_s
@@ -87,7 +87,7 @@ def submitted_s(history: History, job: PastJob) -> int:
 
 
 def last_submission_s(history: History) -> int:
-    """Beyond it the queue only drains: shares of capacity are counted up to here."""
+    """Return the last submission; later the queue only drains, so shares of capacity count up to here."""
     return max((submitted_s(history, job) for job in history.jobs), default=0)
 
 

@@ -12,7 +12,7 @@ _LABEL = 29
 
 
 def summary(comparison: Comparison) -> list[str]:
-    """At most 15 lines: the last policy beside what it is compared with, who gains and who loses."""
+    """Summarize in at most 15 lines: the last policy beside the base, who gains and who loses."""
     base, last = comparison.base, comparison.last
     jobs, period = len(comparison.history.jobs), period_text(comparison.history.begins, comparison.horizon_s)
     lines = [f"{jobs_text(jobs)}, {period}: {base.label} -> {last.label}", *_figures(comparison)]

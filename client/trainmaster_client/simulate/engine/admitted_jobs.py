@@ -98,7 +98,7 @@ class Admission:
 
 
 def not_judged(policy: Policy) -> tuple[str, ...]:
-    """Rules that are written, and that a history does not let judge."""
+    """Return the rules that are written but cannot be judged from a history."""
     return tuple(
         [f"rules.{name}" for name in _written(policy.rules)]
         + [f"teams.{team.name}.rules.{name}" for team in policy.teams for name in _written(team.rules)]
@@ -149,7 +149,7 @@ def _vector(job: PastJob) -> dict[Capacity, int]:
 
 
 def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
-    """A warm pool is kept of instances of one type, on demand."""
+    """Return the job's shape; a warm pool is kept only of on-demand instances of one type."""
     is_kept = len(vector) == 1 and job.capacity_type == "on-demand"
     key = job.warm_key or f"{job.team}/{vector_text(vector)}"
     return Shape(vector=vector, warm_key=key if is_kept else None)

@@ -22,7 +22,7 @@ PoolNames = tuple[str, ...]
 
 
 def groups(policy: Policy) -> list[PoolNames]:
-    """Pools that have to be replayed together: all, where a team has a budget, which counts in every pool."""
+    """Return pools to replay together: all if a team has a budget, which counts in every pool."""
     names = tuple(pool.name for pool in policy.pools)
     return [names] if any(team.budget for team in policy.teams) else [(name,) for name in names]
 
@@ -68,11 +68,11 @@ class Pool(Protocol):
 
     def submitted(self, past: PastJob, admitted: Admitted) -> None: ...
     def hears(self, what: What, name: str, serial: int) -> bool:
-        """False where the news came too late to change anything."""
+        """Handle an event; return False if it came too late to change anything."""
 
     def decide(self) -> None: ...
     def close(self) -> None:
-        """The replay ends here."""
+        """End the replay here."""
 
 
 P = TypeVar("P", bound=Pool)
@@ -117,7 +117,7 @@ class Engine(Generic[P]):
             progress(1.0)
 
     def step(self, *, until: float | None = None) -> Event | None:
-        """The next event, with the pass that it wakes; None: there is none by then."""
+        """Handle the next event, with the pass that it wakes; None if there is none until then."""
         event = self.event_queue.take(until=until)
         if event is None:
             return None

@@ -60,7 +60,7 @@ class EventQueue:
         heappush(self.events, Event(second, self.count, what, pool, job, serial))
 
     def take(self, *, until: float | None = None) -> Event | None:
-        """The next, and it is that second; None: nothing is to come by then."""
+        """Take the next event and move the clock to it; None if nothing is to come until then."""
         if not self.events or (until is not None and self.events[0].second > until):
             return None
         event = heappop(self.events)

@@ -51,7 +51,7 @@ def _changes(hold: PreemptionReservation, snapshot: Snapshot, *, now: datetime) 
 
 
 def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
-    """A warm pool changes without a start, or may be given up for a job that instances are kept for."""
+    """Tell whether a warm pool changes without a start, or may be given up for a reservation."""
     upkeep = Upkeep(
         rules=pool.warm_pool,
         reused=frozenset(),

@@ -178,5 +178,5 @@ class History:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether it says when jobs really started."""
+        """Tell whether the history has when jobs really started."""
         return any(job.attempts for job in self.jobs)

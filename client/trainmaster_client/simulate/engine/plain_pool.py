@@ -48,7 +48,7 @@ class PlainPool:
 
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
-        """An empty one."""
+        """Make an empty pool."""
         sagemaker = setting.sagemaker_of(rules.name)
         return cls(sagemaker=sagemaker, free=pool_vector(rules))
 
@@ -59,7 +59,7 @@ class PlainPool:
         insort(self.waiting, Entry(past=past, found=admitted), key=self.turn)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
-        """News of a job; False where they come too late."""
+        """Handle an event of a job; return False if it came too late."""
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
         run = self.sagemaker.news_of(name, serial, what)
@@ -85,7 +85,7 @@ class PlainPool:
             self._ends(name, "failed", broke=True)
 
     def _withdrawn(self, name: str) -> bool:
-        """It waits no more, or is stopped at once."""
+        """Withdraw a job: it waits no more, or is stopped at once."""
         if not self.sagemaker.may_withdraw(name):
             return False
         if name in self.running:
@@ -123,7 +123,7 @@ class PlainPool:
             self._stop_one_for(head, both)
 
     def may_start(self, entry: Entry) -> bool:
-        """There is room, and the account does not refuse it: then it is tried again when something ends."""
+        """Tell whether the job fits and the account allows it; else it is tried when something ends."""
         vector = entry.found.shape.vector
         return fits(vector, self.free) and not self.sagemaker.refuses(vector)
 
@@ -171,5 +171,5 @@ class PlainPool:
         )
 
     def close(self) -> None:
-        """The replay ends here."""
+        """End the replay here."""
         self.tally.attempts += self.sagemaker.live_rows()

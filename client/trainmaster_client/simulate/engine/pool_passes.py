@@ -81,7 +81,7 @@ class PoolPasses:
         return decided
 
     def _carry_out(self, plan: Plan) -> bool:
-        """True when something was done."""
+        """Carry out the plan; return whether anything was done."""
         self.refused.clear()
         done = [self._do(action) for action in plan.actions]
         return any(done)
@@ -101,7 +101,7 @@ class PoolPasses:
         return True
 
     def _make(self, change: PoolChange) -> bool:
-        """False: SageMaker does not do it."""
+        """Make one change of the plan; return False if SageMaker does not do it."""
         match change:
             case JobStarts(start=start):
                 return self._start(start)
@@ -146,7 +146,7 @@ class PoolPasses:
                 assert_never(change)
 
     def _end_hold(self, change: HoldEnded) -> None:
-        """A preemptor that still waits did not start in time."""
+        """End a reservation; a preemptor that still waits did not start in time."""
         hold = change.hold
         del self.state.holds[hold.preemptor]
         job = self.state.jobs.get(hold.preemptor)
@@ -159,7 +159,7 @@ class PoolPasses:
     # ---- warm pools
 
     def _change_warm_pool(self, change: WarmPoolReused | WarmPoolChange) -> bool:
-        """SageMaker does at once what it is asked, and gives a warm pool up when its time is over."""
+        """Change a warm pool: SageMaker obeys at once, and gives a warm pool up when its time is over."""
         pool = change.warm_pool
         match change:
             case WarmPoolExtended(until=until):
@@ -231,7 +231,7 @@ class PoolPasses:
         state.commit(steps.claim_undone(claimed, put_off, None), now=now)
 
     def _claimed(self, job: Job, action: Start) -> Job:
-        """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
+        """Claim the attempt; SageMaker takes it at once, and it lands in the warm pool of its claim."""
         now = self.sagemaker.now
         attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
         if attempt.claim.reuses is not None:

@@ -56,7 +56,7 @@ class PoolReplay:
 
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
-        """An empty pool."""
+        """Make an empty pool."""
         tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
         sagemaker = setting.sagemaker_of(rules.name)
         return cls(
@@ -76,7 +76,7 @@ class PoolReplay:
         self.state.enters(submitted(past, admitted, known))
 
     def hears(self, what: What, name: str, serial: int) -> bool:
-        """News of a job, or of the next minute; False where they come too late."""
+        """Handle an event of a job, or of the next minute; return False if it came too late."""
         if what is What.MINUTE:
             self._reconcile()
             return True
@@ -103,7 +103,7 @@ class PoolReplay:
                 raise AssertionError(f"{job.name}: {what} is no news of an attempt")
 
     def decide(self) -> None:
-        """A pass, and the next minute where something may come of it."""
+        """Make a pass, and put down the next minute if something may come of it."""
         self.passes.run()
         if self.minute_put or (self.state.is_quiet and not self.sagemaker.runs):
             return
@@ -134,7 +134,7 @@ class PoolReplay:
             self.turns.add(job.name)
 
     def _over(self, job: Job, run: Run) -> None:
-        """Its training has come to an end by itself."""
+        """End or interrupt a job whose training has stopped by itself."""
         past, breaks = self.sagemaker.courses[job.name].past, self.sagemaker.courses[job.name].breaks
         if run.finish is Finish.MAX_RUNTIME:
             self._ends(job, "Stopped", "MaxRuntimeExceeded")
@@ -174,7 +174,7 @@ class PoolReplay:
             self.state.changes_attempt(steps.leaves_spot(job, verdict.why))
 
     def _withdrawn(self, name: str) -> bool:
-        """A job that waits is over; one that is live is stopped."""
+        """Withdraw a job: one that waits is over, one that is live is stopped."""
         if not self.sagemaker.may_withdraw(name):
             return False
         job = self.state.jobs[name]
@@ -223,7 +223,7 @@ class PoolReplay:
             del self.sagemaker.courses[job.name]
 
     def close(self) -> None:
-        """The replay ends here: what is live and warm is noted as it is."""
+        """End the replay here: what is live and warm is noted as it is."""
         self.tally.attempts += self.sagemaker.live_rows()
         for pool in list(self.state.warm_pools.values()):
             self.passes.take_warm(pool)
@@ -239,7 +239,7 @@ class PoolReplay:
             self._judge_spot(self.state.jobs[name], self.sagemaker.progress(self.state.jobs[name]))
 
     def _look_for_checkpoints(self) -> None:
-        """It wakes the pool before it looks, and once more when it has seen something."""
+        """Look for checkpoints; as in the product, the pool is woken before, and changes are noted after."""
         if self._seen_checkpoints():
             self.passes.run()
         for name, written_at in self._seen_checkpoints().items():
@@ -260,7 +260,7 @@ class PoolReplay:
         return written
 
     def fork(self, setting: Setting) -> Self:
-        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        """Copy the pool to go its own way; values in it never change, so only containers are copied."""
         tally, state = Tally(), self.state.fork(setting.budgets)
         sagemaker = self.sagemaker.fork(setting.event_queue)
         passes = _passes(setting, state, sagemaker, tally)

@@ -64,13 +64,13 @@ class PoolState:
 
     @classmethod
     def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
-        """An empty pool."""
+        """Make the state of an empty pool."""
         prices = PriceTable(overrides=policy.prices)
         return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
 
     @property
     def is_quiet(self) -> bool:
-        """A pass would find nothing to do."""
+        """Tell whether a pass would find nothing to do."""
         return not (self.lanes or self.parked or self.warm_pools or self.holds)
 
     @property
@@ -113,7 +113,7 @@ class PoolState:
     # ---- changes, as the table takes them
 
     def enters(self, job: Job) -> None:
-        """Submitted."""
+        """Put a submitted job in the queue."""
         self._put(job)
 
     def commit(self, change: Change, *, now: datetime) -> None:
@@ -154,7 +154,7 @@ class PoolState:
             self.lanes.add(waiting_entry(job))
 
     def changes_attempt(self, job: Job) -> None:
-        """News of a live attempt that holds what it held."""
+        """Store a live attempt that changed but holds what it held."""
         self.jobs[job.name] = job
         self.running[job.name] = running_entry(job)
         self.running_read = None
@@ -181,7 +181,7 @@ class PoolState:
         self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
 
     def take_warm(self, pool: WarmPool, *, now: datetime) -> None:
-        """It goes, or a start lands in it."""
+        """Remove a warm pool: it is gone, or a start lands in it."""
         del self.warm_pools[pool.training_job_name]
         self._count(self.warm, pool.vector, -1)
         if self.budgets.limits:
@@ -224,7 +224,7 @@ class PoolState:
         return both
 
     def fork(self, budgets: TeamBudgets) -> Self:
-        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        """Copy the state to go its own way; values in it never change, so only containers are copied."""
         return replace(
             self,
             budgets=budgets,

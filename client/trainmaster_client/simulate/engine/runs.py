@@ -32,7 +32,7 @@ def in_s(length: timedelta) -> float:
 
 
 def exact_s(seconds: float) -> float:
-    """A sum, to the millisecond: what happens at one instant has to be equal."""
+    """Round a sum to the millisecond: what happens at one instant has to be equal."""
     return round(seconds, 3)
 
 
@@ -72,7 +72,7 @@ class Course:
         return in_s(self.past.trains_for)
 
     def saved_after(self, trained_s: float) -> float:
-        """Training of the job that is in checkpoints after so much more of it."""
+        """Return the training of the job that is in checkpoints after ``trained_s`` more of it."""
         every = self.saves_every_s
         if every is None:
             return 0
@@ -88,7 +88,7 @@ class Course:
         return replace(self, done_s=done, since_break_s=since_break_s, has_trained=trained)
 
     def without_interruptions(self) -> "Course":
-        """On demand nothing is taken away: what comes next is the next failure, after as much training."""
+        """Drop interruptions, as on demand; the next failure then comes after as much training."""
         after, rest = timedelta(), list(self.breaks)
         while rest and rest[0].code == INTERRUPTED:
             after += rest.pop(0).after
@@ -137,7 +137,7 @@ class Run:
         return self.upload_since_s is not None and now >= self.upload_since_s
 
     def trained_s(self, now: float) -> float:
-        """Since the last interruption."""
+        """Return the seconds trained since the last interruption."""
         return max(0, exact_s(now - self.since_s))
 
     @property
@@ -145,7 +145,7 @@ class Run:
         return sum(until - since for since, until in self.earlier)
 
     def last_s(self, now: float) -> float:
-        """Up to when it could train."""
+        """Return the last second in which it could train."""
         return now if self.stopped_s is None else self.stopped_s
 
     def has_trained(self, last: float) -> bool:
@@ -173,7 +173,7 @@ def stop_s(course: Course, run: "Run", now: float) -> float:
 
 
 def _was_stopped(then: PastAttempt) -> bool:
-    """And it is known how long that took."""
+    """Tell whether the attempt was stopped, and it is known how long that took."""
     return then.stopped_in is not None and (then.end == PREEMPTED or then.began(STOPPING) is not None)
 
 
@@ -210,7 +210,7 @@ def _until_break(course: Course, number: int) -> float:
 
 
 def finish_of(course: Course, *, number: int, left_s: float) -> tuple[Finish, float]:
-    """How this time of training ends, and after how long.
+    """Return how this time of training ends, and after how long.
 
     Args:
         course: Without interruptions, where the attempt is not on spot.

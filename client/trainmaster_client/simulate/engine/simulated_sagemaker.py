@@ -92,18 +92,18 @@ class SimulatedSageMaker:
         return self.now_read
 
     def expects(self, past: PastJob) -> None:
-        """It is submitted."""
+        """Prepare for a job that is submitted."""
         self.courses[past.name] = Course.of(past, self.pace)
 
     def news_of(self, name: str, serial: int, what: What) -> Run | None:
-        """The run that news are of; None: they come too late."""
+        """Return the run that an event is about; None if the event comes too late."""
         run = self.runs.get(name)
         if run is None or run.serial != serial or (run.stopped_s is not None and what not in AFTER_STOP):
             return None
         return run
 
     def may_withdraw(self, name: str) -> bool:
-        """Its user would stop it: it is not over, and has not begun what it was to train."""
+        """Tell whether its user would stop it: it is not over, and has not begun what it was to train."""
         course, run = self.courses.get(name), self.runs.get(name)
         if course is None or (run is not None and run.stopped_s is not None):
             return False
@@ -113,7 +113,7 @@ class SimulatedSageMaker:
     # ---- what is asked of it
 
     def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
-        """ResourceLimitExceeded: more of a type than the account may have, warm pools included."""
+        """Tell whether the account refuses more of a type (ResourceLimitExceeded); warm pools count."""
         kept, limits = warm or {}, self.account.instances
         return any(
             self._live(kind.instance_type) + kept.get(kind, 0) + count > limits[kind.instance_type]
@@ -151,7 +151,7 @@ class SimulatedSageMaker:
         self.moved_s = now
 
     def _created_s(self) -> float:
-        """Its turn among all that the account creates."""
+        """Return when an attempt is created, in its turn among all that the account creates."""
         if not self.account.start_gap_s:
             return self.event_queue.now
         turn = max(self.event_queue.now, self.event_queue.create_s)
@@ -159,7 +159,7 @@ class SimulatedSageMaker:
         return turn
 
     def stop(self, name: str) -> None:
-        """It trains no more; its instances are free a while from now. One that uploads ends as it would."""
+        """Stop an attempt; its instances are free a while later. One that uploads ends as it would."""
         now, run, course = self.event_queue.now, self.runs[name], self.courses[name]
         self.moved_s = now
         if run.uploads(now):
@@ -171,12 +171,12 @@ class SimulatedSageMaker:
         self.event_queue.put(exact_s(now + length), What.STOPPED, self.pool, name, run.serial)
 
     def stop_is_known(self, name: str) -> bool:
-        """The same attempt was asked to stop, and the history says when."""
+        """Tell whether the same attempt was asked to stop, and the history has when."""
         then = as_it_was(self.courses[name], self.runs[name].number)
         return then is not None and then.began(STOPPING) is not None
 
     def interrupt(self, name: str) -> None:
-        """The instances are taken, and the same attempt starts again as soon as there are others."""
+        """Interrupt an attempt: its instances are taken, and it starts again once there are others."""
         now, run, course = self.event_queue.now, self.runs[name], self.courses[name]
         trained = run.trained_s(now)
         lost = course.breaks[0].lost if course.past.attempts else None
@@ -193,7 +193,7 @@ class SimulatedSageMaker:
         self._train(name, again, since_s=since_s, news=[exact_s(now + at) for at in news])
 
     def _train(self, name: str, run: Run, *, since_s: float, news: Sequence[float]) -> None:
-        """It is going to train from then on, until something ends that."""
+        """Plan the training from ``since_s`` on, and the event that ends it."""
         left_s = max(run.max_runtime_s - run.trained_before_s, 0)
         finish, length = finish_of(self.courses[name], number=run.number, left_s=left_s)
         self.serial += 1
@@ -215,7 +215,7 @@ class SimulatedSageMaker:
         self.event_queue.put(second, what, self.pool, name, self.serial)
 
     def end(self, name: str, *, broke: bool) -> Ended:
-        """Its instances are free."""
+        """End an attempt: its instances are free."""
         run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.event_queue.now
         trained = run.trained_s(run.last_s(self.event_queue.now))
@@ -226,7 +226,7 @@ class SimulatedSageMaker:
     # ---- what it says
 
     def saved_at(self, name: str) -> datetime | None:
-        """When the newest checkpoint of this attempt was written; S3 says it in whole seconds."""
+        """Return when the newest checkpoint of this attempt was written; S3 has whole seconds."""
         run, course = self.runs[name], self.courses[name]
         saved = course.saved_after(run.trained_s(self.event_queue.now)) - course.done_s
         return self.instant(int(run.since_s + saved)) if saved > 0 else None
@@ -296,5 +296,5 @@ class SimulatedSageMaker:
         return [self.row(name, Ended(run=run, lost_s=0), end="live") for name, run in self.runs.items()]
 
     def fork(self, event_queue: EventQueue) -> Self:
-        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        """Copy it to go its own way; values in it never change, so only containers are copied."""
         return replace(self, event_queue=event_queue, runs=dict(self.runs), courses=dict(self.courses))

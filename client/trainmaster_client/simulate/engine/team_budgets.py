@@ -32,7 +32,7 @@ class TeamBudgets:
         return self.accounts.get((team, month), MonthAccount())
 
     def states(self, waiting: tuple[WaitingJob, ...], *, now: datetime) -> dict[str, BudgetState]:
-        """This month of each team that has a budget and waits."""
+        """Return the state of this month for each team that has a budget and waits."""
         month = month_of(now)
         return {
             team: BudgetState(
@@ -49,7 +49,7 @@ class TeamBudgets:
         self.told.add((team, month))
 
     def charge(self, change: Change) -> None:
-        """Reservations and bills, in the month of the claim."""
+        """Book reservations and bills, in the month of the claim."""
         team = change.after.spec.team
         if team not in self.limits:
             return

@@ -50,7 +50,7 @@ def without_rule(policy: Policy, rule: str) -> Policy:
 
 
 def _rules_of(document: Document) -> list[tuple[str, Document]]:
-    """Each rule that is written, by its path, with the section it stands in."""
+    """Return each written rule by its path, with the section it stands in."""
     teams = document.get("teams") or []
     of_teams = ((f"teams.{team['name']}.rules.", team.get("rules")) for team in teams)
     sections = [("rules.", document.get("rules")), *of_teams]
@@ -148,7 +148,7 @@ def _is_of(job: PastJob, capacity: Capacity) -> bool:
 
 
 def _scale_quotas(written: Document, pool: PoolPolicy, instance_type: str) -> None:
-    """Nominal quotas and limits of borrowing keep their share of the pool, rounded down."""
+    """Scale quotas and limits of borrowing to keep their share of the pool, rounded down."""
     now, before = written["capacity"][instance_type], pool.capacity[instance_type]
     for quota in written["quotas"].values():
         for counts in quota.values():
@@ -157,7 +157,7 @@ def _scale_quotas(written: Document, pool: PoolPolicy, instance_type: str) -> No
 
 
 def _written_out(pool: PoolPolicy) -> Document:
-    """Quotas without their short forms."""
+    """Return the quotas without their short forms."""
     parts = {
         team: {"nominal": quota.nominal, "borrowing_limit": quota.borrowing_limit}
         for team, quota in pool.quotas.items()

@@ -14,7 +14,7 @@ _NOTHING = timedelta()
 
 
 def carried_in(jobs: Sequence[PastJob], begins: datetime) -> tuple[tuple[PastJob, ...], tuple[str, ...]]:
-    """The same jobs, none of them submitted before ``begins``, and what was assumed of those that were.
+    """Return the jobs, none submitted before ``begins``, and what was assumed of those that were.
 
     Jobs that ended before are not in the record. With those that competed with them the queue of that time
     could not be replayed, so what held instances keeps them, and what waited enters in its order.
@@ -55,7 +55,7 @@ def _live_at(job: PastJob, instant: datetime) -> PastAttempt | None:
 
 
 def _continued(job: PastJob, begins: datetime) -> PastJob:
-    """Its start-up is part of what is left, as it starts again: it ends when it did."""
+    """Continue a running job; its start-up counts as training done, so that it ends when it did."""
     live = _live_at(job, begins)
     assert live is not None
     rest = _rest(job, begins, begins)

@@ -77,7 +77,7 @@ class Cells:
         return int(value)
 
     def given(self, column: str, read: Callable[[str], _Value]) -> _Value | None:
-        """None where the column is not there or empty."""
+        """Read a cell; None if the column is missing or the cell is empty."""
         return read(column) if self._values.get(column, "").strip() else None
 
     def word(self, column: str, known: Mapping[str, _Value]) -> _Value:
@@ -91,7 +91,10 @@ class Cells:
 
 
 def table(lines: TextIO, problems: LineProblems) -> tuple[tuple[str, ...], Iterator["Cells"]]:
-    """Its columns, and the cells of each further line. Raises MalformedHistoryError for a wrong first one."""
+    """Return the columns, and the cells of each further line.
+
+    Raises MalformedHistoryError for a wrong first line.
+    """
     reader = csv.reader(lines, strict=True)
     header = tuple(name.strip() for name in _next(reader, problems) or ())
     _check_header(header, problems)

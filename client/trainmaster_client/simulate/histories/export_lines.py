@@ -73,7 +73,7 @@ class ExportedJob:
 
 
 def read_lines(lines: Iterable[str], *, where: str) -> Iterator[ExportedJob]:
-    """The jobs as they stand. Raises MalformedHistoryError at the end, with every mistake in it."""
+    """Yield the jobs in order. Raises MalformedHistoryError at the end, with every mistake in it."""
     problems = LineProblems(where=where)
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -87,7 +87,7 @@ def exported_history(
     read_at: datetime | None = None,
     begins: datetime | None = None,
 ) -> History:
-    """The jobs of exported lines in the order of submission.
+    """Return the jobs of exported lines in the order of submission.
 
     Args:
         lines: As they were read; of two about the same job the later counts.
@@ -154,7 +154,7 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
 
 
 def _stopped_meanwhile(line: ExportedJob) -> bool:
-    """Its user stopped it while it waited to resume, or in an attempt after the first.
+    """Tell whether its user stopped it while it waited to resume, or in an attempt after the first.
 
     Then no training that counts tells when: what was lost before may be more.
     """
@@ -290,7 +290,7 @@ def _end(line: ExportedJob) -> Literal["completed", "failed", "stopped"]:
 
 
 def _once(jobs: Iterable[PastJob]) -> Iterator[PastJob]:
-    """A name that was used again gets a number behind it."""
+    """Yield the jobs; a name that was used again gets a number behind it."""
     seen: Counter[str] = Counter()
     for job in jobs:
         seen[job.name] += 1

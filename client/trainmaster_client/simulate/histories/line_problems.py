@@ -39,18 +39,18 @@ def shown(text: object) -> str:
 
 
 def count_of(count: int, noun: str) -> str:
-    """``1 job``, ``2,000 jobs``."""
+    """Count in words: ``1 job``, ``2,000 jobs``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def part_of(count: int, total: int, noun: str) -> str:
-    """``all 7 jobs``, ``3 of 7 jobs``, ``the job``."""
+    """Write a part: ``all 7 jobs``, ``3 of 7 jobs``, ``the job``."""
     if count == total:
         return f"all {total:,} {noun}s" if total > 1 else f"the {noun}"
     return f"{count:,} of {total:,} {noun}s"
 
 
 def listed(names: Sequence[str], *, most: int = 8) -> str:
-    """``a, b and 3 more``."""
+    """List names: ``a, b and 3 more``."""
     head = ", ".join(names[:most])
     return head if len(names) <= most else f"{head} and {len(names) - most} more"

@@ -143,7 +143,7 @@ def cold_start_of(attempts: Sequence[ExportedAttempt], *, is_over: bool) -> time
 def breaks_of(
     attempts: Sequence[ExportedAttempt], failures: Collection[str], losses: Sequence[InterruptionLoss]
 ) -> Iterator[Break]:
-    """Failures that the job came back from, and interruptions of spot instances.
+    """Yield failures that the job came back from, and interruptions of spot instances.
 
     Args:
         attempts: Of one job.
@@ -198,7 +198,7 @@ def interruption_losses(
 
 
 def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:
-    """The interval that explains best what each stop lost; None: no attempt was stopped while it trained.
+    """Return the interval that best explains each stop's loss; None if none was stopped in training.
 
     A job that had trained for 50 minutes in all and lost 5 saved last after 45: its interval is 45 minutes,
     or 45 divided by a whole number, but longer than 5. Of those the one nearest to twice the mean loss is
@@ -248,7 +248,7 @@ def _in_round_numbers(every: timedelta, saves: Sequence[timedelta]) -> timedelta
 
 
 def _last_save(first: ExportedAttempt) -> timedelta | None:
-    """After how much training; None: not known, or before it trained."""
+    """Return after how much training it last saved; None if not known, or before it trained."""
     if first.training_since is None:
         return None
     if first.checkpoint_at is not None:
@@ -282,6 +282,6 @@ def _candidates(seen: Sequence[tuple[timedelta, timedelta]]) -> Iterator[timedel
 
 
 def _misses(every: timedelta, seen: Sequence[tuple[timedelta, timedelta]]) -> timedelta:
-    """How far its losses are from the real ones; to the minute, as clocks do not agree to the second."""
+    """Return how far losses are off, in whole minutes, as clocks do not agree to the second."""
     off = sum((abs(whole % every - lost) for whole, lost in seen), _NOTHING)
     return off // timedelta(minutes=1) * timedelta(minutes=1)

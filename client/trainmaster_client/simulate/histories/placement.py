@@ -34,7 +34,7 @@ class _Offer:
 
 
 def place(gpus: int, policy: Policy) -> Placement | None:
-    """Instances with the fewest GPUs left over, then the fewest instances, then the first in the policy.
+    """Choose instances with the fewest GPUs left over, then the fewest instances, then the first type.
 
     Types that have enough instances for it go before those that have not, on-demand before spot.
 

@@ -29,7 +29,7 @@ PRIORITIES: Mapping[Klass, int] = {Klass.LOW: 0, Klass.NORMAL: 100, Klass.HIGH: 
 
 
 def draw(seed: int, kind: str, job_id: str) -> float:
-    """Uniform in [0, 1); always the same for the same job."""
+    """Draw uniformly from [0, 1); always the same for the same job."""
     digest = blake2b(f"{seed}:{kind}:{job_id}".encode(), digest_size=7).hexdigest()
     return int(digest, 16) / 2**56
 
@@ -42,12 +42,12 @@ def drawn_class(seed: int, job_id: str) -> Klass:
 
 
 def drawn_checkpoints_s(seed: int, job_id: str) -> int | None:
-    """Seconds between two; None: it saves nothing."""
+    """Draw the seconds between checkpoints; None if the job saves nothing."""
     if draw(seed, "k", job_id) >= CHECKPOINT_SHARE:
         return None
     return CHECKPOINT_EVERY_S[int(len(CHECKPOINT_EVERY_S) * draw(seed, "i", job_id))]
 
 
 def usual_limit(trains_for: timedelta, limits: Sequence[timedelta] = RUNTIME_LIMITS) -> timedelta:
-    """The first limit above the run time, else the last, which is SageMaker's own."""
+    """Return the first limit above the run time, else the last, which is SageMaker's own."""
     return next((limit for limit in limits if trains_for < limit), limits[-1])

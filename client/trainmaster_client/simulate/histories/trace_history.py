@@ -100,7 +100,7 @@ def _job(row: TraceRow, policy: Policy, *, seed: int, begins: datetime, counts: 
 
 
 def _run_time(row: TraceRow, policy: Policy, counts: _Counts) -> tuple[timedelta, timedelta, bool]:
-    """How long it trains, its MaxRuntime, and whether that is what ends it."""
+    """Return how long it trains, its MaxRuntime, and whether that is what ends it."""
     ran = timedelta(seconds=row.duration_s)
     if row.end is None:
         counts.by_default["end"] += 1

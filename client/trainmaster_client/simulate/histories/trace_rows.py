@@ -177,7 +177,7 @@ def _row(cells: Cells) -> TraceRow:
 
 
 def _seconds(cells: Cells, column: str) -> float:
-    """Longer than nothing."""
+    """Read seconds, more than 0."""
     value = cells.number(column, least=0, most=MOST_SECONDS, what="number of seconds")
     if value == 0:
         cells.refuse(column, "is not more than 0", "leave out jobs that never ran")

@@ -22,7 +22,7 @@ _CAPACITY_TYPES = [capacity_type.value for capacity_type in CapacityType]
 
 
 def asked_job(document: Mapping[str, Any], history: History, *, source: str) -> PastJob:
-    """The job, submitted at no instant in particular.
+    """Return the job of the document, submitted at no instant in particular.
 
     Args:
         document: From JSON.

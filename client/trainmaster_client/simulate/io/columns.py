@@ -87,7 +87,7 @@ def with_teams(history: History, names: Mapping[str, str]) -> History:
 
 
 def guests(history: History, policy: Policy) -> list[str]:
-    """Teams of the history that the policy does not name, those with most jobs first."""
+    """Return teams of the history that the policy does not name, those with most jobs first."""
     known = {team.name for team in policy.teams} | {name for pool in policy.pools for name in pool.quotas}
     jobs: dict[str, int] = {}
     for job in history.jobs:

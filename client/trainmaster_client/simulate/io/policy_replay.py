@@ -50,7 +50,7 @@ class PolicyReplay:
         return (*self.history.not_known, *ASSUMED, *NOT_MODELLED)
 
     def report(self, *, command: str) -> str:
-        """HTML in one file."""
+        """Return the report as HTML in one file."""
         facts = PageFacts(
             command=command,
             lead=(f"The history of {self.history.source}.",),

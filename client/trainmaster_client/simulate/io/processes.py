@@ -31,7 +31,7 @@ class Work(Generic[S, U, R]):
 
 
 def spread(work: Work[S, U, R], *, progress: Progress | None = None, processes: int | None = None) -> list[R]:
-    """The results in the order of the units; the same whatever the number of processes.
+    """Return the results in the order of the units; the same whatever the number of processes.
 
     Args:
         work: To be done.

@@ -51,7 +51,7 @@ def plain_queue(history: History, policy: Policy, *, progress: Progress | None =
 def plain_pools(
     history: History, policy: Policy, pools: PoolNames, *, progress: Progress | None = None
 ) -> list[Tally]:
-    """Some pools with the plain queue in them; none depends on another."""
+    """Replay some pools with the plain queue in them; none depends on another."""
     engine = engine_of(history, policy, pools, PlainPool.of, cpu_clock=time.process_time)
     engine.run(progress=progress)
     return engine.close()
@@ -65,7 +65,7 @@ def replay_pools(
     progress: Progress | None = None,
     until: datetime | None = None,
 ) -> list[Tally]:
-    """One group of pools."""
+    """Replay one group of pools."""
     engine = engine_of(history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
     engine.run(until=None if until is None else in_s(until - history.begins), progress=progress)
     return engine.close()

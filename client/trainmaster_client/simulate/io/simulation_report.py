@@ -199,7 +199,7 @@ def _job_row(comparison: Comparison, job: PastJob) -> Sequence[Any]:
 
 
 def _csv(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Lines; ``csv.DictReader`` takes the list as it is."""
+    """Return lines of CSV; ``csv.DictReader`` takes the list as it is."""
     lines: list[str] = []
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="")

@@ -46,7 +46,7 @@ class PageFacts:
 
 
 def page(comparison: Comparison, facts: PageFacts) -> str:
-    """One HTML file."""
+    """Make the page, one HTML file."""
     css = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     title = headline(comparison)
     look = Look.of(comparison)

@@ -11,7 +11,7 @@ Attribute = str | float
 
 
 def node(tag: str, *children: Child, **attributes: Attribute) -> Node:
-    """``class_`` is ``class``, ``aria_label`` is ``aria-label``; numbers are written as short as they are."""
+    """Make an element; ``class_`` is ``class``, ``aria_label`` is ``aria-label``; numbers are kept short."""
     made = Node(tag, {_name(name): _text(value) for name, value in attributes.items()})
     for child in children:
         add(made, child)
@@ -40,7 +40,7 @@ def percent(share: float) -> str:
 
 
 def html(root: Node, *, css: str) -> str:
-    """The document. Style sheets are the one text that HTML does not escape: this one is ours."""
+    """Write the document. HTML does not escape style sheets alone, and this one is ours."""
     sheet = root.find("head/style")
     assert sheet is not None
     sheet.text = css
@@ -65,7 +65,7 @@ def figure(title: str, *content: Child, note: str = "", class_: str = "") -> Nod
 
 
 def folded(title: str, *content: Child) -> Node:
-    """Shown when it is opened, and on paper."""
+    """Fold content under a title; it is shown when opened, and on paper."""
     return node("details", node("summary", title), *content)
 
 

@@ -58,7 +58,7 @@ def busiest(comparison: Comparison) -> Window | None:
 
 
 def slot_chart(column: Column, window: Window, palette: Mapping[str, str], *, described: str) -> Node:
-    """A row an instance; the widths are hours."""
+    """Draw a row an instance; widths are times."""
     drawn = [
         rectangle
         for attempt, runs in placed(window.shown(column.replay.attempts), window.slots)
@@ -144,7 +144,7 @@ def _slots(pool: str, columns: Iterable[Column]) -> int:
 
 
 def _waited(pool: str, comparison: Comparison) -> list[float]:
-    """Instances that jobs waited for in each hour, in the base."""
+    """Return the instances that jobs waited for in each hour, in the base."""
     hours = [0.0] * (comparison.horizon_s // HOUR_S + 1)
     for outcome in comparison.base.outcomes.values():
         if outcome.attempts and outcome.attempts[0].pool == pool:
@@ -155,7 +155,7 @@ def _waited(pool: str, comparison: Comparison) -> list[float]:
 
 
 def _fitting(pool: str, peak: int, slots: int, comparison: Comparison) -> Window:
-    """The longest window around the peak whose attempts can be drawn."""
+    """Return the longest window around the peak whose attempts can be drawn."""
     for hours in WINDOWS_H:
         since_s = max(0, (peak - hours // 2) * HOUR_S)
         window = Window(pool=pool, since_s=since_s, until_s=since_s + hours * HOUR_S, slots=slots)

@@ -50,7 +50,7 @@ class Period:
 
 
 def export_pages(api: ApiClient, period: Period, *, pause: Callable[[float], None]) -> Iterator[str]:
-    """Lines of JSON, up to 500 jobs at once; a job that is in two parts of the period is there twice.
+    """Yield lines of JSON, up to 500 jobs at once; a job in two parts of the period comes twice.
 
     Raises ForbiddenError with what to do for those who are not admins.
     """

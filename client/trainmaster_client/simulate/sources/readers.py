@@ -78,7 +78,7 @@ def history_from_trace(path: Path, policy: Policy, *, seed: int, begins: datetim
 
 
 def history_from_file(path: Path, *, begins: datetime | None = None) -> History:
-    """The lines that ``trainmaster history-export`` or the API wrote.
+    """Read the lines that ``trainmaster history-export`` or the API wrote.
 
     Args:
         path: May be compressed by gzip.

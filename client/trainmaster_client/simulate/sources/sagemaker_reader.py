@@ -101,7 +101,7 @@ class Cache:
 
 
 def usual_cache(region: str, env: Mapping[str, str] = os.environ) -> Path:
-    """A file in the user's folder for what can be made again."""
+    """Return a file in the user's cache folder, for what can be made again."""
     folder = env.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(folder) / "trainmaster" / f"training-jobs-{region}.jsonl"
 
