@@ -12,7 +12,7 @@ class WorldFileError(DeploymentError):
 
 
 def read_world(name_or_file: str) -> World:
-    """A world by its name, else the kind one with the values of a YAML or JSON file.
+    """Return a world by its name, else the kind one with the values of a YAML or JSON file.
 
     Raises:
         WorldFileError: there is none, or a value is not what it has to be.

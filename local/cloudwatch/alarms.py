@@ -46,7 +46,7 @@ class Alarm:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """ARNs of what hears of a transition to the present state."""
+        """Return ARNs of the actions of a transition to the present state."""
         return tuple(self.settings.get(ACTIONS[self.state.value], ())) if self.acts else ()
 
     def moved(self, verdict: Verdict, at: datetime) -> "Alarm":

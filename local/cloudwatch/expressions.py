@@ -104,7 +104,7 @@ def kind_of(node: Node, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def references(node: Node) -> frozenset[str]:
-    """The ids that it needs."""
+    """Return the ids that the expression needs."""
     match node:
         case Number():
             return frozenset()
@@ -158,7 +158,7 @@ def _stretched(points: list[Point], length: int) -> list[Point]:
 
 
 def _apply(sign: str, left: Point, right: Point) -> Point:
-    """Nothing comes of what is missing, nor of a division by zero."""
+    """Compute an operation; missing values and divisions by zero give nothing."""
     if left is None or right is None or (sign == "/" and right == 0):
         return None
     return _ARITHMETIC[sign](left, right)

@@ -58,7 +58,7 @@ class Place:
 
 
 def hosts_of(groups: Sequence[InstanceGroup]) -> tuple[Host, ...]:
-    """algo-1, algo-2 and so on, group after group."""
+    """Name the hosts algo-1, algo-2 and so on, group after group."""
     all_groups = [group for group in groups for _ in range(group.count)]
     return tuple(Host(name=f"algo-{number}", group=group) for number, group in enumerate(all_groups, start=1))
 

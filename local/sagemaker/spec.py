@@ -66,12 +66,12 @@ class TrainingSpec:
 
     @property
     def needs_opt_ml(self) -> bool:
-        """The scripts that ModelTrainer of the SDK v3 starts a job with know no other folder."""
+        """Tell whether it needs /opt/ml: scripts of the SDK v3's ModelTrainer know no other folder."""
         return any(_SDK_V3_DRIVERS in part for part in self.entrypoint)
 
     @property
     def model_file(self) -> str:
-        """Below ``<output>/<job>/output``; not compressed, it is a folder."""
+        """Name of the model below ``<output>/<job>/output``; not compressed, it is a folder."""
         return "model.tar.gz" if self.output_is_compressed else "model"
 
     @classmethod

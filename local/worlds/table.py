@@ -175,7 +175,7 @@ _READ: Mapping[str, Read] = {value.name: value.read for value in VALUES}
 
 
 def changed(world: World, values: Mapping[str, Any]) -> World:
-    """The world with these values set, all or none. Raises ``WorldError``."""
+    """Return the world with these values set, all or none. Raises ``WorldError``."""
     return dataclasses.replace(world, **{name: _read(name, value) for name, value in values.items()})
 
 

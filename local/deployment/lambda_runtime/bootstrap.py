@@ -109,7 +109,7 @@ def _converted(
 
 
 def _nod(seconds: float | SupportsIndex) -> None:
-    """The clock does not go on for anybody who sleeps: a long sleep would only cost the machine's time."""
+    """Sleep briefly: the clock does not advance for sleepers, so a long sleep only costs machine time."""
     _real_sleep(min(float(seconds), _LONGEST_SLEEP_SECONDS))
 
 
