@@ -106,7 +106,7 @@ class Tab:
 
     @property
     def state(self) -> str:
-        """``ready``; ``error`` where the first answer was one, ``stale`` where a later one was."""
+        """Return ``ready``; ``error`` if the first answer was one, ``stale`` if a later one was."""
         return self.page.locator("main").get_attribute("data-state") or ""
 
     def wait(self, state: str = "ready") -> None:

@@ -195,7 +195,7 @@ class _Scene:
         }
 
     def _deploy_again(self) -> None:
-        """An update while two jobs run and two wait."""
+        """Update the stack while two jobs run and two wait."""
         deployment = self._world.deployment
         before = self._states()
         self._screen.say(f"sam deploy again, with {CHANGED}, while {before} ...")

@@ -31,7 +31,7 @@ _RUN_PROGRAM = ["python", "-c", "import os; exec(os.environ['PROGRAM'])"]
 
 
 def job_of(name: str, twin: TwinProcess, *, ends_with: Path) -> Document:
-    """One instance; resumed, it ends once there is a file ``ends_with``."""
+    """Return a job of one instance; resumed, it ends once there is a file ``ends_with``."""
     return request(name, twin, _RUN_PROGRAM) | {
         "CheckpointConfig": {"S3Uri": checkpoints(name, twin)},
         "Environment": {"PROGRAM": _PROGRAM, "END": str(ends_with)},

@@ -121,7 +121,7 @@ class _Scene:
         return self._facts(stored)
 
     def play_in_script_mode(self) -> dict[str, object]:
-        """The same once more with a job that does not hear SIGTERM, beside the four: what that costs."""
+        """Play the scene with a job that does not hear SIGTERM, beside the four, to see what that costs."""
         stage, checkpoints = self._stage, self._submitter.checkpoints(DEAF)
         self._screen.say("And a job in script mode, where SIGTERM does not reach the training:")
         self._hold(DEAF).at(DEAF_STOPPED_AT)
