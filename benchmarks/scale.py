@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure_all(parts: Mapping[str, Part], facts: dict[str, Any]) -> dict[str, float]:
-    """One after the other; how long each took."""
+    """Measure the parts one after the other; return how long each took."""
     seconds = {}
     for number, (name, part) in enumerate(parts.items(), start=1):
         print(f"[{number}/{len(parts)}] {name} ...", end="", flush=True)

@@ -83,7 +83,7 @@ class LeastLoss(PlainPool):
         )
 
     def _lost_s(self, entry: Entry) -> float:
-        """Since its newest checkpoint, or since it began to train."""
+        """Return instance-seconds since its newest checkpoint, or since it began to train."""
         name, now = entry.past.name, self.sagemaker.event_queue.now
         saved_at = self.sagemaker.saved_at(name)
         since = self.sagemaker.runs[name].since_s if saved_at is None else self.sagemaker.second(saved_at)

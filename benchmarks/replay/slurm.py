@@ -113,7 +113,7 @@ class Slurm(PlainPool):
                 return
 
     def _reservation(self, needed: int) -> tuple[float, int]:
-        """When the head can start at the latest, and what it leaves free then."""
+        """Return when the head can start at the latest, and what it leaves free then."""
         free = self._free
         for end_s, count in sorted(self._ends_to_come()):
             free += count
