@@ -51,7 +51,7 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 
 
 class ApiClient(ApiCalls):
-    """One method a route. What is None is not asked for."""
+    """Calls the API, by one method a route. Parameters that are None are left out."""
 
     def add_job(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
         """Queue a CreateTrainingJob request, sent as it is.

@@ -14,7 +14,7 @@ class QueueBypassWarning(UserWarning):
 
 
 RoundTheQueueWarning = QueueBypassWarning
-"""Its first name, for filters that have it."""
+"""Earlier name of the warning, for filters that have it."""
 
 
 class Bypasses:

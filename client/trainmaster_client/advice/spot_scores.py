@@ -20,7 +20,7 @@ class PlacementScore:
     where: str
     """A subnet or a region."""
     unknown: str = ""
-    """Why there is none: an error's code."""
+    """Reason for a missing score: an error's code."""
 
 
 class SpotScores:

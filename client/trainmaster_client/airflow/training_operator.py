@@ -35,7 +35,7 @@ from trainmaster_client.jobs.task_jobs import NextStep, TaskRun, next_step, tagg
 from trainmaster_client.logs.joined_attempts import LogTail
 
 LATE_LOOKS = 3
-"""At lines that CloudWatch shows after the end."""
+"""Looks at lines that CloudWatch shows after the end."""
 _STOPPED_BY_USER = "stopped-by-user"
 
 

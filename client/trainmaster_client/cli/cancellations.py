@@ -46,7 +46,7 @@ JobNames = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelFilters:
-    """Which jobs, instead of names: those that match all that is given."""
+    """Filters that choose jobs, instead of names: a job must match all of them."""
 
     mine: Annotated[bool, typer.Option("--mine", help="All jobs that you submitted.")] = False
     team: Annotated[

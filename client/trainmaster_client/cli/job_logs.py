@@ -129,7 +129,7 @@ def _follow(
 
 
 class _Patience:
-    """Continues where nobody answers for a while: no CloudWatch Logs, or a login that has ended.
+    """Continues while CloudWatch Logs gives no answer for a time, or a login has ended.
 
     What was not shown meanwhile comes when they answer again.
     """

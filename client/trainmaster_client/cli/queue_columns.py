@@ -14,7 +14,7 @@ from trainmaster_client.jobs.start_estimates import StartEstimate
 
 NOTHING = "-"
 _LONGEST_CODE = 13
-"""Cells: account-limit."""
+"""Cells of the longest code: account-limit."""
 _LEAST_MESSAGE = 12
 """Cells of a reason's message."""
 
@@ -132,7 +132,7 @@ _ALL = (
     REASON,
 )
 WIDE = Layout(columns=_ALL, least={})
-"""Nothing gives way."""
+"""Layout in which no column is cut."""
 _LAYOUTS = (
     Layout(columns=_ALL, least={"REASON": 20}),
     Layout(

@@ -24,7 +24,7 @@ from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 
 Description = Mapping[str, Any]
-"""DescribeTrainingJob's answer."""
+"""An answer of DescribeTrainingJob."""
 
 AWS_CLI, PLUGIN = "aws", "session-manager-plugin"
 _DOCS = "docs.aws.amazon.com"

@@ -49,7 +49,7 @@ class _Replay:
     error: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
     report: str = ""
-    """HTML."""
+    """The report in HTML."""
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -116,7 +116,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsSaid:
-    """Why a call of AWS brought nothing."""
+    """The reason why a call of AWS brought no answer."""
 
     code: str
     """Empty where there was no answer."""

@@ -42,7 +42,7 @@ class TrainmasterClientError(Exception):
     """Root of the tree."""
 
     trouble: Trouble | None = None
-    """Which row of the guide to troubles it is; None where the message alone says what to do."""
+    """Row of the guide to troubles; None if the message alone says what to do."""
     request_id: str = ""
     """Request id of the API's answer behind this error; empty if there was none."""
     may_be_renewed: bool = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """One thing wrong, or worth a warning, with one field."""
+    """A mistake in one field, or a warning about it."""
 
     field: str
     message: str

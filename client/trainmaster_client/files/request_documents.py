@@ -33,7 +33,7 @@ ANSWER_FIELDS = frozenset(
 """Fields of an answer that no request has. Source: SageMaker API reference, DescribeTrainingJob."""
 
 _ANSWER_MARKS = frozenset({"TrainingJobArn", "TrainingJobStatus", "SecondaryStatus", "ResponseMetadata"})
-"""One of them is in every answer, and nobody writes one into a request by hand."""
+"""Fields of which every answer has one, and which people do not write into a request by hand."""
 _REQUEST_FIELDS = frozenset(SHAPES[ROOT]["members"])
 _CORE_FIELDS = frozenset(
     name.lower() for name in (*SHAPES[ROOT]["required"], "AlgorithmSpecification", "ResourceConfig")

@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skew:
-    """How far this machine's clock is ahead of the server's; negative: behind."""
+    """Time that this machine's clock is ahead of the server's; negative if it is behind."""
 
     ahead: timedelta
 

@@ -64,7 +64,8 @@ _JITTER = secrets.SystemRandom()
 MOST_CONNECTIONS = 40
 """Kept alive: as many as a web server's threads that wait for answers (anyio's default)."""
 _AT_ONCE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
-"""Else a body, which goes out after its headers, waits 40 ms for the server's delayed acknowledgement."""
+"""Socket options; without them a body, which goes out after its headers, waits 40 ms for the server's
+delayed acknowledgement."""
 _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")

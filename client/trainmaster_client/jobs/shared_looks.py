@@ -58,7 +58,7 @@ class LooksApi(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One look at the list for everybody."""
+    """A reading of the list for all waits."""
 
     at: float
     rows: Mapping[str, Document] = field(default_factory=dict)
@@ -148,7 +148,7 @@ def list_filters(wanted: list[Document]) -> dict[str, Parameter]:
 
 
 class JobLooks:
-    """One wait's looks at its job.
+    """The looks of one wait at its job.
 
     Args:
         api: Who asks.

@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 class Channels(StrEnum):
-    """How the channels of S3 come into the pods."""
+    """Ways in which channels of S3 come into the pods."""
 
     S3_CSI = "s3-csi"
     CLAIM = "claim"

@@ -18,7 +18,7 @@ class Freshness:
     asked_at: datetime | None = None
     """Instant of the pending request; None if no answer is awaited."""
     error: str = ""
-    """Why the last read failed; empty: it did not."""
+    """Reason why the last read failed; empty if it did not."""
 
     def asked(self, *, now: datetime) -> None:
         self.asked_at = now

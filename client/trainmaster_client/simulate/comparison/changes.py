@@ -23,7 +23,7 @@ class JobChange:
     """Infinite: it never started."""
     after_s: float
     end_change_s: int | None
-    """How much later it ended; None unless it did in both."""
+    """Seconds by which it ended later; None unless it ended in both."""
 
     @property
     def change_s(self) -> float:
@@ -51,7 +51,7 @@ class Changes:
     """Changes from one replay to another."""
 
     winners: tuple[JobChange, ...]
-    """Those whose wait became shortest against before, first."""
+    """Jobs whose wait became shorter, the largest change first."""
     losers: tuple[JobChange, ...]
     shorter: int
     """Jobs that wait at least ``NOTICED_S`` less."""

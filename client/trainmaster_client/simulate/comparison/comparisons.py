@@ -38,12 +38,12 @@ class Curves:
     """Devices that attempts hold."""
     used_by_team: Mapping[str, Sequence[float]]
     capacity: float
-    """Devices there are; 0 where nobody knows."""
+    """Number of devices; 0 if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One policy."""
+    """The figures of one policy."""
 
     replay: Replay
     outcomes: Mapping[str, JobOutcome] = field(repr=False)
@@ -59,7 +59,7 @@ class Column:
     use_by_hour: Sequence[float | None] = field(repr=False)
     """Share of the capacity in the 168 hours of the week from Monday 00:00 UTC; None: no such hour."""
     refusals: Mapping[str, int]
-    """How many jobs for which reason."""
+    """Number of refused jobs by reason."""
 
     @property
     def label(self) -> str:

@@ -21,7 +21,7 @@ class Fate(StrEnum):
     WAITING = "waiting"
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
-    """Its user stopped it before it had started."""
+    """The user stopped the job before it had started."""
 
     @property
     def is_end(self) -> bool:
@@ -36,7 +36,7 @@ _COMES_BACK = frozenset({"preempted", "interrupted"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """One job. Seconds since ``History.begins``."""
+    """Outcome of one job. Seconds since ``History.begins``."""
 
     job: PastJob
     submit_s: int

@@ -27,9 +27,9 @@ class Pair:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preemptions:
     by_teams: Mapping[tuple[str, str], int]
-    """How often, by the team of the preemptor and that of the victim."""
+    """Number of preemptions by the team of the preemptor and that of the victim."""
     worst: tuple[Pair, ...]
-    """Those that lost most."""
+    """Pairs of jobs that lost most."""
 
     @property
     def count(self) -> int:

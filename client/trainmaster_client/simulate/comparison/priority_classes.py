@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MOST_CLASSES = 4
-"""More priorities than these become bands."""
+"""Most priorities that get a class each; more become bands."""
 BANDS = 3
 WEIGHTS = (1, 3, 8, 20)
 """Weights of a job's delay in the weighted mean, from the lowest class upwards."""

@@ -11,7 +11,7 @@ from trainmaster_client.simulate.comparison.figure_rows import FigureRow, figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """One figure over the seeds."""
+    """Spread of one figure over the seeds."""
 
     id: str
     label: str

@@ -27,7 +27,7 @@ class StartHours:
     waits: Sequence[float | None]
     """Waits in the order of the submissions; None means it never started."""
     refused: str | None = None
-    """Why the policy never admits it."""
+    """Reason why the policy never admits the job; None if it does."""
 
     @property
     def longest_s(self) -> float:

@@ -9,7 +9,7 @@ _NOTHING = "-"
 _SAME = 0.005
 """A smaller change rounds to none."""
 _TIMES = 2.0
-"""More than this is said in times, not in percent."""
+"""Ratio from which a change is written in times, not in percent."""
 
 
 def time_text(seconds: float | None) -> str:

@@ -22,7 +22,7 @@ JUDGED = frozenset(
 )
 """Rules that read nothing of a request but what a history has."""
 _OF_TEAMS = ("roles", "images", "s3_prefixes")
-"""Beside a team's rules: what else its requests are held to."""
+"""Limits of a team beside its rules."""
 _SECOND = timedelta(seconds=1)
 _Asked = tuple[str, tuple[tuple[str, int], ...], timedelta, str, bool]
 """Team, instances, run time, capacity type, and whether it saves: all that the judged rules read."""

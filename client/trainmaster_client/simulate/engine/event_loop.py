@@ -62,7 +62,7 @@ def add(replay: Replay, tallies: Iterable[Tally]) -> None:
 
 
 class Pool(Protocol):
-    """One pool of a replay. Whatever happens is followed by ``decide``."""
+    """A pool of a replay. Whatever happens is followed by ``decide``."""
 
     tally: Tally
 
@@ -80,7 +80,7 @@ P = TypeVar("P", bound=Pool)
 
 @dataclass(slots=True, kw_only=True)
 class Engine(Generic[P]):
-    """Some pools of a policy, from event to event."""
+    """Runs some pools of a policy, from event to event."""
 
     setting: Setting
     pools: dict[str, P]

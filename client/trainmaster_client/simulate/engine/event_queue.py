@@ -9,11 +9,11 @@ from typing import NamedTuple, Self
 class What(Enum):
     SUBMITTED = auto()
     TRAINS = auto()
-    """Also again, after a spot interruption."""
+    """The attempt begins to train, also again after a spot interruption."""
     SECONDARY = auto()
-    """Its secondary status changes on the way (Downloading, Uploading): the news wake a pass."""
+    """The secondary status changes on the way (Downloading, Uploading): the event wakes a pass."""
     OVER = auto()
-    """Its training has come to an end by itself: whatever the attempt's run says."""
+    """Training has come to an end by itself, as the attempt's run has it."""
     STOPPING = auto()
     """The secondary status of an attempt that is being stopped changes on the way: it wakes a pass."""
     STOPPED = auto()
@@ -21,7 +21,7 @@ class What(Enum):
     """MaxWaitTimeInSeconds of a spot attempt."""
     WITHDRAWN = auto()
     MINUTE = auto()
-    """``reconcile`` runs."""
+    """The minute at which ``reconcile`` runs."""
 
 
 class Event(NamedTuple):

@@ -21,7 +21,7 @@ INTERRUPTED_STATUS = "Interrupted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """How one attempt really went."""
+    """The real course of one attempt."""
 
     started_at: datetime
     """Instant from which it held its instances."""
@@ -33,7 +33,7 @@ class PastAttempt:
     lost: timedelta
     """Training that was in no checkpoint at the end."""
     warm: bool | None = None
-    """It started in a warm pool; None: the source does not say."""
+    """Whether it started in a warm pool; None if the source does not tell."""
     trained: timedelta | None = None
     """Training time without its time in Stopping; None if the source does not tell."""
     interrupted_for: timedelta | None = None
@@ -84,7 +84,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
-    """One job. What decides sees the request alone, never ``trains_for``, ``breaks`` and ``attempts``."""
+    """A job of the past. Deciders see the request, never ``trains_for``, ``breaks`` and ``attempts``."""
 
     name: str
     """Each once in a history."""
@@ -99,7 +99,7 @@ class PastJob:
     priority: int
     max_runtime: timedelta
     trains_for: timedelta
-    """Training that counted, of all attempts together: how long it trains if nobody stops it."""
+    """Training that counted, of all attempts together: the time it trains if it is never stopped."""
     end: Literal["completed", "failed", "stopped"]
     """State of the job once it has trained that long."""
     saves_every: timedelta | None
@@ -119,18 +119,18 @@ class PastJob:
     warm_key: str | None = None
     """Equal for jobs that can use each other's warm pools; None: the source does not say, its team tells."""
     learned_in: tuple[str, ...] | None = None
-    """Which histograms of run times it counts in; None: the source does not say, its name and team tell."""
+    """Histograms of run times it counts in; None if the source does not tell: then name and team decide."""
     entry_id: str | None = None
     """Id of the submission, from which back-offs are drawn; None takes the job's name."""
     withdrawn_after: timedelta | None = None
-    """Its user stopped it so long after submission, while it did not train."""
+    """Time after submission at which its user stopped it, while it did not train; None if not stopped."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long SageMaker takes: as the history shows, else as the simulator assumes."""
+    """Durations of SageMaker's steps: as the history shows, else as the simulator assumes."""
 
     cold_start: timedelta = COLD_START
     warm_start: timedelta = WARM_START
@@ -154,7 +154,7 @@ class AccountBounds:
     instances: Mapping[str, int] = field(default_factory=dict)
     """Most at a time by type; a start beyond is refused. Without an entry: any number."""
     start_gap_s: int = 0
-    """Between two training jobs that are created, in whichever pool; a start waits for its turn."""
+    """Seconds between two training jobs that are created, in any pool; a start waits for its turn."""
 
     @property
     def joins_pools(self) -> bool:

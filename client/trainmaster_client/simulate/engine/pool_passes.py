@@ -45,7 +45,7 @@ from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, Simula
 from trainmaster_client.simulate.engine.tally import Tally
 
 MOST_LOOKS = 1000
-"""At one instant; a planner that still finds something to do goes round in circles."""
+"""Most looks at one instant; a planner that still finds something to do is in an endless loop."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -41,7 +41,7 @@ class PoolState:
     prices: PriceTable
     spot_max_wait: timedelta
     jobs: dict[str, Job] = field(default_factory=dict)
-    """That are not over."""
+    """Jobs that are not over, by name."""
     lanes: Lanes = field(default_factory=Lanes)
     parked: dict[str, WaitingJob] = field(default_factory=dict)
     running: dict[str, RunningJob] = field(default_factory=dict)

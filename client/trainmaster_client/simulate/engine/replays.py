@@ -15,7 +15,7 @@ PLAIN_QUEUE = "plain queue"
 
 
 class ReplayedAttempt(NamedTuple):
-    """One attempt. Seconds since ``History.begins``."""
+    """An attempt of a replay. Seconds since ``History.begins``."""
 
     job: str
     attempt: int
@@ -53,10 +53,10 @@ class WarmInterval(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Replay:
-    """One history under one policy."""
+    """The replay of one history under one policy."""
 
     policy: str
-    """Its label: a file's name, ``revision 7``, ``recorded``, ``plain queue``."""
+    """Label of the policy: a file's name, ``revision 7``, ``recorded``, ``plain queue``."""
     capacity: Mapping[str, Mapping[str, Mapping[str, int]]]
     """Capacity by pool, capacity type (``on-demand``, ``spot``) and instance type, as replayed."""
     attempts: list[ReplayedAttempt] = field(default_factory=list)

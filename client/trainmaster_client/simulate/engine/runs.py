@@ -37,7 +37,7 @@ def exact_s(seconds: float) -> float:
 
 
 class Finish(Enum):
-    """How training ends if nobody stops it."""
+    """Ends of training that is not stopped."""
 
     DONE = auto()
     MAX_RUNTIME = auto()

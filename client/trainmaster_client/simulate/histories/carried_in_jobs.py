@@ -8,7 +8,7 @@ from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
 from trainmaster_client.simulate.histories.line_problems import count_of
 
 WAITING_SINCE = timedelta(seconds=1)
-"""After the period's begin: those that waited enter behind those that held their instances."""
+"""Time after the period's begin at which waiting jobs enter, behind those that held their instances."""
 _APART = timedelta(milliseconds=1)
 _NOTHING = timedelta()
 

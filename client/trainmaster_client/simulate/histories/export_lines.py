@@ -43,7 +43,7 @@ class ExportedAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedJob:
-    """One line."""
+    """A job of the export, one line."""
 
     name: str
     team: str

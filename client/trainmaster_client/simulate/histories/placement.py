@@ -21,7 +21,7 @@ class Placement:
     left_over: int
     """GPUs of its instances that it does not need."""
     refusal: str | None = None
-    """Why the policy never admits it; None: it fits."""
+    """Reason why the policy never admits it; None if it fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ MOST_GPUS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRow:
-    """One job. None: the trace does not say."""
+    """A job of the trace; a field is None if the trace does not tell."""
 
     job_id: str
     submit_s: float
@@ -55,7 +55,7 @@ class TraceRow:
     """0: it saves nothing."""
     end: Literal["completed", "failed", "stopped"] | None = None
     is_cut: bool = False
-    """It was still running when the trace was recorded: ``duration_s`` is how long it had run by then."""
+    """Whether it still ran when the trace was recorded: ``duration_s`` is the time up to then."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -36,7 +36,7 @@ class TrainingJob:
     """Name of its execution role."""
     created_at: datetime
     launched_at: datetime | None
-    """It had its instances."""
+    """Instant at which it had its instances."""
     training_since: datetime | None
     ended_at: datetime | None
     """End of the job; None while it is in progress."""

@@ -21,7 +21,7 @@ class ColumnPlan:
     is_plain: bool = False
     """The pools of the policy with the plain queue in them."""
     is_recorded: bool = False
-    """How it really went; the policy is of no interest."""
+    """Whether the column is how it really went; the policy then does not count."""
     without_teams: tuple[str, ...] = ()
 
 

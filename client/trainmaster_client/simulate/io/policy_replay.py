@@ -20,11 +20,11 @@ from trainmaster_client.simulate.sources import history_from_account
 from trainmaster_client.simulate.sources.account_export import Period
 
 RECENT = timedelta(hours=1)
-"""How much of a pool's history is read to find when it begins."""
+"""Part of a pool's history that is read to find when it begins."""
 WHOLE = timedelta(minutes=10)
 """A history that is shorter by so little counts as whole."""
 Doing = Callable[[str, float | None], None]
-"""Called with what is done now, and the share of it that is done; None: nobody knows."""
+"""Called with what is being done, and the share that is done; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from trainmaster_client.simulate.engine.replay_progress import Progress
 
 REPORT_SECONDS = 0.2
-"""Between two reports of progress."""
+"""Seconds between two reports of progress."""
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -27,7 +27,7 @@ class Work(Generic[S, U, R]):
     shared: S
     units: Sequence[U]
     weights: Sequence[float]
-    """How long each unit takes, about, in whatever measure."""
+    """Approximate time of each unit, in any measure."""
 
 
 def spread(work: Work[S, U, R], *, progress: Progress | None = None, processes: int | None = None) -> list[R]:
@@ -44,7 +44,7 @@ def spread(work: Work[S, U, R], *, progress: Progress | None = None, processes: 
 
 
 class _Shares:
-    """How far each unit is, and all of them together."""
+    """Progress of each unit, and of all of them together."""
 
     def __init__(self, weights: Sequence[float], progress: Progress | None) -> None:
         self._done = [0.0] * len(weights)

@@ -14,7 +14,7 @@ from trainmaster_client.simulate.io.processes import Work, spread
 from trainmaster_client.simulate.io.replaying import plain_pools, replay_pools
 
 FEW_JOBS = 500
-"""Up to so many, of all columns together, processes of their own would cost more than they save."""
+"""Jobs of all columns together up to which processes would cost more than they save."""
 _PLAIN_SHARE = 0.2
 """Share of the time that the same jobs take under a policy: the plain queue asks no planner."""
 

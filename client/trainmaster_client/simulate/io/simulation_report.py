@@ -42,12 +42,12 @@ class Circumstances:
     """Circumstances that the records themselves do not tell."""
 
     lead: Sequence[str]
-    """On which capacities what was replayed: sentences."""
+    """Sentences on which capacities were replayed."""
     assumed: Sequence[str]
     not_modelled: Sequence[str]
     prices: PriceTable
     seeds: Sequence[int]
-    """One for each comparison."""
+    """Seeds, one for each comparison."""
 
 
 def add_facts(report: Report, comparisons: Sequence[Comparison], circumstances: Circumstances) -> None:

@@ -25,7 +25,7 @@ NAME = "the-job-asked-about"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One submission."""
+    """The answer to one submission."""
 
     submitted_at: datetime
     waits: timedelta | None
@@ -36,9 +36,9 @@ class Answer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     refused: str | None = None
-    """Why the policy never admits it; then nothing was asked."""
+    """Reason why the policy never admits it; then nothing was replayed."""
     answers: tuple[Answer, ...] = ()
-    """One for each hour, in order."""
+    """Answers, one for each hour, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

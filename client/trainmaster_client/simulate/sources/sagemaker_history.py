@@ -23,7 +23,7 @@ from trainmaster_client.simulate.sources.sagemaker_reader import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SageMakerReading:
-    """How training jobs are read."""
+    """The way training jobs are read."""
 
     team_tag: str | None = None
     """The key of the tag whose value is the team."""

@@ -44,7 +44,7 @@ class SageMakerClient(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Pace:
-    """At most so many calls a second; fewer for a while where they were too many."""
+    """Limits calls a second; after throttling it allows fewer for a while."""
 
     per_second: float
     pause: Callable[[float], None]
@@ -115,7 +115,7 @@ class TrainingJobReader:
     pause: Callable[[float], None]
     clock: Callable[[], float]
     deleted: int = 0
-    """Between List and Describe."""
+    """Number of jobs deleted between List and Describe."""
     _tags_denied: bool = False
     _paces: dict[str, Pace] = field(default_factory=dict)
 
