@@ -16,7 +16,7 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 IDLE_TIMEOUT_SECONDS = 120.0
-"""How long an advance waits for what one timer set off."""
+"""Seconds an advance waits for what one timer set off."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -10,7 +10,7 @@ from local.denials import Denials
 class _Fault:
     error_code: str
     times: int
-    """How many more calls fail."""
+    """Number of further calls that fail."""
 
 
 class Faults:

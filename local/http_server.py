@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 _BACKLOG = 256
 _GRACE_SECONDS = 5.0
-"""How long a close waits for the accepting thread."""
+"""Seconds a close waits for the accepting thread."""
 
 
 _OURS = frozenset({"connection", "content-length", "date", "transfer-encoding"})

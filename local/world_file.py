@@ -8,7 +8,7 @@ from local.worlds import KIND, WORLDS, World, WorldError, changed
 
 
 class WorldFileError(DeploymentError):
-    """There is no such world, or its file does not say one."""
+    """Raised if there is no such world, or its file does not describe one."""
 
 
 def read_world(name_or_file: str) -> World:

@@ -73,7 +73,7 @@ class Alarm:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
     alarm: Alarm
-    """After it."""
+    """The alarm after the transition."""
     before: StateValue
     children: tuple[Alarm, ...] = ()
-    """Those a composite alarm asks about."""
+    """Alarms that a composite alarm mentions."""

@@ -16,7 +16,7 @@ Point: TypeAlias = float | None
 
 
 class ExpressionError(ValueError):
-    """It makes no sense, or the twin does not know it."""
+    """Raised for an expression that makes no sense, or that the twin does not know."""
 
 
 class Kind(StrEnum):
@@ -78,7 +78,7 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([A-Za-z][A-Za-z0-9_]*)|(.))")
 _END = ""
 _SIGNS: Sequence[frozenset[str]] = (frozenset("+-"), frozenset("*/"))
-"""Those that bind least come first."""
+"""Signs by precedence, those that bind least first."""
 
 
 def parse(text: str) -> Node:
@@ -195,7 +195,7 @@ def _combined(left: Kind, right: Kind) -> Kind:
 
 
 class _Reader:
-    """One word after the other, from left to right."""
+    """Reads words from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text

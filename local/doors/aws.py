@@ -41,7 +41,7 @@ _XML_CODE = re.compile(rb"<Code>([^<]*)</Code>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One that the twin answers itself, in whole or in part."""
+    """A service that the twin answers itself, in whole or in part."""
 
     handler: ServiceHandler
     owns: Owns

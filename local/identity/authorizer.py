@@ -29,7 +29,7 @@ _BECAUSE: Mapping[Decision, str] = {
 
 
 class Authorizer:
-    """Users of the twin and roles that nobody limited may do all; the others what their policies allow."""
+    """Lets users of the twin and unlimited roles do all, and others what their policies allow."""
 
     def __init__(
         self,

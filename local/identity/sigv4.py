@@ -48,7 +48,7 @@ class Scope:
     service: str
     region: str
     fresh: timedelta = 15 * _MINUTE
-    """How far from now its date may be. Source: IAM User Guide, signing: 5 to 15 minutes, by service."""
+    """Longest distance of its date from now. Source: IAM User Guide, signing: 5 to 15 minutes, by service."""
 
 
 def read_claim(request: Request) -> Claim | None:

@@ -43,7 +43,7 @@ class Outside:
     work_dir: Path
     """Folder for the files of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
-    """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
+    """Returns how a container reaches AWS, endpoint and credentials, by role ARN."""
     may_publish: Callable[[str], bool] = lambda _role_arn: True
     """Whether the hosts of a job publish their metrics, which they do with the rights of its role."""
     ports: Ports = field(default_factory=Ports)

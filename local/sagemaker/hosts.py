@@ -29,7 +29,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One host among those of its job."""
+    """A host among those of its job."""
 
     host: Host
     hosts: tuple[Host, ...]
@@ -64,7 +64,7 @@ def hosts_of(groups: Sequence[InstanceGroup]) -> tuple[Host, ...]:
 
 
 class Ports:
-    """Hands out ports of this machine on which nobody listens, one after the other."""
+    """Hands out unused ports of this machine, one after the other."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

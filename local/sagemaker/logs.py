@@ -26,7 +26,7 @@ _MOST_WAITING_LINES = 20_000
 
 
 class LogStream:
-    """One stream. ``write`` takes output as it comes, ``close`` returns when everything is kept."""
+    """A log stream. ``write`` takes output as it comes, ``close`` returns when everything is kept."""
 
     def __init__(self, name: str, sink: LogSink, now: Callable[[], datetime]) -> None:
         self._name = name

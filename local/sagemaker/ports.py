@@ -47,6 +47,6 @@ class EventSink(Protocol):
 
 
 class MetricSink(Protocol):
-    """CloudWatch's metrics."""
+    """A place for CloudWatch's metrics."""
 
     def put(self, sample: Sample, *, at: datetime) -> None: ...

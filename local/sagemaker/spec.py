@@ -59,7 +59,7 @@ class TrainingSpec:
     """Clusters it may run on, in order of preference; several only with InstancePreferences."""
     is_spot: bool
     keep_alive: timedelta
-    """How long its instances are kept when it has ended; zero: not at all."""
+    """Time its instances are kept after its end; zero keeps none."""
     max_runtime: timedelta
     max_wait: timedelta | None
     max_pending: timedelta | None

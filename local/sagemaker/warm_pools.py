@@ -67,7 +67,7 @@ def left_behind(wait: timedelta, now: datetime) -> WarmPool:
 
 
 _KEEPS_HOSTS = ("AlgorithmError", "ClientError")
-"""After failures of these kinds the pool is kept; any other may be the fault of the instances."""
+"""Failures after which the pool is kept; any other may be the fault of the instances."""
 
 
 def keeps_hosts(failure_reason: str | None) -> bool:

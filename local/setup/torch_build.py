@@ -25,7 +25,8 @@ from urllib.parse import unquote, urlsplit
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's public index of CPU builds: https://pytorch.org/get-started/locally."""
 ASKING_PIP = "pip>=25.3,<=26.3"
-"""Before 25.3 pip fetches the whole wheel, half a GB, to answer a dry run (pypa/pip issue 12603)."""
+"""Version of pip: before 25.3 it fetches the whole wheel, half a GB, to answer a dry run (pypa/pip issue
+12603)."""
 NO_WHOLE_WHEEL = "--use-feature=fast-deps"
 """Reads a wheel's requirements out of the wheel by HTTP ranges where the index has no file for them."""
 WITHOUT_WAITING = ("--timeout", "3", "--retries", "0")  # seconds for each connection
@@ -75,7 +76,7 @@ class Choice:
     arguments: tuple[str, ...] = ()
     message: str = ""
     requires_more: bool = False
-    """It is, or may be, a build that requires packages for GPUs."""
+    """Whether it is, or may be, a build that requires packages for GPUs."""
 
 
 def offer_of(report: Mapping[str, Any]) -> Offer:

@@ -11,7 +11,7 @@ _Z99 = 2.3263478740408408
 """The 99th percentile of the standard normal distribution."""
 
 OVERTAKEN = timedelta(minutes=1)
-"""How much later an event that loses its turn comes at most; EventBridge promises no bound. Assumed."""
+"""Longest delay of an event that loses its turn; EventBridge promises no bound. Assumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

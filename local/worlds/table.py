@@ -15,7 +15,7 @@ from local.worlds.world import World, WorldError
 
 
 class Standing(StrEnum):
-    """How the harsh value is known."""
+    """Ways in which the harsh value is known."""
 
     DOCUMENTED = "documented"
     OBSERVED = "observed"
@@ -26,7 +26,7 @@ class Standing(StrEnum):
 class Value:
     name: str
     kind: Any
-    """Its value in the kind world, as a document says it."""
+    """Value in the kind world, as a document has it."""
     harsh: Any
     unit: str
     standing: Standing

@@ -22,7 +22,8 @@ _MICROSECONDS = 1_000_000
 _NANOSECONDS = 1_000
 
 _LONGEST_SLEEP_SECONDS = 0.25
-"""On a clock that stands still. Enough for a back-off between processes, which run in the machine's time."""
+"""Longest sleep, in seconds, on a clock that stands still: enough for a back-off between processes, which
+run in the machine's time."""
 
 _real_sleep = time.sleep
 _real_gmtime = time.gmtime

@@ -36,7 +36,7 @@ class _Instance:
     instance_id: str
     process: Process
     ready: bool = False
-    """It has asked for work once."""
+    """Whether it has asked for work once."""
     current: Invocation | None = None
     init_error: Outcome | None = None
     launched: float = field(default_factory=time.monotonic)

@@ -24,7 +24,7 @@ _AFTERWARDS = timedelta(milliseconds=1)
 
 
 class SqsQueue:
-    """One queue, by a boto3 client of SQS."""
+    """A queue, by a boto3 client of SQS."""
 
     def __init__(self, sqs: Any, url: str) -> None:  # noqa: ANN401  a boto3 client
         self._sqs, self._url = sqs, url

@@ -18,7 +18,7 @@ from local.engine.dynamodb.values import checked, invalid
 class KeyCondition:
     partition: Sortable
     comparison: str | None
-    """On the sort value; None: any."""
+    """Comparison with the sort value; None accepts any."""
     operands: tuple[Sortable, ...]
 
     def span(self, entries: Sequence[Entry]) -> tuple[int, int]:

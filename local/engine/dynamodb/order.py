@@ -31,7 +31,7 @@ def sortable(value: DynamoType) -> Sortable:
 
 
 class IndexOrder:
-    """One index (or the table itself): partition value -> entries in order."""
+    """Order of one index (or the table itself): partition value -> entries in order."""
 
     def __init__(self, schema: Iterable[Mapping[str, str]]) -> None:
         by_type = {part["KeyType"]: part["AttributeName"] for part in schema}

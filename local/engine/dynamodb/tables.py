@@ -22,7 +22,7 @@ from local.wire import AwsError
 
 
 class Table:
-    """One table for the length of one request."""
+    """A table for the length of one request."""
 
     def __init__(self, moto: MotoTable, order: TableOrder) -> None:
         self.moto = moto
