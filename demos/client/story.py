@@ -60,7 +60,7 @@ def _play(scene: "_Scene", program: Program, report: Report) -> None:
 
 
 class _Scene:
-    """One door from the start of its program to its end."""
+    """Plays one door from the start of its program to its end."""
 
     def __init__(self, stage: Stage, program: Program) -> None:
         self._stage, self._program = stage, program

@@ -22,7 +22,7 @@ BIG, SMALL = "ml.p5.48xlarge", "ml.g5.12xlarge"
 BIG_CAPACITY, SMALL_CAPACITY, SPOT_CAPACITY = 2, 3, 4
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312"
 NIGHT = timedelta(minutes=65)
-"""How long before now the clock begins: what is played ends before now."""
+"""Time before now at which the clock begins: what is played ends before now."""
 _HOUR = 3600
 TEAMS: Document = {
     "vision": {"usd_per_month": 2000, "at_limit": "wait"},

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 LONGEST_SECONDS = 180.0
-"""One wait of the scene; the schedule alone takes a minute."""
+"""Seconds of the longest wait of the scene; the schedule alone takes a minute."""
 LOOK_SECONDS = 0.5
 CHANGED = {"RetentionDays": "30"}
 """Parameters that the second deployment changes: they reach the environment of every function."""

@@ -7,7 +7,7 @@ from demos.requests import request
 from local.twin_process import TwinProcess
 
 STEPS = 20
-"""After it was resumed, at least. The first attempt trains until somebody preempts it."""
+"""Least steps after it was resumed. The first attempt trains until it is preempted."""
 SAVED_EVERY = 12
 """Steps. What is in S3 is what rested for two seconds."""
 _STEP_SECONDS = 0.25

@@ -52,7 +52,7 @@ URGENT_LABEL = "job6"
 
 
 class Submitter:
-    """One SDK session, as a notebook would hold it."""
+    """Submits jobs by one SDK session, as a notebook would hold it."""
 
     def __init__(self, twin: TwinProcess, folder: Path, precision: str) -> None:
         self._folder, self._precision = folder, precision

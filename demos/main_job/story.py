@@ -44,7 +44,7 @@ JOB1_RESUMED_TO = 140
 JOB2_WAITS_AT, JOB4_WAITS_AT = 80, 50
 DEAF_STOPPED_AT = 33
 _LINES_OF_A_STEP = 20
-"""More than a job prints from one step to the next: a metric line and events of checkpoints."""
+"""More lines than a job prints from one step to the next: a metric line and events of checkpoints."""
 
 
 def tell(telling: Telling, *, precision: str) -> int:
