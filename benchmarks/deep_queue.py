@@ -32,12 +32,12 @@ from tests.integration.messages import request
 POOL = "deep"
 INSTANCE_TYPE = "ml.g5.12xlarge"
 CAPACITY = 64
-"""At least; a pool of more or wider jobs has more."""
+"""Least capacity; a pool of more or wider jobs has more."""
 RUNNING_WIDTH = 4
 WIDTHS = (1, 2, 4, 8)
 """Instances that jobs ask for, unless there are to be more lanes."""
 RUNNING_PRIORITY = 500
-"""Above all who wait, so that a pass preempts nobody."""
+"""Priority above all waiting jobs, so that a pass preempts none."""
 PRIORITIES = 10
 SUFFIX = "-fine-tune-resnet-50-on-imagenet"
 PERSON_ROLE = "arn:aws:iam::111122223333:role/vision"
@@ -55,7 +55,7 @@ _NO_REQUEST = Request(method="POST", raw_path="/", query="", headers={}, body=b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepQueue:
-    """One full pool: who runs, and how many wait."""
+    """A full pool: its running jobs, and how many jobs wait."""
 
     pending: int
     running: int = 16

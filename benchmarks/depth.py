@@ -110,7 +110,7 @@ def _write_units(operation: Mapping[str, Any]) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Passes:
-    """One queue and what passes over it cost."""
+    """Measures passes over one queue."""
 
     queue: DeepQueue
     meter: Meter

@@ -41,7 +41,7 @@ SIZES = (
     DeepQueue(pending=1_000, teams=100, lanes=400),
     DeepQueue(pending=1_000, teams=1_000, lanes=1_000),
 )
-"""One thing is more than in a pool of 16 running jobs, 8 teams and 32 lanes."""
+"""Sizes in each of which one thing is more than in a pool of 16 running jobs, 8 teams and 32 lanes."""
 PREEMPTORS = 256
 PLANS = 5
 MAX_PLAN_S = 0.2

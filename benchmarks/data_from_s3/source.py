@@ -23,9 +23,9 @@ class Source:
 
 class Reader(ABC):
     checks = False
-    """It compares checksums itself."""
+    """Whether it compares checksums itself."""
     seeks = True
-    """It gives ranges; else all before them has to be read."""
+    """Whether it gives ranges; else all before them has to be read."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.files = source, source.files

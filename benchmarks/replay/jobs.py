@@ -53,7 +53,7 @@ class TraceJob:
     team: str
     submit_s: int
     duration_s: int
-    """How long it trains if nobody stops it. Nothing that decides may see this."""
+    """Time it trains if it is never stopped. Deciders may not see this."""
     pool: str
     instances: int
     klass: Klass
@@ -83,7 +83,7 @@ class TraceJob:
 class TraceFile:
     rows: list[dict[str, str]]
     is_openb: bool
-    """It had openb's columns, and was converted."""
+    """Whether it had openb's columns, and was converted."""
     left_out: int = 0
     """Tasks without a run time: never placed, or still running when the trace was recorded."""
 

@@ -10,7 +10,7 @@ from trainmaster_client.simulate.engine.plain_pool import Entry, PlainPool
 
 
 class FirstComeFirstServed(PlainPool):
-    """FIFO: no priorities, and nobody is stopped."""
+    """Starts jobs in their order (FIFO): no priorities, and none is stopped."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class FirstComeFirstServed(PlainPool):
 
 
 class StrictPriority(PlainPool):
-    """Priorities, and nobody is stopped."""
+    """Starts jobs by priority; none is stopped."""
 
     __slots__ = ()
 

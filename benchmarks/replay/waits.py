@@ -24,7 +24,7 @@ from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.rows import Row, instant
 
 SHORTEST_S = 60
-"""Only waits longer than this are worth a question."""
+"""Seconds above which a wait is worth a question."""
 PAST_WAITS = 200
 """The baseline: the last so many waits, of those longer than SHORTEST_S."""
 LEAST_PAST = 20
@@ -37,7 +37,7 @@ Estimator = Callable[[PoolState, str, datetime], tuple[datetime, datetime] | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """One question, before it is asked; seconds of the trace."""
+    """A question, before it is asked; seconds of the trace."""
 
     job_id: str
     pool: str
