@@ -24,7 +24,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.optim import AdamW, Optimizer
 from trainmaster_client.report import Report
 
-from training.checkpoint import Checkpointer, LocalStore, Retention
+from training.preemptible.checkpoint import Checkpointer, LocalStore, Retention
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_RATIO = 0.2

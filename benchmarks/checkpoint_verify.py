@@ -19,11 +19,11 @@ from torch import nn
 from torch.optim import AdamW
 from trainmaster_client.report import Report
 
-from training.checkpoint import Checkpointer, LocalStore, shards
-from training.checkpoint.hashes import Seconds, VerifyingReader
-from training.checkpoint.manifest import INDEX_COPY
-from training.checkpoint.shards import read_index
-from training.checkpoint.store import name_of
+from training.preemptible.checkpoint import Checkpointer, LocalStore, shards
+from training.preemptible.checkpoint.hashes import Seconds, VerifyingReader
+from training.preemptible.checkpoint.manifest import INDEX_COPY
+from training.preemptible.checkpoint.shards import read_index
+from training.preemptible.checkpoint.store import name_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_SHARE = 0.05

@@ -16,17 +16,17 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from training.agreement import Agreement
 from training.config import TrainConfig
 from training.data.batches import Batch, BatchSource
+from training.families import model_of
 from training.job import make_model
 from training.loop import Trainer
-from training.models.families import model_of
 from training.models.init import initialise
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
-from training.preempt import StopRequest
+from training.preemptible.agreement import Agreement
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 Round: TypeAlias = Callable[[int], None]

@@ -79,9 +79,9 @@ class _Lines(io.StringIO):
 
 
 def _attempt(folder: Path, steps: int) -> int:
-    from training.config import TrainConfig  # noqa: PLC0415  its time is measured
+    from training.config import read_config  # noqa: PLC0415  its time is measured
     from training.job import run  # noqa: PLC0415
-    from training.preempt import StopRequest  # noqa: PLC0415
+    from training.preemptible.preempt import StopRequest  # noqa: PLC0415
 
     imported, began = time.process_time(), time.perf_counter()
     texts = {
@@ -90,7 +90,7 @@ def _attempt(folder: Path, steps: int) -> int:
         "checkpoint-dir": folder / "checkpoints",
         "model-dir": folder,
     }
-    config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in texts.items()], {})
+    config = read_config([f"--{name}={text}" for name, text in texts.items()], {})
     with StopRequest() as stop, redirect_stdout(_Lines()) as lines:
         code = run(config, {}, stop)
     if lines.resumed_at:

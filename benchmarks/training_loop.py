@@ -13,10 +13,10 @@ from torch.nn.functional import cross_entropy
 from trainmaster_client.report import Report
 
 from benchmarks.paired_loops import compared, own_loop, plain_loop
-from training.bench.modes import OneBatch
+from benchmarks.training.bench.modes import OneBatch
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.data.batches import Batch
-from training.options.choices import Precision
 from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]

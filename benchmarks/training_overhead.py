@@ -24,16 +24,16 @@ from typing import Any
 import torch
 from trainmaster_client.report import Report
 
-from training.agreement import Agreement, Decision
-from training.bench.modes import OneBatch
+from benchmarks.training.bench.modes import OneBatch
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.job import make_model
 from training.loop import Trainer
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
-from training.options.choices import Precision
-from training.preempt import StopRequest
+from training.preemptible.agreement import Agreement, Decision
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]

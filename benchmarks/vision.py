@@ -23,9 +23,9 @@ from trainmaster_client.report import Report
 
 from benchmarks.paired_loops import compared, own_loop, plain_loop
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.data.batches import Batch
-from training.models.families import open_data
-from training.options.choices import Precision
+from training.families import open_data
 from training.ranks.world import World, joined_world
 from training.vision.pictures import Draw, View, decoded
 

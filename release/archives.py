@@ -22,7 +22,7 @@ def files_below(folder: Path, *, with_bytecode: bool = False) -> dict[str, Path]
 
 
 def write_zip(archive: Path, contents: Mapping[str, Path]) -> None:
-    """Write an archive with the same bytes each time: files in order of name, with one time and one mode."""
+    """Write the files in the order of their names, all of one time and one mode."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w") as into:
         for name in sorted(contents):
@@ -37,8 +37,8 @@ def sha256(path: Path) -> str:
 
 
 def write_sums(folder: Path) -> dict[str, str]:
-    """Write ``SHA256SUMS`` of a folder's files, as ``sha256sum --check`` reads it, and return the sums."""
+    """``SHA256SUMS`` of all files in a folder, as ``sha256sum --check`` reads it; the sums."""
     sums = {name: sha256(path) for name, path in sorted(files_below(folder).items())}
-    text = "".join(f"{checksum}  {name}\n" for name, checksum in sums.items())
+    text = "".join(f"{found}  {name}\n" for name, found in sums.items())
     (folder / "SHA256SUMS").write_text(text, encoding="utf-8")
     return sums

@@ -11,7 +11,7 @@ from release import archives, stack
 
 ROOT = Path(__file__).parents[1]
 BUILD_SECONDS = 1800.0
-"""Limit for one program, which takes minutes on an idle machine."""
+"""Most seconds for one program; it takes minutes on a quiet machine."""
 _PRINTED = 4000
 """Characters of what a program printed that its error shows."""
 
@@ -21,11 +21,7 @@ class BuildError(Exception):
 
 
 def run(*command: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return what it prints, errors included.
-
-    Raises:
-        BuildError: It does not start, runs too long, or ends with another status than 0.
-    """
+    """Run a program and return what it prints. Raises BuildError."""
     try:
         done = subprocess.run(
             command,

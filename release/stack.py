@@ -18,7 +18,7 @@ Document = dict[str, Any]
 METADATA = "AWS::ServerlessRepo::Application"
 _LAYER = "AWS::Serverless::LayerVersion"
 CODE = {"AWS::Serverless::Function": "CodeUri", _LAYER: "ContentUri"}
-"""The property that names the code, for each type of resource that has code."""
+"""Property that names the code, by type of resource."""
 BESIDE = ("LICENSE", "README.md", "samconfig.toml")
 """Files of the checkout that go with the template: the metadata names the first two, SAM reads the third."""
 _LONGEST_LINE = 100_000
@@ -46,13 +46,13 @@ def pack(built: Path, into: Path, *, root: Path, version: str, home_page: str | 
 
 
 def code_of(template: Document) -> dict[str, str]:
-    """Return the folder of each resource that has code, by logical id."""
-    keyed = {name: (CODE.get(body["Type"]), body) for name, body in template["Resources"].items()}
-    return {name: body["Properties"][key] for name, (key, body) in keyed.items() if key is not None}
+    """Return where each resource with code says it is, by logical id."""
+    by_resource = {name: (CODE.get(body["Type"]), body) for name, body in template["Resources"].items()}
+    return {name: body["Properties"][key] for name, (key, body) in by_resource.items() if key is not None}
 
 
 def packaged(template: Document, *, version: str, home_page: str | None) -> Document:
-    """Return the template with zip files as its code and the version in its metadata."""
+    """The template whose code is zip files, and whose metadata has the version."""
     resources = {name: _with_zip(name, body) for name, body in template["Resources"].items()}
     application = template["Metadata"][METADATA] | _files() | {"SemanticVersion": version}
     if home_page is not None:
@@ -61,7 +61,7 @@ def packaged(template: Document, *, version: str, home_page: str | None) -> Docu
 
 
 def _files() -> Mapping[str, str]:
-    """Name the files beside this template, where ``sam build`` named those of the checkout."""
+    """Beside this template; ``sam build`` had them where the checkout is."""
     return {"LicenseUrl": "LICENSE", "ReadmeUrl": "README.md"}
 
 

@@ -1,4 +1,4 @@
-"""Trials that a release must pass before it is handed out; each reports its checks and what it saw."""
+"""Tries what a release must pass before it is handed out; each trial notes its checks and what it saw."""
 
 import json
 import shutil
@@ -16,11 +16,11 @@ from release import archives, building, changelog, stack
 Document = dict[str, Any]
 
 SAM_ASKS_FOR = ("Author", "Description", "Name", "SemanticVersion")
-"""Metadata that ``sam publish`` requires. Source: AWS SAM developer guide, "Metadata section properties"."""
+"""Metadata without which ``sam publish`` fails. Source: AWS SAM guide, "Metadata section properties"."""
 
 
 def same_bytes(report: Report, first: Mapping[str, Path], again: Mapping[str, Path]) -> None:
-    """Check that building the same commit a second time makes the same bytes."""
+    """Check that a second build of the same commit has the same bytes."""
     sums = [{name: archives.sha256(path) for name, path in made.items()} for made in (first, again)]
     for name in first:
         report.check(f"same-bytes-{name}", expected=sums[0][name], actual=sums[1][name])
@@ -43,7 +43,7 @@ def changelog_section(report: Report, section: str, version: str) -> None:
 
 
 def template_is_whole(report: Report, folder: Path, version: str) -> None:
-    """Check that the files a template names are beside it, and that its metadata is what SAM requires."""
+    """Every file that it names is beside it, and its metadata is what SAM asks for."""
     template = yaml.safe_load((folder / "template.yaml").read_text(encoding="utf-8"))
     application = template["Metadata"][stack.METADATA]
     named = [*stack.code_of(template).values(), application["LicenseUrl"], application["ReadmeUrl"]]
@@ -60,21 +60,21 @@ def template_is_whole(report: Report, folder: Path, version: str) -> None:
 
 
 def scanners(report: Report, bills: Path) -> None:
-    """Check that no finding of a scanner is open without a reason; write the bills of materials."""
+    """No finding is open without a reason; the bills of materials go into the folder."""
     _program(report, "scanners", ("tests.scanners", "--bills", str(bills)))
 
 
 def empty_environment(report: Report, wheel: Path, version: str) -> None:
-    """Install the wheel into an empty environment; check its version, and run one job on a twin."""
-    outcome = _program(
+    """Try the wheel in an environment that has nothing: its version, a twin, one job."""
+    document = _program(
         report, "empty-environment", ("tests.first_ten_minutes", "--way", "wheel", "--wheel", str(wheel))
     )
-    printed = outcome["facts"].get("wheel", {}).get("version", "")
+    printed = document["facts"].get("wheel", {}).get("version", "")
     report.check("installed-version", expected=f"trainmaster {version}", actual=printed)
 
 
 def emulator(report: Report, template: Path) -> None:
-    """Deploy the packaged template to MiniStack, and run four jobs on it."""
+    """MiniStack takes the packaged template, and four jobs run on what was deployed."""
     _program(report, "emulator", ("demos.deploy_check", "--template", str(template)))
 
 
@@ -89,15 +89,19 @@ def _program(report: Report, name: str, words: tuple[str, ...]) -> Document:
             if not path.exists():
                 report.check(name, expected=[], actual=str(error))
                 return {"facts": {}}
-        outcome: Document = json.loads(path.read_text(encoding="utf-8"))
-    failed = [check for check in outcome["checks"] if check["ok"] is False]
-    skipped = [check["skipped"] for check in outcome["checks"] if check["ok"] is None]
-    report.check(name, expected=[], actual=failed, ok=bool(outcome["ok"]))
-    report.facts[name] = {"checks": len(outcome["checks"]), "skipped": skipped, "seconds": outcome["seconds"]}
-    return outcome
+        document: Document = json.loads(path.read_text(encoding="utf-8"))
+    failed = [check for check in document["checks"] if check["ok"] is False]
+    skipped = [check["skipped"] for check in document["checks"] if check["ok"] is None]
+    report.check(name, expected=[], actual=failed, ok=bool(document["ok"]))
+    report.facts[name] = {
+        "checks": len(document["checks"]),
+        "skipped": skipped,
+        "seconds": document["seconds"],
+    }
+    return document
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """Unpack the packaged stack as its user does, and return its folder."""
+    """The packaged stack as its user has it."""
     shutil.unpack_archive(archive, folder)
     return folder / archive.stem

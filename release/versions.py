@@ -1,4 +1,4 @@
-"""Read and write the version in its one place, and check which version and tree may be released."""
+"""The version and its one place; which version may be released, and of what tree."""
 
 import re
 from collections.abc import Collection
@@ -15,12 +15,12 @@ class VersionError(Exception):
 
 
 def read(root: Path) -> str:
-    """Read the version of a checkout. Raises VersionError."""
-    versions = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
-    if len(versions) != 1:
-        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(versions)}')
-    parts(versions[0])
-    return str(versions[0])
+    """The version of a checkout. Raises VersionError."""
+    matches = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
+    if len(matches) != 1:
+        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(matches)}')
+    parts(matches[0])
+    return str(matches[0])
 
 
 def write(root: Path, version: str) -> None:

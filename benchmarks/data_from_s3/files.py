@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.training.writer import Layout, Part, ShardWriter
 from training.data.index import BLOCK_BYTES, BlockFile, TokenDtype, checksum
-from training.data.writer import Layout, Part, ShardWriter
 
 LARGE, SMALL, SAMPLES = "large", "small", "samples"
 """Folders: token shards, an object for each sample, the samples in shards."""

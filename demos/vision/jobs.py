@@ -17,7 +17,7 @@ from trainmaster_client.launcher import LAUNCHER
 from demos.evidence import Document
 from demos.requests import request
 from local.twin_process import TwinProcess
-from training import prepare_images
+from tools.training import prepare_images
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"

@@ -41,6 +41,11 @@ def taken(pace: CallRate, *, at: datetime, accepted: int) -> CallRate:
     """Return the limit after the turn ``at`` was taken.
 
     ``accepted`` counts calls accepted since its last change.
+
+    Args:
+        pace: The limit before.
+        at: Instant of the turn that was taken.
+        accepted: Number of calls that AWS accepted since the limit last changed.
     """
     gap: timedelta = pace.gap * FASTER**accepted
     return replace(pace, gap=gap, not_before=at + gap)

@@ -17,7 +17,7 @@
   + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
   + RepairNeededError             503  an admin has to repair a row first: trying again does not help
   + UnavailableError              503  AWS refused for now (retryable)
-    + LostRaceError               503  somebody else changed the item first
+    + LostRaceError               503  another write changed the item first
     + AccountLimitError           503  a quota of the account forbids it for now
       + InstanceLimitError        503  the account allows no more instances of the type for now
     + ThrottledError              503  the account calls an operation too often: nothing happened

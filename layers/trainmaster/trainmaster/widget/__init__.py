@@ -1,4 +1,7 @@
-"""The queue as a custom widget of a CloudWatch dashboard: static HTML, or what the widget is; reads alone."""
+"""The queue as a custom widget of a CloudWatch dashboard: static HTML, or the widget's description.
+
+It only reads.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +33,7 @@ not know who looks. `trainmaster queue` shows you all that you may see.
 pool: main
 ```
 """
-"""Markdown, as CloudWatch shows it beside the widget's settings."""
+"""Markdown that CloudWatch shows beside the widget's settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Widget:
     stack: str
 
     def __call__(self, event: Mapping[str, Any]) -> str:
-        """Answers in words whatever is asked or wrong: CloudWatch shows an error's text to who looks."""
+        """Answer any input in words, since CloudWatch shows the text of an error to its viewers."""
         if event.get("describe"):
             return DESCRIPTION
         wanted = event.get("pool")

@@ -43,6 +43,13 @@ def signature(
     """Build a signature, whose pattern ignores case.
 
     Repetitions in the pattern must be bounded, as the lines are text that users control.
+
+    Args:
+        failure_class: Class of the failure that such a line shows.
+        certainty: How certain the line makes that class.
+        pattern: Regular expression of one line.
+        source: Public URL where such a line is explained or was seen.
+        advice: Advice for the owner; None: that of the class.
     """
     return Signature(
         pattern=re.compile(pattern, re.IGNORECASE),

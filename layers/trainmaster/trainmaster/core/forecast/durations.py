@@ -229,7 +229,14 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
 
 
 def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:
-    """Return a job of a forecast as it runs after it got its instances at this instant."""
+    """Return a job of a forecast as it runs after it got its instances at this instant.
+
+    Args:
+        job: The job as it waited.
+        shape: The shape that it runs in.
+        at: When it got its instances.
+        stops: Preemptions that it has had so far.
+    """
     trains = at + START_UP
     return RunningJob(
         name=job.name,

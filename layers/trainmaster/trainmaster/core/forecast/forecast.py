@@ -101,6 +101,11 @@ class Future:
         """Return the time until it starts; None if that is past the horizon, not in time, or ``grows``.
 
         If ``most_looks`` do not suffice, the rest is extrapolated at the pace so far.
+
+        Args:
+            name: The job that is waited for.
+            most_looks: Most jobs to look at in all passes.
+            in_time: Returns False once no more time is to be spent.
         """
         self._in_time = in_time
         at = self._decide(name)

@@ -116,7 +116,13 @@ def lanes_of_queue(queue: WholeQueue) -> tuple[LaneKey, ...]:
 
 
 def estimate_queue(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> QueueEstimate:
-    """Estimate all starts; equal seeds and questions give equal answers if there is time for all futures."""
+    """Estimate all starts; equal seeds and questions give equal answers if there is time for all futures.
+
+    Args:
+        queue: The pool and its queue as they are.
+        seed: Seed of all draws.
+        in_time: Returns False once no more time is to be spent; the futures drawn by then are the answer.
+    """
     if queue.snapshot.blocked:
         return QueueEstimate(by_job={})
     waits = {job.name: dict[float, list[timedelta]]() for job in queue.waiting}

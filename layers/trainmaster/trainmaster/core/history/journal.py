@@ -116,7 +116,14 @@ def waits_for(job: Job) -> tuple[tuple[str, Capacity], ...]:
 def warm_pool_over(
     warm: WarmPool, *, at: datetime, retained: timedelta | None = None, reused_by: Job | None = None
 ) -> PastWarmPool:
-    """Return the record of a warm pool that is over, for the time that is billed."""
+    """Return the record of a warm pool that is over, for the time that is billed.
+
+    Args:
+        warm: The warm pool.
+        at: When it was reused, or seen to be gone.
+        retained: Billed time that SageMaker reports; None: it reports none.
+        reused_by: The job that was claimed with it; None: it expired or was given up.
+    """
     until = at if reused_by else min(at, warm.expires_at)
     if retained is not None:
         until = warm.since + retained

@@ -222,7 +222,13 @@ class TimeMeans:
 
 
 def waiting_at(since: datetime, now: dict[Capacity, int], counts: Iterable[WaitCount]) -> dict[Capacity, int]:
-    """Return how many waited at an instant, from the number now and the changes since."""
+    """Return how many waited at an instant, from the number now and the changes since.
+
+    Args:
+        since: The instant asked for.
+        now: Number of jobs that wait now, by capacity.
+        counts: Changes since then.
+    """
     waited = defaultdict(int, now)
     for wait_count in counts:
         if wait_count.minute > since:

@@ -42,7 +42,13 @@ def ends_by(job: Job) -> datetime | None:
 
 
 def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> timedelta:
-    """Return an attempt's time in status Training, by SageMaker or else since it was first seen there."""
+    """Return an attempt's time in status Training, by SageMaker or else since it was first seen there.
+
+    Args:
+        instant: End of the time that counts.
+        live: The attempt.
+        seen: SageMaker's report on it; None: there is none.
+    """
     if seen is not None and seen.training_since is not None:
         return seen.trained_by(instant)
     since = live.training_since

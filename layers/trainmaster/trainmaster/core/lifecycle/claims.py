@@ -18,7 +18,15 @@ LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 
 
 def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at: datetime) -> Attempt:
-    """Return the attempt that is claimed, and then created under its name."""
+    """Return the attempt that is claimed, and then created under its name.
+
+    Args:
+        job: The job as it waits.
+        start: The planned start.
+        pool: The policy of its pool.
+        policy: The policy in force.
+        at: Instant of the claim.
+    """
     max_runtime, _ = run_time.runtime_left(job)
     shape, charge = start.shape, start.charge
     spot = shape.capacity_type is CapacityType.SPOT

@@ -49,7 +49,14 @@ def concern(job: Job) -> bool:
 
 
 def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
-    """Return the verdict on a job that the rules concern; None if it makes progress."""
+    """Return the verdict on a job that the rules concern; None if it makes progress.
+
+    Args:
+        job: A running job, with its live attempt on spot.
+        seen: SageMaker's report on the attempt.
+        policy: The policy in force.
+        now: Instant of the report.
+    """
     why = _enough(_progress(job, job.live_attempt, seen, until=now), policy.governing.spot)
     return None if why is None else Verdict(why=why, stays=_stays(job, policy))
 

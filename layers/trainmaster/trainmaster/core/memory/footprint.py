@@ -92,6 +92,7 @@ def estimate(run: Run, cluster: Cluster) -> Estimate:
     run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     weight, gradient = _STATE[run.precision]
     tensor = tensor_ranks(run, cluster)
+    # A tensor group divides each matrix; the groups then divide what is left of it by rows.
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), shards(run, cluster) // tensor
     trained = mine.trained_shard(among)
     frozen = mine.shape.largest_shard(among) if run.lora_rank else 0
@@ -145,6 +146,7 @@ def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
     """
     shape = run.shape
     width = run.computed_width
+    # Ranks of one tensor group share their samples; a part of a step holds one accumulation's share of them.
     samples = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
     weights = _gathered_bytes(run, width) + _gradient_bytes(run, shards(run, cluster) // tensor, width)
     kept = shape.sequence_length * _kept(run, width, tensor) + shape.outside_bytes(width)

@@ -113,6 +113,8 @@ def _rank_flops(run: Run, cluster: Cluster) -> float:
     """
     shape = run.shape
     samples = run.batch_size / cluster.world_size
+    # Six operations for each weight and token: two forward, four backward. Frozen weights need no gradient of
+    # their own, which leaves four.
     blocks = shape.matrix_elements * shape.layers
     mixing = 12 * shape.layers * shape.query_width * shape.sequence_length
     trained = run.trained_shard(1) if run.lora_rank else 0

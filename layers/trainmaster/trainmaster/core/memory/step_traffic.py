@@ -82,6 +82,8 @@ class Group:
 
     def gathering(self, whole: int) -> Received:
         """Gather a tensor of ``whole`` bytes; reducing and scattering it moves the same, the other way."""
+        # Each rank lacks all but its own part. A host receives once what its ranks lack together, and they
+        # share that.
         together = whole * (self.size - 1) // self.size
         between = whole * (self.hosts - 1) // (self.hosts * self.on_host)
         return Received(inside_host=together - between, between_hosts=between)

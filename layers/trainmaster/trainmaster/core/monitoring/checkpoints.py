@@ -14,7 +14,14 @@ CHECKPOINT_RUNS = 5
 
 
 def needs_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta, now: datetime) -> bool:
-    """Tell whether the job's checkpoints are looked at in this run: it is its turn, and a look is useful."""
+    """Tell whether the job's checkpoints are looked at in this run: it is its turn, and a look is useful.
+
+    Args:
+        entry: The row of a running job.
+        others_wait: Whether other jobs wait in its pool.
+        max_age: Age from which a checkpoint is too old.
+        now: Instant of the run.
+    """
     return looks_at(entry.name, now=now) and is_worth_a_look(
         entry, others_wait=others_wait, max_age=max_age, now=now
     )
@@ -43,6 +50,12 @@ def is_overdue(
     """Tell whether the newest checkpoint is too old.
 
     One of an earlier attempt counts as no younger than the start of Training of this one.
+
+    Args:
+        training_since: Start of Training of the attempt.
+        last_checkpoint: When the newest known checkpoint was written; None: none is known.
+        max_age: Age from which a checkpoint is too old.
+        now: Instant of the check.
     """
     return now - max(training_since, last_checkpoint or training_since) > max_age
 
@@ -62,6 +75,12 @@ def looked_at(job: Job, newest: Newest, *, max_age: timedelta, now: datetime) ->
     """Return the job after its newest checkpoint was looked for.
 
     An uncertain answer (a bucket that may not be read, a listing that goes on) never makes one overdue.
+
+    Args:
+        job: A running job.
+        newest: What was found.
+        max_age: Age from which a checkpoint is too old.
+        now: When it was looked for.
     """
     seen = _seen(job, newest, now)
     live = seen.live_attempt

@@ -54,7 +54,13 @@ class Verdict:
 
 
 def judged(first: WaitingJob | None, front: Front, *, now: datetime) -> Verdict:
-    """Compare the queue's first job (None if no job waits) with what passes recorded."""
+    """Compare the queue's first job (None if no job waits) with what passes recorded.
+
+    Args:
+        first: First job of the pool's queue; None if no job waits.
+        front: The pool's record.
+        now: Instant of the check.
+    """
     look = front.look
     if first is None:
         return Verdict(unseen_for=timedelta(), unseen=None)

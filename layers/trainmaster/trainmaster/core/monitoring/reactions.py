@@ -102,6 +102,12 @@ def stop_for_idleness(
 
     One that may not be requeued any more, because it was idle again and again, is stopped for good. None
     means that the job is not stopped.
+
+    Args:
+        job: A running job.
+        reading: State of its idle alarm now; None: there is no such alarm.
+        governing: Rules for idle jobs and retries in force.
+        now: UTC.
     """
     watch, idle = (job.live.watch if job.live else None), governing.idle
     if idle is None or watch is None or not watch.is_stop_due(now) or not is_watched(job):

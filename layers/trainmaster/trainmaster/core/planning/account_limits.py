@@ -79,7 +79,14 @@ def refused_again(
 
 
 def is_due(job: WaitingJob, *, held: Vector, limits: Mapping[Capacity, AccountLimit], now: datetime) -> bool:
-    """Tell whether its back-off is over, or less is held than when the account refused it."""
+    """Tell whether its back-off is over, or less is held than when the account refused it.
+
+    Args:
+        job: A job in a back-off.
+        held: Instances that the pool holds, used or warm.
+        limits: Learned limits of the account.
+        now: Instant of the pass.
+    """
     if job.not_before is None:
         return False
     if job.not_before <= now:
@@ -92,7 +99,13 @@ def is_due(job: WaitingJob, *, held: Vector, limits: Mapping[Capacity, AccountLi
 
 
 def limited(job: WaitingJob, shape: Shape, capacity: FreeCapacity) -> Reason | None:
-    """Return why a start must wait for a learned limit, above which one at a time is tried when due."""
+    """Return why a start must wait for a learned limit, above which one at a time is tried when due.
+
+    Args:
+        job: A waiting job.
+        shape: The shape that it would start in.
+        capacity: Free capacity of the plan so far.
+    """
     if not capacity.allowed:  # nearly always: spare the look for a warm pool
         return None
     now = capacity.now

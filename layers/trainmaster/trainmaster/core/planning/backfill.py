@@ -100,6 +100,13 @@ def frees_by(
     """Return when a job that starts now in this shape is certain to have given its instances back.
 
     Before it trains SageMaker may look for instances for as long as the pool's ``capacity_wait``.
+
+    Args:
+        job: A waiting job.
+        shape: The shape that it would start in.
+        pool: The policy of its pool.
+        snapshot: The pool, for the longest wait for spot instances.
+        now: Instant of the start.
     """
     if shape.capacity_type is CapacityType.SPOT:
         return now + (job.max_wait or job.runs_at_most + snapshot.spot_max_wait) + END_SLACK

@@ -68,7 +68,13 @@ def order_to_read(teams: Collection[str], queued: Mapping[str, int]) -> int:
 def lanes_to_read(
     known: Iterable[LaneRow], seen: Sequence[WaitingJob], *, now: datetime
 ) -> tuple[LaneRead, ...]:
-    """Return the further lanes to read: first those that none of the entries seen represents."""
+    """Return the further lanes to read: first those that none of the entries seen represents.
+
+    Args:
+        known: All lanes of the pool.
+        seen: Entries that were read so far.
+        now: Instant of the pass, which decides whose turn it is.
+    """
     ranks: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for entry in seen:
         ranks.setdefault((entry.team, lane(entry.shapes, entry.choice)), []).append(entry.rank)

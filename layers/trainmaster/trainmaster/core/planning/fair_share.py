@@ -90,6 +90,11 @@ def points(weight: int, *, share: float, used: float) -> float:
 
     They are 0 at its share; ``weight`` lost at twice it, gained at half of it; ``MOST`` times as many at
     the ends. They always fall as use rises.
+
+    Args:
+        weight: Points of priority for half or twice the share.
+        share: Part that the team should have.
+        used: Part that it has used.
     """
     # At twice the share the fraction is -1/3, which MOST makes one weight; at the ends it is 1 or -1.
     return MOST * weight * ((share - used) / (share + used))

@@ -17,7 +17,13 @@ _Used: TypeAlias = dict[Capacity, int]
 
 
 def why_fixed(*, preemptible: bool, has_checkpoint: bool, rules: Preemption) -> str | None:
-    """Say what keeps a job from being stopped for others for as long as it runs; None: it can be stopped."""
+    """Say what keeps a job from being stopped for others for as long as it runs; None: it can be stopped.
+
+    Args:
+        preemptible: Whether the job's owner allows it to be preempted.
+        has_checkpoint: Whether it saves checkpoints.
+        rules: The pool's rules of preemption.
+    """
     if not preemptible:
         return "trainmaster:preemptible=false"
     if rules.needs_checkpoint and not has_checkpoint:

@@ -94,7 +94,13 @@ class Holding:
 
 
 def decay(at: datetime, half_life: timedelta, *, now: datetime) -> float:
-    """Return what an hour at an instant counts now; more than 1 where ``now`` is before it."""
+    """Return what an hour at an instant counts now; more than 1 where ``now`` is before it.
+
+    Args:
+        at: The instant of the use.
+        half_life: Time in which use loses half of its value.
+        now: The instant it is counted at.
+    """
     return math.exp2(-((now - at) / half_life))
 
 

@@ -48,6 +48,12 @@ class Quotas:
         """Fill each team's nominal quota with its jobs, live and waiting together, in score order.
 
         Live jobs that keep to their team's own quota come first: they are never what a team borrows.
+
+        Args:
+            pool: The policy of the pool.
+            running: Jobs that hold instances.
+            waiting: Candidates that wait.
+            reserved: Names of jobs that others were stopped for already.
         """
         if not pool.quotas:
             return cls(quotas={})

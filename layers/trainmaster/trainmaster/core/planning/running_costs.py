@@ -31,6 +31,12 @@ def cost_so_far(
 
     All time since the claim counts, at the on-demand price: the bill, which takes SageMaker's billable time,
     is not above that.
+
+    Args:
+        running: Rows of live jobs.
+        teams: Names of the teams that count.
+        months: Months (``YYYY-MM``) that count.
+        now: Instant up to which they cost.
     """
     mine = [job for job in running if job.team in teams and month_of(job.claimed_at) in months]
     known = [job for job in mine if job.cents_per_hour is not None]

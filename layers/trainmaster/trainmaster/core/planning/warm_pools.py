@@ -41,6 +41,12 @@ def to_release(
     """Return the warm pools to give up so that ``needed`` fits; none if that is not enough.
 
     Those that no waiting job can use go first, then those that end first.
+
+    Args:
+        needed: Instances that are to fit.
+        free: Instances that are free without warm pools.
+        pools: Warm pools that may be given up.
+        wanted: Warm keys of jobs that wait.
     """
     missing = lacking(needed, free)
     chosen: list[WarmPool] = []

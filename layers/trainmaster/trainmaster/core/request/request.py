@@ -149,6 +149,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
     if others or capacity.capacity_type is CapacityType.SPOT:
         return None
     resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
+    # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
     matching = [
         body["RoleArn"],
         capacity.instance_type,
@@ -185,6 +186,7 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
     assert attempt >= 0, attempt
     if attempt == 0:
         return name
+    # The digest keeps attempts of two jobs apart whose names are equal as far as they are kept.
     digest = hashlib.sha256(f"{entry_id}:{attempt}".encode()).hexdigest()[:_HASH_CHARACTERS]
     suffix = f"-r{attempt}-{digest}"
     return name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-") + suffix

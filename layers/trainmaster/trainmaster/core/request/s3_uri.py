@@ -32,6 +32,7 @@ class S3Location:
         It has to lie in here both literally, as S3 reads it, and with ``..`` resolved, as tools read it.
         """
         inside = "".join(f"{part}/" for part in self.parts)
+        # S3 takes ``..`` literally and some tools resolve it: the place must be inside by both readings.
         literal, resolved = f"{other.key}/", "".join(f"{part}/" for part in _resolved(other.parts))
         return self.bucket == other.bucket and literal.startswith(inside) and resolved.startswith(inside)
 

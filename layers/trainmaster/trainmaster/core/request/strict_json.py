@@ -81,6 +81,7 @@ def parse_object(body: str | None, *, base64: bool, content_type: str | None) ->
 
 
 def _check_size(text: str) -> None:
+    # A text with more characters than the limit has more bytes, too: it need not be encoded to be refused.
     size = len(text) if len(text) > MAX_BODY_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BODY_BYTES:
         error = FieldError(

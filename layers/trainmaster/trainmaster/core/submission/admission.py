@@ -218,6 +218,7 @@ def ulid(now: datetime, randomness: bytes) -> str:
 
     Source: github.com/ulid/spec.
     """
+    # Milliseconds come first, so ids sort by the time of submission.
     number = (epoch_ms(now) << _RANDOM_BITS) | (int.from_bytes(randomness, "big") & ((1 << _RANDOM_BITS) - 1))
     return "".join(_CROCKFORD[number >> 5 * place & 31] for place in reversed(range(_ULID_CHARACTERS)))
 

@@ -44,6 +44,7 @@ class Bounds:
         above = [list(self._above_capacity(number)) for number in numbers]
         others = [[*self._by_quota(number), *self._by_budget(number)] for number in numbers]
         yield from chain.from_iterable(above)
+        # Otherwise at least one shape is within all bounds, and the job may start in that.
         if all(above[number] or others[number] for number in numbers):
             yield from dict.fromkeys(chain.from_iterable(others))
 

@@ -39,6 +39,7 @@ class JobFolder:
     @property
     def written(self) -> str:
         """Return the prefix of the keys of all objects that the job writes there."""
+        # SageMaker appends a slash and, for results, the name of the training job.
         folder = f"{self.key.rstrip('/')}/" if self.key.strip("/") else ""
         return folder if self.use is Use.SAVES else f"{folder}{self.job}/"
 

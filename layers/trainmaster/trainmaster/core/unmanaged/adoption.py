@@ -36,7 +36,14 @@ def note_of(unmanaged: UnmanagedJob) -> Reason:
 
 
 def adopted_job(unmanaged: UnmanagedJob, ask: Ask, *, team: str, policy: Policy) -> Job:
-    """Return the job as if submitted and claimed when SageMaker created it, but never preemptible."""
+    """Return the job as if submitted and claimed when SageMaker created it, but never preemptible.
+
+    Args:
+        unmanaged: The training job.
+        ask: Its demand.
+        team: Name of the team that it counts for.
+        policy: The policy in force.
+    """
     spec = _spec(unmanaged, ask, team=team, policy=policy)
     pool = policy.pool(spec.pool)
     assert pool is not None, spec.pool

@@ -138,6 +138,12 @@ def case_of(unmanaged: UnmanagedJob, policy: Policy, *, ask: Ask | None, breaks_
     """Collect the facts.
 
     One that carries our tag is adopted at least, never stopped for bypassing the queue.
+
+    Args:
+        unmanaged: The training job.
+        policy: The policy in force.
+        ask: Its demand; None: its instances cannot be counted.
+        breaks_a_rule: Whether it violates a rule that is enforced.
     """
     then = UnmanagedThen.ADOPT if unmanaged.is_ours else policy.governing.unmanaged_jobs.then
     return Case(

@@ -25,7 +25,13 @@ class Words:
 
 
 def to_tell(notice: Notice, *, cause: str, at: datetime) -> OutboxMessage:
-    """Return the message of a notice; its id is made of the cause, so the same cause is reported once."""
+    """Return the message of a notice; its id is made of the cause, so the same cause is reported once.
+
+    Args:
+        notice: The notice.
+        cause: Text that names what caused it, such as a version of a job.
+        at: When the message is left.
+    """
     slug = notice.kind.lower().replace(" ", "-")
     return OutboxMessage(id=f"{cause}#{slug}", kind=MessageKind.TELL, at=at, notice=notice)
 
