@@ -55,11 +55,11 @@ _SHOWN_KERNELS = 8
 
 def main(arguments: list[str]) -> int:
     task, answer = json.loads(arguments[0]), Path(arguments[1])
-    said = answered(partial(_measured, task, answer.parent))
+    outcome = answered(partial(_measured, task, answer.parent))
     draft = answer.with_suffix(".draft")
-    draft.write_text(json.dumps(said))
+    draft.write_text(json.dumps(outcome))
     draft.rename(answer)
-    print(said["reason"], flush=True)
+    print(outcome["reason"], flush=True)
     return 0
 
 
@@ -148,7 +148,7 @@ def device(world: World) -> dict[str, Any]:
 
 
 def _seconds_of(work: Callable[[], object], world: World, *, times: int = 10) -> float:
-    """Of one of many; the first ones only warm up."""
+    """Return the seconds of one repetition of many; the first ones only warm up."""
     for repetition in range(times + 3):
         if repetition == 3:  # noqa: PLR2004  warm by now
             _wait(world)
@@ -172,7 +172,7 @@ def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
 
 
 def checkpoint(config: TrainConfig, world: World, place: Path) -> dict[str, Any]:
-    """How long a save delays the training, how long it takes, and how long it takes to come back."""
+    """Measure how long a save delays the training, how long it takes, and how long a resume takes."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
         trainer = trainer_of(config, world)
         saver = Checkpointer(open_store(folder, {}), model=trainer.model, optimizer=trainer.optimizer)
@@ -184,7 +184,7 @@ def checkpoint(config: TrainConfig, world: World, place: Path) -> dict[str, Any]
             stalls.append(saver.save(step))
             saver.wait()
             whole.append(time.perf_counter() - began)
-        stored = sum(one.stat().st_size for one in Path(folder).rglob("step-00000003/*") if one.is_file())
+        stored = sum(file.stat().st_size for file in Path(folder).rglob("step-00000003/*") if file.is_file())
         del trainer, saver
         forget(world.device)
         return {
