@@ -92,7 +92,7 @@ def unsettled(cases: Sequence[Case], records: Mapping[str, Record]) -> list[Case
 
 
 def begun(case: Case, before: Record | None) -> Record:
-    """Its record while it runs; or that it is given up, as it took the whole suite with it."""
+    """Return the record while a case runs; or that it is given up, as it took the whole suite with it."""
     starts = before.starts if before and before.state is State.RUNNING else 0
     result = before.result if before else {}
     if starts >= MOST_STARTS:
@@ -112,10 +112,7 @@ def out_of_time(case: Case, left: float, before: Record | None) -> Record | None
 
 
 def next_batch(tried: Mapping[int, State], *, first: int, most: int) -> int | None:
-    """The batch to try next: doubled until one does not fit, then between; None: the answer is known.
-
-    To an eighth: what is closer is not worth a process. Whatever does not end well does not fit.
-    """
+    """Return the batch to try next: doubled until one does not fit, then between; None if it is known."""
     fits = largest(tried) or 0
     too_large = min((size for size, state in tried.items() if state is not State.OK), default=None)
     if too_large is None:

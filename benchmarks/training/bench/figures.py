@@ -86,7 +86,7 @@ def _steps(result: Result) -> str:
 
 
 def _checkpoint(result: Result) -> str:
-    """The last save: the first allocates buffers that the others reuse."""
+    """Write the figures of the last save: the first allocates buffers that the others reuse."""
     stall, saved = result["stall_seconds"][-1], result["save_seconds"][-1]
     model, load = result["model_seconds"], result["load_seconds"]
     return (
@@ -124,7 +124,7 @@ def cpu_table(results: Mapping[str, Result]) -> list[str]:
 
 
 def _per_cpu_second(result: Result) -> float:
-    """Tokens: what other programs on the machine change less than those of a second."""
+    """Return tokens a CPU second, which other programs on the machine change less than tokens a second."""
     tokens = result["tok_s"] * statistics.median(result["step_seconds"])
     return float(tokens / statistics.median(result["step_cpu_seconds"]))
 
@@ -183,7 +183,7 @@ def _check_gpu(report: Report, results: Mapping[str, Result]) -> None:
 
 
 def _check_mfu(report: Report, mode: str, mfu: float | None, *, reason: str) -> None:
-    """``reason``: why there is none, or none that counts."""
+    """Check the MFU; ``reason`` tells why there is none, or none that counts."""
     floor = _MFU_FLOORS[mode]
     expected = f"at least {floor:g} % MFU"
     if mfu is None:

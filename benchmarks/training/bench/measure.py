@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
 
 
 def answered(measure: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """The result, or which kind of failure it was."""
+    """Return the result, or which kind of failure it was."""
     try:
         return {"state": State.OK, "reason": "", "result": measure()}
     except (UnsupportedDeviceError, MissingPackageError) as error:
@@ -108,7 +108,7 @@ def _measured(task: Mapping[str, Any], place: Path) -> dict[str, Any]:
 
 
 def _limit_memory(gib: float) -> None:
-    """A CPU's memory would not end before the machine's does."""
+    """Limit the memory of a CPU's case, which else would end only with the machine's."""
     words = Path("/proc/self/statm").read_text().split()
     used = int(words[5]) * resource.getpagesize()  # data and stack
     resource.setrlimit(resource.RLIMIT_DATA, (used + int(gib * _GIB),) * 2)
@@ -164,7 +164,7 @@ def _wait(world: World) -> None:
 
 
 def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
-    """Two steps: the second has the optimizer's moments beside all else."""
+    """Train two steps: the second has the optimizer's moments beside all else."""
     trainer = trainer_of(config, world)
     trainer.run(range(1, 3))
     trainer.loss()
@@ -212,7 +212,7 @@ def _resumed(config: TrainConfig, world: World, folder: str) -> dict[str, Any]:
 
 
 def data(config: TrainConfig, place: Path) -> dict[str, Any]:
-    """Token shards on this machine's disk, read as a job reads them."""
+    """Measure token shards on this machine's disk, read as a job reads them."""
     with tempfile.TemporaryDirectory(dir=place) as name:
         text, shards = Path(name) / "text", Path(name) / "shards"
         text.mkdir()
@@ -244,7 +244,7 @@ def data(config: TrainConfig, place: Path) -> dict[str, Any]:
 
 
 def trace(config: TrainConfig, world: World, place: Path) -> dict[str, Any]:
-    """A step's trace, and where its time went."""
+    """Trace a step, and tell where its time went."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
         trainer = trainer_of(config, world)
         traced = replace(config, profile_step=_TRACED_STEP)

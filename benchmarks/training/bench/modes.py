@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read_options(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
-    """The options of this program, and those of training."""
+    """Read the options of this program, and those of training."""
     texts, problems = paired(arguments)
     names = {option.name for option in fields(BenchOptions)}
     own, unread = read(BenchOptions, {name: text for name, text in texts.items() if name in names}, {})
@@ -155,10 +155,7 @@ def trainer_of(config: TrainConfig, world: World) -> Trainer:
 
 
 def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, float]:
-    """Seconds and CPU seconds of a step; the host waits for the device at the end alone.
-
-    CPU seconds are of this process: other programs on the machine blur them less.
-    """
+    """Return seconds and CPU seconds of a step; the host waits for the device only at the end."""
     first = options.warm_up + number * options.lap + 1
     began, cpu_began = time.perf_counter(), time.process_time()
     trainer.run(range(first, first + options.lap))

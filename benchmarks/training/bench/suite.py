@@ -140,7 +140,7 @@ class Suite:
         return min(case.limit, deadline - self.clock())
 
     def _judged(self, case: Case, ended: Record, deadline: float) -> Record:
-        """A case that was cut off by the suite's end, not by its own limit, is repeated by ``--resume``."""
+        """Conclude a case; ``--resume`` repeats one that the suite's end cut off, not its own limit."""
         ended = replace(ended, id=case.id, starts=self.records[case.id].starts)
         if ended.state is State.TIME_LIMIT and ended.seconds < case.limit and self.clock() >= deadline:
             return replace(

@@ -92,7 +92,7 @@ def _check_hashes(report: Report, run: Facts, reference: Facts) -> None:
 
 
 def _check_course(report: Report, run: Facts, *, steps: int) -> None:
-    """It was killed as the schedule says, and trained every step."""
+    """Check that the run was killed as the schedule says, and trained every step."""
     allowed = _allowed_exits(run, steps)
     report.check(
         f"{run['id']}-exit-codes",
@@ -156,7 +156,7 @@ def _check_losses(report: Report, run: Facts, reference: Facts, *, tolerance: fl
 
 
 def _divided(run: Facts, world: int) -> tuple[list[Loss], list[Loss]]:
-    """The losses before and after the number of ranks changed for the first time."""
+    """Return the losses before and after the number of ranks first changed."""
     unchanged = takewhile(lambda attempt: attempt["world"] == world, run["attempts"])
     same = sum(attempt["steps_trained"] for attempt in unchanged)
     losses = [(step, float.fromhex(loss)) for step, loss in run["losses"]]
@@ -174,7 +174,7 @@ def print_runs(facts: Facts) -> None:
 
 
 def differences(run: Facts, reference: Facts) -> list[Loss]:
-    """(step, how far its loss is from the uninterrupted run's), in the order in which they were trained."""
+    """Return (step, distance of its loss from the uninterrupted run's), in the order of training."""
     wanted = {step: float.fromhex(loss) for step, loss in reference["losses"]}
     return [(step, abs(float.fromhex(loss) - wanted[step])) for step, loss in run["losses"] if step in wanted]
 
@@ -234,7 +234,7 @@ def _draw_losses(axes: Axes, run: Facts, reference: Facts) -> None:
 
 
 def _name_curves(*, of: Axes, below: Axes) -> None:
-    """Outside of both: a schedule leaves no corner free for sure."""
+    """Name the curves outside of both plots: a schedule leaves no corner free for sure."""
     names = of.get_legend_handles_labels()
     below.legend(*names, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False)
 

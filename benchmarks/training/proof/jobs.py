@@ -81,9 +81,9 @@ class Job:
         printed: list[str] = []
         since = time.monotonic()
         command, env = [sys.executable, str(_LAUNCHER)], self._environment(world)
-        with Started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as one:
-            sent_at = self._read(one, kill, printed)
-            code = one.process.wait()
+        with Started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as started:
+            sent_at = self._read(started, kill, printed)
+            code = started.process.wait()
         allowed = allowed_exits(
             str(kill) if kill else None, sent_at=sent_at, done=done, steps=self.schedule.steps
         )
@@ -95,7 +95,7 @@ class Job:
             exit_code=code,
             losses=_losses_in(metrics),
             said=tuple(printed[:_LINES_KEPT]),
-            error="" if code in allowed else self._error(errors, was_silent=one.was_silent),
+            error="" if code in allowed else self._error(errors, was_silent=started.was_silent),
             seconds=time.monotonic() - since,
         )
 
@@ -116,7 +116,7 @@ class Job:
         (config / "resourceconfig.json").write_text(json.dumps(hosts))
 
     def _environment(self, world: int) -> dict[str, str]:
-        """Ours, but of folders what is below ``place``."""
+        """Return our variables, with the folders of SageMaker set below ``place``."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("SM_")}
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]

@@ -64,7 +64,7 @@ class Schedule:
         return cls(steps=steps, kills=kills, worlds=sizes)
 
     def batch_size(self, parts: int = 1) -> int:
-        """The least that every world can share, each rank's share in so many parts."""
+        """Return the least batch that every world can share, each rank's share in so many parts."""
         shared = math.lcm(*self.worlds) * parts
         return shared * math.ceil(_LEAST_BATCH / shared)
 
@@ -73,20 +73,16 @@ class Schedule:
         return len(set(self.worlds)) == 1
 
     def uninterrupted(self) -> Self:
-        """On the ranks of the first attempt."""
+        """Return the schedule without kills, on the ranks of the first attempt."""
         return replace(self, kills=(), worlds=self.worlds[:1])
 
     def in_one_world(self) -> Self:
-        """The same kills, always on the ranks of the first attempt."""
+        """Return the same kills, always on the ranks of the first attempt."""
         return replace(self, worlds=self.worlds[:1] * len(self.worlds))
 
 
 def kills_in_saves(number: int, *, steps: int, every: int, seed: int) -> tuple[Kill, ...]:
-    """At steps that are saved, some perhaps twice; never at the last, which nothing follows.
-
-    Raises:
-        ScheduleError: No step but the last is saved.
-    """
+    """Return kills at saved steps, some perhaps twice; never at the last, which nothing follows."""
     saves = range(every, steps, every)
     if number and len(saves) < 2:  # noqa: PLR2004  one that is missed has another one after it
         raise ScheduleError([f"--kill-in-save needs --steps of more than twice --checkpoint-every {every}"])

@@ -107,7 +107,7 @@ def _reading(checkpoint: Path) -> str:
 
 
 def spoil_newest(checkpoints: Path, source: random.Random) -> str | None:
-    """The newest one of a job that has another one to go back to."""
+    """Spoil the newest checkpoint; None if the job has no other one to fall back on."""
     whole = sorted(path.parent for path in checkpoints.glob(f"step-*/{MANIFEST}"))
     if len(whole) < 2:  # noqa: PLR2004  it and the one before
         return None

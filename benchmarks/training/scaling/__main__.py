@@ -19,7 +19,7 @@ _BAD_ARGUMENTS = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 when every world was measured, 1 when one failed, 2 for wrong usage."""
+    """Measure; return 0 if every world was measured, 1 if one failed, 2 for wrong usage."""
     options = _parser().parse_args(arguments)
     try:
         worlds = _worlds(options.worlds)

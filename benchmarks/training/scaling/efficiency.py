@@ -55,7 +55,7 @@ class Measured:
 
 
 def caveat(worlds: Sequence[int], *, device: str, cores: int) -> str:
-    """Why the figures say nothing about scaling; empty: they may."""
+    """Say why the figures tell nothing about scaling; empty if they may."""
     if device != "cpu":
         return ""
     if max(worlds) > cores:

@@ -36,7 +36,7 @@ class Plan:
 
     @property
     def traced(self) -> int:
-        """The step whose trace is kept: the one after the last that is measured."""
+        """Step whose trace is kept: the one after the last that is measured."""
         return self.warmup + self.steps + 1
 
     def arguments(self, world: int, place: Path) -> list[str]:
@@ -70,7 +70,7 @@ class Seats:
 
     @classmethod
     def of(cls, env: Mapping[str, str], worlds: Sequence[int]) -> "Seats":
-        """Under a launcher this process stands for one rank; alone it starts them all."""
+        """Find the ranks that this process starts: one under a launcher, all of them alone."""
         if "RANK" not in env:
             return cls(ranks=range(max(worlds)), per_host=max(worlds), address="127.0.0.1", port=None)
         return cls(
@@ -167,5 +167,5 @@ def _last_words(log: Path) -> str:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

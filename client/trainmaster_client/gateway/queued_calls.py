@@ -105,8 +105,8 @@ class QueuedCalls:
             return operation, error(refused.code, str(refused), status=status, request_id=request_id)
         except TrainmasterClientError as trouble:
             return operation, hooked(refusal(trouble)[1], request_id=request_id)
-        except ClientError as said:
-            return operation, _repeated(said, request_id)
+        except ClientError as failure:
+            return operation, _repeated(failure, request_id)
         except BotoCoreError as trouble:  # of a connection
             unreachable = ApiUnreachableError(self._endpoint.url, why=f"{trouble}.")
             return operation, hooked(refusal(unreachable)[1], request_id=request_id)
@@ -116,8 +116,8 @@ class QueuedCalls:
         signed_with = self._credentials.get_frozen_credentials()
         try:
             return self._answered(call)
-        except ClientError as said:
-            if said.response["Error"]["Code"] not in EXPIRED_CODES:
+        except ClientError as failure:
+            if failure.response["Error"]["Code"] not in EXPIRED_CODES:
                 raise
         self._credentials.renew(refused=signed_with)
         return self._answered(call)
