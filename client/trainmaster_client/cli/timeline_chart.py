@@ -61,7 +61,7 @@ class Window:
         return (self.until - self.since) / self.columns
 
     def column(self, at: datetime) -> int:
-        """May be outside."""
+        """Return the column of an instant, which may be outside of the chart."""
         return floor((at - self.since) / (self.until - self.since) * self.columns + _ROUNDING)
 
     def here(self, at: datetime) -> datetime:
@@ -69,7 +69,7 @@ class Window:
 
 
 def chart_lines(seen: Timeline, window: Window) -> Iterator[str]:
-    """None is wider than the window's width, if that has 60 columns."""
+    """Yield the chart's lines; none is wider than the window, if that has 60 columns."""
     yield _title(window)
     groups = instance_rows(seen, now=window.now)
     if not groups:
@@ -143,7 +143,7 @@ def _hide(cells: list[str], count: int) -> None:
 
 
 def _draw(cells: list[str], span: SlotSpan, window: Window) -> None:
-    """At least one cell; the last one says how the attempt ended."""
+    """Draw a span of at least one cell; the last cell tells how the attempt ended."""
     begin = min(max(window.column(span.since), 0), len(cells) - 1)
     end = min(max(window.column(span.until), begin + 1), len(cells))
     cells[begin:end] = _FILL[span.use] * (end - begin)

@@ -74,7 +74,7 @@ class Timeline:
     capacity: tuple[CapacityChange, ...]
     warm: tuple[WarmSpan, ...]
     since: datetime | None
-    """Nothing before it is recorded, except live attempts. None: all is."""
+    """Begin of the records, except of live attempts; None if all is recorded."""
 
 
 class SlotUse(StrEnum):
@@ -85,7 +85,7 @@ class SlotUse(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotSpan:
-    """One use of one instance, without a gap."""
+    """A use of one instance, without a gap."""
 
     use: SlotUse
     since: datetime
