@@ -95,31 +95,6 @@ class Future:
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
 
-    def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
-        """How long from now until it starts; None: not within the horizon, not in time, or ``grows``.
-
-        Where so many looks are not enough, the rest counts as at the pace so far.
-        """
-        self._in_time = in_time
-        at = self._decide(name)
-        ahead = self._ahead(name)
-        while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
-            interval_end = self._next_interval()
-            if interval_end is None or not in_time():
-                return None
-            at = self._let_pass(interval_end, name)
-            if at is None and self._now - self._outlook.now > PATIENCE and self._ahead(name) >= ahead:
-                self.grows = True
-                return None
-        if at is not None:
-            return at - self._outlook.now
-        return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None
-
-    def _ahead(self, name: str) -> int:
-        """Count the waiting jobs that go before the job."""
-        job = next(waiting for waiting in self._outlook.waiting if waiting.name == name)
-        return self._queue.count_before(job)
-
     def _extrapolated(self, before: int, left: int) -> timedelta | None:
         """As if the rest went on at the pace so far."""
         gone = before - left
@@ -138,19 +113,16 @@ class Future:
         first = min(firsts)
         return first + max(FINEST, COARSENESS * (first - self._outlook.now))
 
-    def _let_pass(self, upto: datetime, name: str) -> datetime | None:
-        """When the job started, if it did."""
+    def _let_pass(self, upto: datetime) -> None:
+        """Let everything happen until then, and start what can start."""
         changes = self._budgets.changes_by_time(self._holds.values(), now=self._now)
         self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
         self._slots.forget()
         for number in range(ROUNDS):
             if not self._happened(upto) and number:
-                return None
-            at = self._decide(name)
-            if at is not None:
-                return at
-        return None
+                return
+            self._decide()
 
     def _happened(self, upto: datetime) -> bool:
         happened = False
@@ -225,29 +197,24 @@ class Future:
 
     # ---- what is done
 
-    def _decide(self, name: str) -> datetime | None:
-        """Plan and act until all that can start has started, or time is up; when the job did, if it did."""
+    def _decide(self) -> None:
+        """Plan and act until all that can start has started, or time is up."""
         while self._in_time():
             snapshot = self._snapshot()
-            found = plan(snapshot, self._outlook.pool, now=self._now)
+            decided = plan(snapshot, self._outlook.pool, now=self._now)
             self.looks += len(snapshot.waiting) + len(snapshot.running)
-            started = self._carry_out(found)
-            if name in started:
-                return started[name]
-            if len(started) < HEADS:
+            if self._carry_out(decided) < HEADS:
                 break
-        return None
 
-    def _carry_out(self, found: Plan) -> dict[str, datetime]:
-        """When each job started that this plan starts."""
-        changes = [change for action in found.actions for change in applied(action)]
-        started: dict[str, datetime] = {}
+    def _carry_out(self, decided: Plan) -> int:
+        """Apply a plan to this future; returns how many jobs it starts."""
+        changes = [change for action in decided.actions for change in applied(action)]
         for change in changes:
             if isinstance(change, JobStarts):
-                started[change.start.job.name] = self._start(change.start)
+                self._start(change.start)
             else:
                 self._take(change)
-        return started
+        return sum(isinstance(change, JobStarts) for change in changes)
 
     def _take(self, change: PoolChange) -> None:
         """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""
