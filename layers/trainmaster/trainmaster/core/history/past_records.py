@@ -57,6 +57,8 @@ class PastAttempt:
     warm_start: bool = False
     lost: timedelta = timedelta()
     """Of its training, what no checkpoint had when it ended."""
+    unknown: timedelta = timedelta()
+    """Training that may be in a checkpoint, though none was seen; nothing in what earlier releases noted."""
     trained: timedelta | None = None
     """In status Training; None: it never was, or an earlier release noted it."""
     interruptions: int = 0
