@@ -114,7 +114,8 @@ def releasing(vector: Vector, pools: Iterable[WarmPool]) -> Reason:
 def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
     message = (
         f"needs {vector_text(vector)}; AWS refused more than {limit.limit} {capacity} recently,"
-        " and one job at a time checks whether it still does"
+        " and one job at a time checks whether it still does,"
+        f" the next one at {_minute_after(limit.until)} or later"
     )
     return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
