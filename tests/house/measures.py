@@ -10,10 +10,29 @@ from pathlib import Path
 from trainmaster_client.report import Report
 
 from tests.house.phrases import retired_phrases
+from tests.house.plain_words import (
+    comment_share,
+    docstrings,
+    fragments,
+    statements,
+    vague_loop_variables,
+    vague_names,
+    written,
+)
 from tests.house.tree import GENERATED, Module, body_lines, importers, parameters, read_modules
 from tests.house.words import retired_words
 
-PRODUCT = ("layers/", "functions/", "client/", "local/", "demos/", "training/", "benchmarks/", "release/")
+PRODUCT = (
+    "layers/",
+    "functions/",
+    "client/",
+    "local/",
+    "demos/",
+    "training/",
+    "tools/",
+    "benchmarks/",
+    "release/",
+)
 MOST_FUNCTION_LINES = 40
 MOST_MODULE_LINES = 300
 COPIED_ALONE = "training/launch.py"
@@ -21,6 +40,16 @@ COPIED_ALONE = "training/launch.py"
 MOST_PARAMETERS = 5
 MOST_IDLE_FILES = 12
 MOST_CONTRACT_LINES = 30
+MOST_FRAGMENTS = 0.02
+"""Share of the docstrings and field notes of product code that may begin like a fragment."""
+IN_PLAIN_WORDS = (
+    *(
+        f"client/trainmaster_client/{folder}/"
+        for folder in ("airflow", "gateway", "handles", "hooks", "http", "jobs", "sdk", "tuning")
+    ),
+    *(f"layers/trainmaster/trainmaster/core/{folder}/" for folder in ("costs", "durations", "policy")),
+)
+"""Folders of product code whose words have been gone through; the rest is counted and not yet checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +97,8 @@ def note_all(report: Report, root: Path, tracked: Sequence[str]) -> None:
     _note_idle(report, root, tracked)
     _note_contract(report, root, modules)
     _note_words(report, root, tracked)
+    _note_plain_words(report, root, modules)
+    _note_statements(report, root, tracked)
 
 
 def _note_room(
@@ -168,6 +199,39 @@ def _note_words(report: Report, root: Path, tracked: Iterable[str]) -> None:
         report.check(f"word-{word}", expected=0, actual=len(places))
     report.check("phrases", expected=[], actual=[str(one) for one in retired_phrases(root, tracked)][:50])
     report.facts["words"] = {word: places[:50] for word, places in found.items() if places}
+
+
+def _note_plain_words(report: Report, root: Path, modules: Mapping[str, Module]) -> None:
+    by_hand = written(modules)
+    plain = [module for module in by_hand if module.path.startswith(IN_PLAIN_WORDS)]
+    broken = fragments(plain)
+    share = len(broken) / sum(1 for module in plain for _ in docstrings(module.syntax))
+    _at_most(report, "fragment-docstrings", round(share, 4), MOST_FRAGMENTS)
+    report.check(
+        "vague-loop-variables", expected=[], actual=[str(place) for place in vague_loop_variables(plain)]
+    )
+    report.check("vague-names", expected=[], actual=[str(place) for place in vague_names(plain)])
+    sources = ((root / module.path).read_text("utf-8") for module in by_hand)
+    report.facts["plain_words"] = {
+        "docstrings": sum(1 for module in by_hand for _ in docstrings(module.syntax)),
+        "fragments": len(fragments(by_hand)),
+        "vague_loop_variables": len(vague_loop_variables(by_hand)),
+        "vague_names": len(vague_names(by_hand)),
+        "comment_share": round(comment_share(sources), 4),
+    }
+
+
+def _note_statements(report: Report, root: Path, tracked: Iterable[str]) -> None:
+    """Count the statements (docstrings and field notes left out) and lines of each top folder."""
+    files = [path for path in tracked if path.endswith(".py")]
+    counts: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for module in written(read_modules(root, files)):
+        folder = module.path.partition("/")[0]
+        counts[folder] += statements(module.syntax)
+        lines[folder] += module.lines
+    report.facts["statements"] = dict(sorted(counts.items()))
+    report.facts["python_lines"] = dict(sorted(lines.items()))
 
 
 def _at_most(report: Report, name: str, actual: float, most: float) -> None:

@@ -1,1 +1,1 @@
-"""What ``trainmaster account-check`` asks a real account: every fact about AWS that the code stands on."""
+"""Facts about AWS that the code relies on, which ``trainmaster account-check`` checks in a real account."""

@@ -17,11 +17,11 @@ _LOOK_SECONDS = 10.0
 
 @dataclass(slots=True, kw_only=True)
 class GpuLook:
-    """Looks at the GPU trial's metrics each time it is asked to, from when it trains until both are seen."""
+    """Reads the GPU trial's metrics whenever it is called, until both the metric and the alarm were seen."""
 
     trials: Trials
     longest: float
-    """Seconds of Training after which it stops the trial, whatever was seen."""
+    """Seconds in Training after which the trial is stopped, whatever was seen."""
     clock: Callable[[], float] = time.monotonic
     ended_by: str | None = None
     _training: float | None = None
@@ -65,7 +65,7 @@ class GpuLook:
         self.trials.stop(job["name"])
 
     def _put_alarm(self, host: str) -> None:
-        """One that any figure sets off: what is looked at is how soon."""
+        """Create an alarm that any value sets off: what is measured is how soon it fires."""
         self.trials.calls.get(
             "cloudwatch",
             "PutMetricAlarm",
@@ -83,7 +83,7 @@ class GpuLook:
 
     def _has_metric(self, host: str) -> bool:
         now = datetime.now(UTC)
-        found = self.trials.calls.get(
+        statistics = self.trials.calls.get(
             "cloudwatch",
             "GetMetricStatistics",
             Namespace=_NAMESPACE,
@@ -94,11 +94,11 @@ class GpuLook:
             Period=_PERIOD_SECONDS,
             Statistics=["Average"],
         )
-        return bool(found["Datapoints"])
+        return bool(statistics["Datapoints"])
 
     def _is_in_alarm(self) -> bool:
-        found = self.trials.calls.get("cloudwatch", "DescribeAlarms", AlarmNames=[self._alarm])
-        return any(one["StateValue"] == "ALARM" for one in found["MetricAlarms"])
+        described = self.trials.calls.get("cloudwatch", "DescribeAlarms", AlarmNames=[self._alarm])
+        return any(alarm["StateValue"] == "ALARM" for alarm in described["MetricAlarms"])
 
     @property
     def _alarm(self) -> str:
@@ -106,13 +106,13 @@ class GpuLook:
 
 
 def wait_for_gpu(trials: Trials, instance_type: str) -> None:
-    """The GPU trial waits with the others."""
+    """Queue the GPU trial to start with the others."""
     trials.instance_types[ON_GPU.label] = instance_type
     trials.waiting.append(ON_GPU)
 
 
 def starve(trials: Trials, instance_type: str) -> None:
-    """One job with the least pending time; should it train anyway, it is stopped."""
+    """Queue a job with the shortest pending time; if it trains anyway, it is stopped."""
     trials.instance_types[STARVED.label] = instance_type
     trials.more_members[STARVED.label] = {"StoppingCondition.MaxPendingTimeInSeconds": PENDING_SECONDS}
     trials.waiting.append(STARVED)

@@ -1,4 +1,4 @@
-"""What the code assumes that calls of SageMaker answer (groups 1 to 4 of the guide)."""
+"""Assumptions of the code about what SageMaker's calls answer (groups 1 to 4 of the guide)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,7 +15,7 @@ _FINAL = (
 _LIMIT = "a code for limits (AccountLimitError): the job waits, others of its type go on"
 
 
-def _refused(what: str, question: str, assumes: str = _FINAL, **more: tuple[Need, ...]) -> Fact:
+def _refused(what: str, question: str, assumes: str = _FINAL, **others: tuple[Need, ...]) -> Fact:
     return Fact(
         id=f"refused-{what}",
         group=1,
@@ -23,7 +23,7 @@ def _refused(what: str, question: str, assumes: str = _FINAL, **more: tuple[Need
         assumes=assumes,
         where=(_ADAPTER, _START),
         look=Look.REFUSALS,
-        needs=more.get("needs", ()),
+        needs=others.get("needs", ()),
     )
 
 
@@ -66,7 +66,7 @@ _PENDING = tuple(
 
 
 def rate_id(operation: str) -> str:
-    """``rate-create`` for example."""
+    """Return the fact's id, ``rate-create`` for ``CreateTrainingJob``."""
     return f"rate-{operation.partition('TrainingJob')[0].lower()}"
 
 
@@ -84,7 +84,7 @@ def _rate(operation: str, per_second: float) -> Fact:
 LEAST_PER_SECOND: Mapping[str, float] = MappingProxyType(
     {"CreateTrainingJob": 1.0, "DescribeTrainingJob": 2.0, "ListTrainingJobs": 2.0, "StopTrainingJob": 1.0}
 )
-"""Observed by users (ListTrainingJobs) or assumed; the ``harsh`` world of the twin has the same."""
+"""Calls per second, observed by users (ListTrainingJobs) or assumed; the ``harsh`` world has the same."""
 
 _RATES = (
     *(_rate(operation, least) for operation, least in LEAST_PER_SECOND.items()),

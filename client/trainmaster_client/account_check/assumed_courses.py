@@ -1,4 +1,4 @@
-"""What the code assumes of the course of jobs and of a stack (groups 5 to 13 of the guide)."""
+"""Assumptions of the code about how jobs and a stack behave over time (groups 5 to 13 of the guide)."""
 
 from trainmaster_client.account_check.facts import Fact, Look, Need
 

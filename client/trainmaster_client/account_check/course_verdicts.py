@@ -1,4 +1,4 @@
-"""Verdicts on the course of jobs (groups 5 to 10), each from what was recorded and nothing else."""
+"""Verdicts on how jobs behave over time (groups 5 to 10), each derived from the records alone."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -28,12 +28,12 @@ LONGEST_EVENT_SECONDS = 360.0
 LONGEST_RELEASE_SECONDS = 60.0
 LONGEST_METRIC_SECONDS, LONGEST_ALARM_SECONDS = 300.0, 600.0
 FAILS_WITH = 3
-"""The exit code of the trial that fails."""
+"""Exit code of the trial that fails on purpose."""
 _EVENT_FIELDS = ("TrainingJobName", "TrainingJobStatus", "SecondaryStatus")
 
 
 def _job(records: Records, label: str) -> Mapping[str, Any] | None:
-    """One that has ended."""
+    """Return the trial's record if the job has ended, else None."""
     job: Mapping[str, Any] | None = records.get("jobs", {}).get(label)
     return job if job and job.get("final") else None
 
@@ -66,9 +66,11 @@ def _slot_free(records: Records) -> Verdict | None:
     if not slot or not slot["looks"]:
         return None
     before = slot["looks"][0]["used"]
-    said = ", ".join(f"{one['used']} used {one['seconds']:.0f} s after Stopped" for one in slot["looks"])
-    free = [one["seconds"] for one in slot["looks"][1:] if one["used"] < before]
-    return held_to(said, holds=bool(free) and free[0] <= LONGEST_FREE_SECONDS)
+    summary = ", ".join(
+        f"{look['used']} used {look['seconds']:.0f} s after Stopped" for look in slot["looks"]
+    )
+    free = [look["seconds"] for look in slot["looks"][1:] if look["used"] < before]
+    return held_to(summary, holds=bool(free) and free[0] <= LONGEST_FREE_SECONDS)
 
 
 def _event_number(records: Records) -> Verdict | None:
@@ -76,17 +78,17 @@ def _event_number(records: Records) -> Verdict | None:
     if events is None:
         return None
     ended = {
-        one["name"]: one["final"]["TrainingJobStatus"] for one in records["jobs"].values() if one.get("final")
+        job["name"]: job["final"]["TrainingJobStatus"] for job in records["jobs"].values() if job.get("final")
     }
     if not ended:
         return skipped("no job has ended")
-    told = {one["job"] for one in events if one["status"] in FINAL}
-    pairs = [(one["job"], one["secondary"], one["modified"]) for one in events]
-    said = (
-        f"{len(events)} events of {len({one['job'] for one in events})} jobs, "
-        f"{len(pairs) - len(set(pairs))} doubled, {len(told & set(ended))} of {len(ended)} ends"
+    reported_ends = {event["job"] for event in events if event["status"] in FINAL}
+    pairs = [(event["job"], event["secondary"], event["modified"]) for event in events]
+    summary = (
+        f"{len(events)} events of {len({event['job'] for event in events})} jobs, "
+        f"{len(pairs) - len(set(pairs))} doubled, {len(reported_ends & set(ended))} of {len(ended)} ends"
     )
-    return held_to(said, holds=bool(told & set(ended)))
+    return held_to(summary, holds=bool(reported_ends & set(ended)))
 
 
 def _event_order(records: Records) -> Verdict | None:
@@ -94,8 +96,8 @@ def _event_order(records: Records) -> Verdict | None:
     if not events:
         return None
     turned = 0
-    for job in {one["job"] for one in events}:
-        modified = [one["modified"] or 0 for one in events if one["job"] == job]
+    for job in {event["job"] for event in events}:
+        modified = [event["modified"] or 0 for event in events if event["job"] == job]
         turned += sum(later < earlier for earlier, later in pairwise(modified))
     return agrees(f"{turned} of {len(events)} events came after a later one of their job")
 
@@ -104,30 +106,32 @@ def _event_fields(records: Records) -> Verdict | None:
     events = records.get("events")
     if not events:
         return None
-    missing = sorted({name for one in events for name in _EVENT_FIELDS if name not in one["fields"]})
+    missing = sorted({name for event in events for name in _EVENT_FIELDS if name not in event["fields"]})
     if missing:
         return differs(f"without {', '.join(missing)}")
-    return agrees(f"always {', '.join(sorted(set.intersection(*(set(one['fields']) for one in events))))}")
+    return agrees(
+        f"always {', '.join(sorted(set.intersection(*(set(event['fields']) for event in events))))}"
+    )
 
 
 def _event_tags(records: Records) -> Verdict | None:
     events = records.get("events")
     if not events:
         return None
-    return agrees(f"{sum(one['has_tags'] for one in events)} of {len(events)} events have our tag")
+    return agrees(f"{sum(event['has_tags'] for event in events)} of {len(events)} events have our tag")
 
 
 def _event_delay(records: Records) -> Verdict | None:
-    delays = [one["seconds"] for one in records.get("events") or () if one["seconds"] is not None]
+    delays = [event["seconds"] for event in records.get("events") or () if event["seconds"] is not None]
     if not delays:
         return None
-    said = f"p50 {percentile(delays, 0.5):.1f} s, at most {max(delays):.1f} s"
-    return held_to(said, holds=max(delays) <= LONGEST_EVENT_SECONDS)
+    summary = f"p50 {percentile(delays, 0.5):.1f} s, at most {max(delays):.1f} s"
+    return held_to(summary, holds=max(delays) <= LONGEST_EVENT_SECONDS)
 
 
 def _statuses(records: Records) -> Verdict | None:
     known = set(records.get("known_statuses", ()))
-    walks = [one["statuses"] for one in records.get("jobs", {}).values() if one.get("final")]
+    walks = [job["statuses"] for job in records.get("jobs", {}).values() if job.get("final")]
     seen = {status for walk in walks for status in walk}
     if not seen:
         return None
@@ -141,12 +145,12 @@ def _billable(records: Records) -> Verdict | None:
     if ended is None:
         return None
     billed = ended["final"].get("BillableTimeInSeconds")
-    holds, said = bool(billed), f"trained: {billed} s"
+    holds, summary = bool(billed), f"trained: {billed} s"
     if early is not None and early.get("stop", {}).get("in") == "Starting":
         began, unbilled = early["final"].get("TrainingStartTime"), early["final"].get("BillableTimeInSeconds")
-        said += f"; stopped while Starting: {unbilled or 0} s"
+        summary += f"; stopped while Starting: {unbilled or 0} s"
         holds = holds and (began is not None or not unbilled)
-    return held_to(said, holds=holds)
+    return held_to(summary, holds=holds)
 
 
 def _stop_grace(records: Records) -> Verdict | None:
@@ -179,21 +183,21 @@ def _upload(records: Records) -> Verdict | None:
         for end in ends
         if not any(key.endswith(end) for key in uploads[label])
     ]
-    found = "; ".join(f"{label}: {len(keys)} objects" for label, keys in uploads.items())
-    return differs(f"missing {', '.join(missing)}") if missing else agrees(found)
+    counts = "; ".join(f"{label}: {len(keys)} objects" for label, keys in uploads.items())
+    return differs(f"missing {', '.join(missing)}") if missing else agrees(counts)
 
 
 def _warm_quota(records: Records) -> Verdict | None:
     warm = records.get("warm", {})
     if "create" not in warm:
         return None
-    said = f"quota {warm.get('quota', 'unknown')}: {quoted('CreateTrainingJob', warm['create'])}"
+    summary = f"quota {warm.get('quota', 'unknown')}: {quoted('CreateTrainingJob', warm['create'])}"
     reading = product_reading("CreateTrainingJob", warm["create"])
     if reading == TAKEN:
         if "status" not in warm:
-            return skipped(f"{said}; the job did not end in time")
-        said += f"; WarmPoolStatus {warm['status']}"
-    return held_to(said, holds=reading in {TAKEN, LIMIT, REFUSED_FOR_GOOD})
+            return skipped(f"{summary}; the job did not end in time")
+        summary += f"; WarmPoolStatus {warm['status']}"
+    return held_to(summary, holds=reading in {TAKEN, LIMIT, REFUSED_FOR_GOOD})
 
 
 def _warm_match(records: Records) -> Verdict | None:
@@ -215,8 +219,8 @@ def _warm_release(records: Records) -> Verdict | None:
         )
         return skipped(why) if records.get("warm") else None
     seconds = release["seconds"]
-    said = f"{release['status']} after {seconds:.0f} s; {quoted('UpdateTrainingJob', release['answer'])}"
-    return held_to(said, holds=release["status"] == "Terminated" and seconds <= LONGEST_RELEASE_SECONDS)
+    summary = f"{release['status']} after {seconds:.0f} s; {quoted('UpdateTrainingJob', release['answer'])}"
+    return held_to(summary, holds=release["status"] == "Terminated" and seconds <= LONGEST_RELEASE_SECONDS)
 
 
 def _warm_none(records: Records) -> Verdict | None:
@@ -247,12 +251,12 @@ def _pending_end(records: Records) -> Verdict | None:
         datetime.fromisoformat(job["ended_at"]) - datetime.fromisoformat(job["created_at"])
     ).total_seconds()
     billed = final.get("BillableTimeInSeconds") or 0
-    said = (
+    summary = (
         f"{final['TrainingJobStatus']}/{final['SecondaryStatus']} after {waited:.0f} s, billed {billed} s, "
         f"FailureReason {final.get('FailureReason')!r}"
     )
     known = final["TrainingJobStatus"] in {"Stopped", "Failed"}
-    return held_to(said, holds=known and not billed and waited >= PENDING_SECONDS)
+    return held_to(summary, holds=known and not billed and waited >= PENDING_SECONDS)
 
 
 COURSE_VERDICTS: Mapping[str, Look] = {
@@ -279,4 +283,4 @@ COURSE_VERDICTS: Mapping[str, Look] = {
     "gpu-alarm": partial(_after_training, "alarm_seconds", LONGEST_ALARM_SECONDS),
     "pending-end": _pending_end,
 }
-"""None: nothing was recorded."""
+"""Verdict functions by the fact's id; each returns None if nothing was recorded."""

@@ -1,4 +1,4 @@
-"""Raw events of the trials: a rule and a queue of the check's own, removed with everything else."""
+"""Raw events of the trials, caught by a rule and a queue of the check's own that it removes at its end."""
 
 import json
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from trainmaster_client.account_check.service_calls import ServiceCalls
 from trainmaster_client.account_check.trial_requests import PREFIX, TAG
 
 _MESSAGES = 10
-"""The most that SQS gives at once."""
+"""Number of messages that SQS returns at most per call."""
 
 
 @dataclass(slots=True, kw_only=True)
 class EventSink:
-    """Raises MissingRightError and RefusedCallError wherever it calls."""
+    """Collects the events of one run's jobs; what calls AWS raises MissingRightError or RefusedCallError."""
 
     calls: ServiceCalls
     run: str
@@ -25,15 +25,15 @@ class EventSink:
 
     @property
     def told(self) -> set[str]:
-        """Names of the jobs whose end has come as an event."""
-        return {one["job"] for one in self.events if one["status"] in FINAL}
+        """Names of the jobs whose end was reported by an event."""
+        return {event["job"] for event in self.events if event["status"] in FINAL}
 
     def open(self) -> None:
         name = f"{PREFIX}{self.run}"
         made = self.calls.get("sqs", "CreateQueue", QueueName=name, tags={TAG: self.run})
         self._queue_url = made["QueueUrl"]
-        asked = {"QueueUrl": self._queue_url, "AttributeNames": ["QueueArn"]}
-        queue_arn = self.calls.get("sqs", "GetQueueAttributes", **asked)["Attributes"]["QueueArn"]
+        request = {"QueueUrl": self._queue_url, "AttributeNames": ["QueueArn"]}
+        queue_arn = self.calls.get("sqs", "GetQueueAttributes", **request)["Attributes"]["QueueArn"]
         pattern = {
             "source": ["aws.sagemaker"],
             "detail-type": ["SageMaker Training Job State Change"],
@@ -54,7 +54,7 @@ class EventSink:
         self.calls.get("events", "PutTargets", Rule=name, Targets=[target])
 
     def receive(self) -> None:
-        """Whatever has come since."""
+        """Read and delete every message that has arrived since the last call."""
         while True:
             answer = self.calls.get(
                 "sqs",
@@ -66,31 +66,33 @@ class EventSink:
             messages = answer.get("Messages", ())
             if not messages:
                 return
-            for one in messages:
+            for message in messages:
                 self.events.append(
-                    event_record(json.loads(one["Body"]), int(one["Attributes"]["SentTimestamp"]))
+                    event_record(json.loads(message["Body"]), int(message["Attributes"]["SentTimestamp"]))
                 )
                 self.calls.get(
-                    "sqs", "DeleteMessage", QueueUrl=self._queue_url, ReceiptHandle=one["ReceiptHandle"]
+                    "sqs", "DeleteMessage", QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"]
                 )
 
 
-def is_awaited(ended: set[str], told: set[str], *, waited: float, pace: float) -> bool:
-    """Is an end still on its way? The first may take as long as any event, the others as the pace says.
+def is_awaited(ended: set[str], reported: set[str], *, waited: float, pace: float) -> bool:
+    """Tell whether an event about an end may still be on its way.
+
+    The first may take as long as any event, later ones as long as ``pace`` allows.
 
     Args:
         ended: Names of the jobs that have ended.
-        told: Names of those whose end has come as an event.
-        waited: Seconds, all jobs having ended.
-        pace: Seconds.
+        reported: Names of the jobs whose end was reported by an event.
+        waited: Seconds since the last job ended.
+        pace: Seconds to wait for the remaining events once one has come.
     """
-    if ended <= told:
+    if ended <= reported:
         return False
-    return waited < (pace if ended & told else LONGEST_EVENT_SECONDS)
+    return waited < (pace if ended & reported else LONGEST_EVENT_SECONDS)
 
 
 def event_record(event: Mapping[str, Any], sent_ms: int) -> dict[str, Any]:
-    """What is looked at of an event; the delay is from the change to the queue."""
+    """Return what verdicts read of an event; ``seconds`` is its delay from the change to the queue."""
     detail = event["detail"]
     modified = detail.get("LastModifiedTime")
     changed = modified if modified is not None else _epoch_ms(event.get("time"))

@@ -1,4 +1,4 @@
-"""The whole check in its order, and the verdict on each fact from what was recorded."""
+"""Runs the whole check in order, and derives the verdict on each fact from the records."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,14 +28,14 @@ from trainmaster_client.account_check.trial_requests import (
 FACTS: tuple[Fact, ...] = (*ANSWERS, *COURSES)
 VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {**ANSWER_VERDICTS, **COURSE_VERDICTS}
 PER_JOB = 20
-"""Instances of one job by default. Source: AWS General Reference, "Amazon SageMaker AI quotas"."""
+"""Default limit of instances per job. Source: AWS General Reference, "Amazon SageMaker AI quotas"."""
 _GPU_SECONDS = 480.0
 _STARVE_SECONDS = 2100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the user asked for besides."""
+    """Options of the command that add trials, and whether the account is the local twin."""
 
     gpu: str | None
     starve: bool
@@ -43,7 +43,7 @@ class Asked:
 
 
 def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
-    """Pure: the same records give the same verdict, whenever."""
+    """Return the verdict on a fact; the same records always give the same verdict."""
     for need in fact.needs:
         if need in unmet:
             return skipped(UNMET[need])
@@ -56,24 +56,24 @@ def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
     return skipped(why)
 
 
-def unmet_needs(asked: Asked, *, has_quota: bool) -> set[Need]:
-    found = {Need.STACK}
-    if asked.gpu is None:
-        found.add(Need.GPU)
-    if not asked.starve:
-        found.add(Need.STARVE)
+def unmet_needs(options: Asked, *, has_quota: bool) -> set[Need]:
+    unmet = {Need.STACK}
+    if options.gpu is None:
+        unmet.add(Need.GPU)
+    if not options.starve:
+        unmet.add(Need.STARVE)
     if not has_quota:
-        found.add(Need.QUOTA_LIST)
-    if asked.is_loopback:
-        found.add(Need.AWS_TIME)
-    return found
+        unmet.add(Need.QUOTA_LIST)
+    if options.is_loopback:
+        unmet.add(Need.AWS_TIME)
+    return unmet
 
 
 @dataclass(slots=True, kw_only=True)
 class Examination:
     calls: ServiceCalls
     means: Means
-    asked: Asked
+    options: Asked
     account: str
     pace: Pace
     records: dict[str, Any]
@@ -83,7 +83,7 @@ class Examination:
     _sink: EventSink | None = None
 
     def run(self) -> None:
-        """Fills the records; what it made is removed, however it ends."""
+        """Fill the records and remove what the check made, however it ends."""
         self.records |= {"ended_looks": {}, "jobs": {}}
         self._remove_leftovers("left by an earlier run")
         try:
@@ -124,7 +124,7 @@ class Examination:
         self._look_back(looks, until)
 
     def _start(self, looks: Looks) -> None:
-        """The first one alone: how soon it is known is looked at before anything else."""
+        """Start the first trial alone, so that its reads are timed before anything else, then the others."""
         trials, first = looks.trials, TRIALS[0]
         self.records["known_statuses"] = self._known_statuses()
         trials.look()
@@ -134,14 +134,14 @@ class Examination:
                 prefix = f"arn:{self._partition}:sagemaker:{self.means.region}:{self.account}:training-job/"
                 looks.read_after_create(name, prefix + name)
         trials.waiting += TRIALS[1:]
-        if self.asked.gpu is not None:
-            wait_for_gpu(trials, self.asked.gpu)
-            if self.asked.starve:
-                starve(trials, self.asked.gpu)
+        if self.options.gpu is not None:
+            wait_for_gpu(trials, self.options.gpu)
+            if self.options.starve:
+                starve(trials, self.options.gpu)
         trials.look()
 
     def _look_beside(self, looks: Looks) -> None:
-        """While the trials start."""
+        """Probe names, refusals and pending times while the trials start."""
         trials = looks.trials
         first = TRIALS[0]
         if first.label in trials.jobs:
@@ -158,14 +158,17 @@ class Examination:
             looks.probe(probes, between=trials.look)
         if self._quotas and self._type_without_quota() is None:
             self.records["no_probe"] = {"refused-quota-zero": "the account has no type whose quota is 0"}
-        if self.asked.gpu is not None:
+        if self.options.gpu is not None:
             with self._looking(Look.PENDING):
-                looks.probe(pending_probes(self.asked.gpu), between=trials.look)
+                looks.probe(pending_probes(self.options.gpu), between=trials.look)
 
     def _see_ends(self, trials: Trials, looks: Looks, until: float) -> None:
-        """All but the last, whose slot in the quota is looked at, and what starves."""
-        gpu = GpuLook(trials=trials, longest=_GPU_SECONDS) if self.asked.gpu else None
-        longest = until + (_STARVE_SECONDS if self.asked.starve else 0.0)
+        """Wait for the ends of all trials, and measure how soon the quota frees the last one's instance.
+
+        A starved trial waits longer than the others, so it extends the time limit.
+        """
+        gpu = GpuLook(trials=trials, longest=_GPU_SECONDS) if self.options.gpu else None
+        longest = until + (_STARVE_SECONDS if self.options.starve else 0.0)
 
         def meanwhile() -> None:
             self._receive()
@@ -183,9 +186,10 @@ class Examination:
             self.calls.pause(self.pace.look)
 
     def _look_back(self, looks: Looks, until: float) -> None:
-        """At what has ended."""
+        """Examine what ended trials left behind, then measure call rates."""
         ended = next(
-            (one for one in ("ends", "fails", "early") if "final" in looks.trials.jobs.get(one, {})), None
+            (label for label in ("ends", "fails", "early") if "final" in looks.trials.jobs.get(label, {})),
+            None,
         )
         with self._looking(Look.REFUSALS):
             looks.probe_again()
@@ -205,9 +209,9 @@ class Examination:
                 looks.rates(looks.trials.jobs[ended]["name"])
 
     def _await_events(self) -> None:
-        """No verdict that none comes before an event is later than any may be."""
+        """Wait until every end was reported, or until a later event would be later than any may be."""
         began = self.clock()
-        ended = {one["name"] for one in self.records["jobs"].values() if one.get("final")}
+        ended = {job["name"] for job in self.records["jobs"].values() if job.get("final")}
         while self._sink is not None and Look.EVENTS not in self.records["ended_looks"]:
             self._receive()
             waited = self.clock() - began
@@ -224,7 +228,7 @@ class Examination:
 
     @contextmanager
     def _looking(self, look: Look) -> Iterator[None]:
-        """What AWS refuses ends this look alone."""
+        """Record why a look ended when AWS refuses a call, so that the other looks go on."""
         try:
             yield
         except MissingRightError as error:
@@ -238,22 +242,25 @@ class Examination:
             self.say(f"{look}: an answer that is not understood: {error!r}")
 
     def _read_quotas(self) -> None:
-        """Without the right nothing but what needs them is lost."""
-        asked: dict[str, Any] = {"ServiceCode": "sagemaker", "MaxResults": 100}
+        """Read the account's quotas.
+
+        A missing right to list them only skips the facts that need them.
+        """
+        request: dict[str, Any] = {"ServiceCode": "sagemaker", "MaxResults": 100}
         try:
             while True:
-                page = self.calls.get("service-quotas", "ListServiceQuotas", **asked)
-                for one in page["Quotas"]:
-                    name, _, usage = one["QuotaName"].partition(" for training ")
+                page = self.calls.get("service-quotas", "ListServiceQuotas", **request)
+                for quota in page["Quotas"]:
+                    name, _, usage = quota["QuotaName"].partition(" for training ")
                     if usage in _USAGES:
-                        self._quotas[f"{name}{_USAGES[usage]}"] = one["Value"]
+                        self._quotas[f"{name}{_USAGES[usage]}"] = quota["Value"]
                 if not (token := page.get("NextToken")):
                     break
-                asked["NextToken"] = token
+                request["NextToken"] = token
         except (MissingRightError, RefusedCallError) as error:
             self.say(f"quotas: {error}")
         self.records["quotas"] = {
-            name: one for name, one in self._quotas.items() if one or INSTANCE_TYPE in name
+            name: value for name, value in self._quotas.items() if value or INSTANCE_TYPE in name
         }
 
     def _type_without_quota(self) -> str | None:
@@ -263,7 +270,7 @@ class Examination:
 
     @property
     def _can_measure(self) -> bool:
-        """The refusal counts only below the limit of one job."""
+        """Whether a refusal names the instances in use: above the limit of one job it names that limit."""
         return self.has_quota and self._quotas[INSTANCE_TYPE] < PER_JOB
 
     def _known_statuses(self) -> list[str]:
@@ -275,14 +282,14 @@ class Examination:
         return str(self.means.role.split(":")[1])
 
     def _remove_leftovers(self, key: str) -> None:
-        found = Leftovers(calls=self.calls, bucket=self.means.bucket)
-        found.remove()
-        self.records[key.replace(" ", "_")] = {"removed": found.removed, "kept": found.kept}
-        for text in found.removed:
+        leftovers = Leftovers(calls=self.calls, bucket=self.means.bucket)
+        leftovers.remove()
+        self.records[key.replace(" ", "_")] = {"removed": leftovers.removed, "kept": leftovers.kept}
+        for text in leftovers.removed:
             self.say(f"{key}: {text}")
-        for text in found.kept:
+        for text in leftovers.kept:
             self.say(f"still there: {text}")
 
 
 _USAGES = {"job usage": "", "warm pool usage": " warm"}
-"""Names of quotas. Source: Service Quotas, Amazon SageMaker."""
+"""Suffixes by how the names of quotas end. Source: Service Quotas, Amazon SageMaker."""

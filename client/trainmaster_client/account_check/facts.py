@@ -1,4 +1,4 @@
-"""What a fact about AWS is: a question, what the code assumes, where, and what is needed to ask it."""
+"""Defines a fact about AWS: a question, what the code assumes, where it does, and what asking it needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 
 class Need(StrEnum):
-    """What a fact cannot be had without, besides a role and a bucket."""
+    """Preconditions of a fact besides a role and a bucket."""
 
     GPU = "gpu"
     STARVE = "starve"
@@ -28,7 +28,7 @@ UNMET: Mapping[Need, str] = MappingProxyType(
 
 
 class Look(StrEnum):
-    """What is done to learn facts; a missing right ends one look, and the others go on."""
+    """Steps of the check that learn facts; a missing right ends one look, and the others go on."""
 
     TRIALS = "trials"
     REFUSALS = "refusals"
@@ -49,11 +49,11 @@ class Look(StrEnum):
 class Fact:
     id: str
     group: int
-    """Of the guide's list."""
+    """Number of the group in the guide's list."""
     question: str
     assumes: str
     where: tuple[str, ...]
-    """Modules that would have to change if AWS does otherwise."""
+    """Modules that would have to change if AWS behaves otherwise."""
     look: Look
     needs: tuple[Need, ...] = ()
 
@@ -70,24 +70,24 @@ class Word(StrEnum):
 class Verdict:
     word: Word
     said: str
-    """What AWS did, or why it is not known."""
+    """Observed behaviour of AWS, or why it is not known."""
 
     @property
     def ok(self) -> bool | None:
         return None if self.word is Word.SKIPPED else self.word is Word.OK
 
 
-def agrees(said: str) -> Verdict:
-    return Verdict(word=Word.OK, said=said)
+def agrees(observation: str) -> Verdict:
+    return Verdict(word=Word.OK, said=observation)
 
 
-def differs(said: str) -> Verdict:
-    return Verdict(word=Word.DIFFERS, said=said)
+def differs(observation: str) -> Verdict:
+    return Verdict(word=Word.DIFFERS, said=observation)
 
 
 def skipped(why: str) -> Verdict:
     return Verdict(word=Word.SKIPPED, said=why)
 
 
-def held_to(said: str, *, holds: bool) -> Verdict:
-    return agrees(said) if holds else differs(said)
+def held_to(observation: str, *, holds: bool) -> Verdict:
+    return agrees(observation) if holds else differs(observation)

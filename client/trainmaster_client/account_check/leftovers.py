@@ -1,4 +1,4 @@
-"""What a run has left in the account, or one that was killed: found by name and tag, and removed."""
+"""Leftovers of this or a killed run in the account: found by name and tag, and removed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from trainmaster_client.account_check.service_calls import MissingRightError, Re
 from trainmaster_client.account_check.trial_requests import PREFIX, TAG
 
 _LONGEST = timedelta(hours=3)
-"""A job of the check is over by then, whoever was killed."""
+"""Age after which every job of the check has ended by itself, even if the check was killed."""
 _PAGE = 100
 _KEYS = 1000
-"""The most that S3 deletes at once."""
+"""Number of keys that S3 deletes at most per call."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Leftovers:
-    """Each kind by itself: where one may not be removed, the others are."""
+    """Removes each kind of leftover by itself: if one may not be removed, the others still are."""
 
     calls: ServiceCalls
     bucket: str | None
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    """With the reason."""
+    """Leftovers that could not be removed, each with the reason."""
 
     def remove(self) -> None:
         for kind in (self._jobs, self._rules, self._queues, self._alarms, self._objects):
@@ -38,50 +38,52 @@ class Leftovers:
             self.kept.append(f"{remove.__name__.strip('_')}: {error}")
 
     def _jobs(self) -> None:
-        """Training jobs stay listed when they have ended; what runs is stopped, what is kept warm let go."""
-        for one in self._listed():
-            name, warm = one["TrainingJobName"], one.get("WarmPoolStatus", {}).get("Status")
-            runs = one["TrainingJobStatus"] == "InProgress"
-            if not (runs or warm == "Available") or not self._is_ours(one["TrainingJobArn"]):
+        """Stop running jobs and release warm pools; ended training jobs stay listed for ever."""
+        for summary in self._listed():
+            name, warm = summary["TrainingJobName"], summary.get("WarmPoolStatus", {}).get("Status")
+            runs = summary["TrainingJobStatus"] == "InProgress"
+            if not (runs or warm == "Available") or not self._is_ours(summary["TrainingJobArn"]):
                 continue
             if runs:
-                said = self.calls.patient("sagemaker", "StopTrainingJob", TrainingJobName=name)
+                answer = self.calls.patient("sagemaker", "StopTrainingJob", TrainingJobName=name)
             else:
                 kept = {"KeepAlivePeriodInSeconds": 0}
-                said = self.calls.patient(
+                answer = self.calls.patient(
                     "sagemaker", "UpdateTrainingJob", TrainingJobName=name, ResourceConfig=kept
                 )
             text = f"training job {name}"
-            if said.code is None:
+            if answer.code is None:
                 self.removed.append(text)
-            elif said.code != "ValidationException":  # it has ended by itself meanwhile
-                self.kept.append(f"{text}: {said.code}")
+            elif answer.code != "ValidationException":  # it has ended by itself meanwhile
+                self.kept.append(f"{text}: {answer.code}")
 
     def _listed(self) -> Iterator[dict[str, Any]]:
-        asked = {
+        request = {
             "NameContains": PREFIX,
             "CreationTimeAfter": datetime.now(UTC) - _LONGEST,
             "MaxResults": _PAGE,
         }
         while True:
-            page = self.calls.get("sagemaker", "ListTrainingJobs", **asked)
+            page = self.calls.get("sagemaker", "ListTrainingJobs", **request)
             yield from (
-                one for one in page["TrainingJobSummaries"] if one["TrainingJobName"].startswith(PREFIX)
+                summary
+                for summary in page["TrainingJobSummaries"]
+                if summary["TrainingJobName"].startswith(PREFIX)
             )
             if "NextToken" not in page:
                 return
-            asked["NextToken"] = page["NextToken"]
+            request["NextToken"] = page["NextToken"]
 
     def _is_ours(self, arn: str) -> bool:
         tags = self.calls.get("sagemaker", "ListTags", ResourceArn=arn)["Tags"]
-        return any(one["Key"] == TAG for one in tags)
+        return any(tag["Key"] == TAG for tag in tags)
 
     def _rules(self) -> None:
-        for one in self.calls.get("events", "ListRules", NamePrefix=PREFIX)["Rules"]:
-            name = one["Name"]
+        for rule in self.calls.get("events", "ListRules", NamePrefix=PREFIX)["Rules"]:
+            name = rule["Name"]
             targets = self.calls.get("events", "ListTargetsByRule", Rule=name)["Targets"]
             if targets:
-                self.calls.get("events", "RemoveTargets", Rule=name, Ids=[each["Id"] for each in targets])
+                self.calls.get("events", "RemoveTargets", Rule=name, Ids=[target["Id"] for target in targets])
             self.calls.get("events", "DeleteRule", Name=name)
             self.removed.append(f"rule {name}")
 
@@ -91,8 +93,8 @@ class Leftovers:
             self.removed.append(f"queue {url.rpartition('/')[2]}")
 
     def _alarms(self) -> None:
-        found = self.calls.get("cloudwatch", "DescribeAlarms", AlarmNamePrefix=PREFIX)
-        names = [one["AlarmName"] for one in found.get("MetricAlarms", ())]
+        described = self.calls.get("cloudwatch", "DescribeAlarms", AlarmNamePrefix=PREFIX)
+        names = [alarm["AlarmName"] for alarm in described.get("MetricAlarms", ())]
         if names:
             self.calls.get("cloudwatch", "DeleteAlarms", AlarmNames=names)
             self.removed += [f"alarm {name}" for name in names]
@@ -100,9 +102,9 @@ class Leftovers:
     def _objects(self) -> None:
         if self.bucket is None:
             return
-        asked = {"Bucket": self.bucket, "Prefix": f"{TAG}/", "MaxKeys": _KEYS}
-        while found := self.calls.get("s3", "ListObjectsV2", **asked).get("Contents"):
-            keys = [{"Key": one["Key"]} for one in found]
+        request = {"Bucket": self.bucket, "Prefix": f"{TAG}/", "MaxKeys": _KEYS}
+        while contents := self.calls.get("s3", "ListObjectsV2", **request).get("Contents"):
+            keys = [{"Key": entry["Key"]} for entry in contents]
             answer = self.calls.get("s3", "DeleteObjects", Bucket=self.bucket, Delete={"Objects": keys})
             if errors := answer.get("Errors"):
                 self.kept.append(f"objects: {errors[0].get('Code')}: {errors[0].get('Key')}")

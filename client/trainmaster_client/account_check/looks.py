@@ -28,7 +28,7 @@ _SLOT_SECONDS = 60.0
 _RELEASE_SECONDS = 90.0
 _WARM_SECONDS = 300.0
 _AGAIN_SECONDS = 120.0
-"""For a job on a warm pool, however late it is."""
+"""Seconds granted to a job on a warm pool, even if the time for all trials is over."""
 _PAUSE_SECONDS = 1.0
 _THREADS = 8
 MOST_CALLS: Mapping[str, int] = {
@@ -37,12 +37,12 @@ MOST_CALLS: Mapping[str, int] = {
     "ListTrainingJobs": 40,
     "StopTrainingJob": 24,
 }
-"""In one burst; nothing is started or stopped by them."""
+"""Calls in one burst; none of them starts or stops a job."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Looks:
-    """Each notes what it saw in the records, and raises MissingRightError where it may not look."""
+    """Writes what each look saw into the records; each raises MissingRightError if IAM does not allow it."""
 
     trials: Trials
     account: str
@@ -54,41 +54,41 @@ class Looks:
         return self.trials.records
 
     def probe(self, probes: Iterable[Changed], *, between: Callable[[], None]) -> None:
-        """Ask for what ought to be refused; what is taken anyway is stopped at once."""
-        for one in probes:
-            answer = self._probed(one, f"probe-{one.fact}")
-            if is_only_the_quota(one.fact, answer) and not self.trials.are_over:
-                self.postponed.append(one)
+        """Send requests that AWS ought to refuse; a job that is created anyway is stopped at once."""
+        for probe in probes:
+            answer = self._probed(probe, f"probe-{probe.fact}")
+            if is_only_the_quota(probe.fact, answer) and not self.trials.are_over:
+                self.postponed.append(probe)
             between()
 
     def probe_again(self) -> None:
-        """What the quota refused while the trials ran, which says nothing of the request."""
-        for one in self.postponed:
-            self._probed(one, f"again-{one.fact}")
+        """Repeat the probes that failed only on the quota while trials ran: those answers prove nothing."""
+        for probe in self.postponed:
+            self._probed(probe, f"again-{probe.fact}")
 
-    def _probed(self, one: Changed, label: str) -> dict[str, Any]:
-        said = self._create(changed(self._plain(label), one.members))
-        answer: dict[str, Any] = said.as_json()
-        self.records.setdefault("probes", {})[one.fact] = answer
+    def _probed(self, probe: Changed, label: str) -> dict[str, Any]:
+        call = self._create(changed(self._plain(label), probe.members))
+        answer: dict[str, Any] = call.as_json()
+        self.records.setdefault("probes", {})[probe.fact] = answer
         return answer
 
     def read_after_create(self, name: str, arn: str) -> None:
-        """How soon the others know a job that was just created."""
-        asked: dict[str, tuple[dict[str, Any], Callable[[Mapping[str, Any]], bool]]] = {
+        """Measure how soon the read operations know a job that was just created."""
+        reads: dict[str, tuple[dict[str, Any], Callable[[Mapping[str, Any]], bool]]] = {
             "DescribeTrainingJob": ({"TrainingJobName": name}, lambda _: True),
-            "ListTags": ({"ResourceArn": arn}, lambda found: bool(found["Tags"])),
-            "ListTrainingJobs": ({"NameContains": name}, lambda found: bool(found["TrainingJobSummaries"])),
+            "ListTags": ({"ResourceArn": arn}, lambda answer: bool(answer["Tags"])),
+            "ListTrainingJobs": ({"NameContains": name}, lambda answer: bool(answer["TrainingJobSummaries"])),
         }
-        seen: dict[str, float | None] = dict.fromkeys(asked)
-        missing = dict.fromkeys(asked, 0.0)
+        seen: dict[str, float | None] = dict.fromkeys(reads)
+        missing = dict.fromkeys(reads, 0.0)
         began = self.clock()
         while None in seen.values() and self.clock() - began < _READS_SECONDS:
-            for operation, (params, is_there) in asked.items():
+            for operation, (params, is_there) in reads.items():
                 if seen[operation] is not None:
                     continue
-                said = self.trials.calls.patient("sagemaker", operation, **params)
+                call = self.trials.calls.patient("sagemaker", operation, **params)
                 since = round(self.clock() - began, 2)
-                if said.code is None and is_there(said.result):
+                if call.code is None and is_there(call.result):
                     seen[operation] = since
                 else:
                     missing[operation] = since
@@ -109,7 +109,7 @@ class Looks:
         self.records["used_name"] = self._ask("CreateTrainingJob", **self.trials.request(used)).as_json()
 
     def ended(self, label: str) -> None:
-        """Stop and Update of a job that has ended without a warm pool."""
+        """Record what Stop and Update answer about a job that has ended without a warm pool."""
         job = self.trials.jobs.get(label, {})
         if "final" not in job:
             return
@@ -119,7 +119,10 @@ class Looks:
         self.records.setdefault("warm", {})["none"] = self._ask("UpdateTrainingJob", **update).as_json()
 
     def rates(self, ended: str) -> None:
-        """Bursts of calls that change nothing; in the first second more may be let through than the rate."""
+        """Measure rates by bursts of calls that change nothing.
+
+        AWS may admit more in the first second than the sustained rate.
+        """
         bad_role = {"RoleArn": f"arn:aws:iam::{'0' * 12}:role/{NOBODY}"}
         params: dict[str, dict[str, Any]] = {
             "CreateTrainingJob": changed(self._plain("burst"), bad_role),
@@ -132,7 +135,7 @@ class Looks:
             self.records.setdefault("bursts", {})[operation] = burst
 
     def slot(self, *, label: str) -> None:
-        """With one trial left: what the quota counts before it ends, and when it counts it no more."""
+        """Measure how soon after the last trial's end the quota stops counting its instance."""
         before = self._used()
         if before is None:
             return
@@ -152,10 +155,11 @@ class Looks:
             self.trials.calls.pause(_PAUSE_SECONDS)
 
     def uploads(self, bucket: str, run: str, labels: Sequence[str]) -> None:
-        """Keys of what ended trials left in S3."""
-        asked = {"Bucket": bucket, "Prefix": f"{folder_of(run)}/"}
+        """Record the keys in S3 that the ended trials with these labels wrote."""
+        request = {"Bucket": bucket, "Prefix": f"{folder_of(run)}/"}
         keys = [
-            one["Key"] for one in self.trials.calls.get("s3", "ListObjectsV2", **asked).get("Contents", ())
+            entry["Key"]
+            for entry in self.trials.calls.get("s3", "ListObjectsV2", **request).get("Contents", ())
         ]
         self.records["uploads"] = {
             label: [key for key in keys if f"/{label}/" in key or f"-{label}/" in key]
@@ -164,18 +168,18 @@ class Looks:
         }
 
     def signs_of_life(self, bucket: str, run: str) -> None:
-        """Seconds since 1970 that the deaf trial wrote: at SIGTERM, and the last before SIGKILL."""
+        """Record when the deaf trial saw SIGTERM and last wrote before SIGKILL, in seconds since 1970."""
         if "final" not in self.trials.jobs.get("deaf", {}):
             return
-        found = {}
+        signs = {}
         for sign, which in (("term", 0), ("last", -1)):
             key = f"{folder_of(run)}/checkpoints/deaf/{sign}"
             body = self.trials.calls.get("s3", "GetObject", Bucket=bucket, Key=key)["Body"]
-            found[sign] = int(body.read().split()[which])
-        self.trials.jobs["deaf"]["signs"] = found
+            signs[sign] = int(body.read().split()[which])
+        self.trials.jobs["deaf"]["signs"] = signs
 
     def warm_pool(self, *, until: float) -> None:
-        """What became of the keep-alive, whether the next job takes the pool, whether it ends when told."""
+        """Record what the keep-alive did, whether the next job takes the pool, and how its release ends."""
         warm = self.records.setdefault("warm", {})
         self.trials.waiting.append(WARM)
         self.trials.run(until=max(until, self.clock() + _WARM_SECONDS))
@@ -193,8 +197,8 @@ class Looks:
             return
         self.trials.waiting.append(AGAIN)
         self.trials.look()
-        found = self._described(job["name"]).get("WarmPoolStatus", {})
-        warm |= {"reused": found.get("Status"), "reused_by": found.get("ReusedByJob")}
+        warm_status = self._described(job["name"]).get("WarmPoolStatus", {})
+        warm |= {"reused": warm_status.get("Status"), "reused_by": warm_status.get("ReusedByJob")}
         self.trials.run(until=max(until, self.clock() + _AGAIN_SECONDS))
         self._release(AGAIN.label, warm)
 
@@ -216,16 +220,16 @@ class Looks:
         return self.trials.calls.get("sagemaker", "DescribeTrainingJob", TrainingJobName=name)
 
     def _used(self) -> int | None:
-        """By asking for more than the account may have; the refusal counts."""
+        """Return the instances in use, as the refusal of one more than the quota names them, else None."""
         assert self.trials.quota is not None, "the slot is looked at where the quota is known"
-        more = {"ResourceConfig.InstanceCount": self.trials.quota + 1}
-        return used_in(self._create(changed(self._plain("wide"), more)).text)
+        one_too_many = {"ResourceConfig.InstanceCount": self.trials.quota + 1}
+        return used_in(self._create(changed(self._plain("wide"), one_too_many)).text)
 
     def _create(self, request: dict[str, Any]) -> Said:
-        said = self._ask("CreateTrainingJob", **request)
-        if said.code is None:
+        call = self._ask("CreateTrainingJob", **request)
+        if call.code is None:
             self.trials.stop(request["TrainingJobName"])
-        return said
+        return call
 
     def _plain(self, label: str) -> dict[str, Any]:
         trial = Trial(label=label, script=_PLAIN.script)
@@ -245,15 +249,15 @@ class Looks:
         with ThreadPoolExecutor(_THREADS) as pool:
             answers = list(pool.map(call, range(calls)))
         seconds = self.clock() - began
-        throttled = [one for one in answers if one.is_throttled]
-        for one in answers:
-            if missing_action("sagemaker", one) is not None and operation != "CreateTrainingJob":
-                raise RefusedCallError(f"{operation}: {one.code}: {one.text}")
-        kinds = {(one.code, one.status): one.as_json() for one in throttled}
+        throttled = [answer for answer in answers if answer.is_throttled]
+        for answer in answers:
+            if missing_action("sagemaker", answer) is not None and operation != "CreateTrainingJob":
+                raise RefusedCallError(f"{operation}: {answer.code}: {answer.text}")
+        kinds = {(answer.code, answer.status): answer.as_json() for answer in throttled}
         return {
             "calls": len(answers),
             "seconds": round(seconds, 3),
-            "codes": dict(Counter(one.code or "" for one in answers)),
+            "codes": dict(Counter(answer.code or "" for answer in answers)),
             "throttled": len(throttled),
             "refusals": list(kinds.values()),
             "admitted_per_second": round((len(answers) - len(throttled)) / max(seconds, 0.001), 2),

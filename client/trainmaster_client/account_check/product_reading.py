@@ -1,4 +1,4 @@
-"""What the product makes of an answer of SageMaker: its own adapter, given that answer again."""
+"""The product's reading of a SageMaker answer: its own adapter, given that answer again."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ from trainmaster.core.errors import (
 )
 
 Answer = Mapping[str, Any]
-"""A call as it is noted: code, text, status."""
+"""Answer of a call as noted: code, text, status."""
 
 THROTTLED = frozenset(
     {
@@ -27,7 +27,7 @@ THROTTLED = frozenset(
         "SlowDown",
     }
 )
-"""Of the services asked here. Source: their API references, "Common Errors"."""
+"""Error codes for throttling of the services called here. Source: their API references, "Common Errors"."""
 
 TAKEN = "taken"
 """The call succeeded."""
@@ -35,11 +35,11 @@ REFUSED_FOR_GOOD = TrainingRefusedError.__name__
 LIMIT = AccountLimitError.__name__
 NAME_TAKEN = NameTakenError.__name__
 NOTHING_THERE = "nothing there"
-"""The product goes on as if there were no such job."""
+"""Reading of an answer after which the product continues as if there were no such job."""
 
 
 class _Answering:
-    """A client whose every operation gives the same refusal."""
+    """Client whose every operation raises the same refusal."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -49,15 +49,15 @@ class _Answering:
 
     def __getattr__(self, operation: str) -> Any:  # noqa: ANN401  as boto3 makes its methods
         def call(**_: object) -> NoReturn:
-            said = {"Code": self._answer["code"], "Message": self._answer["text"]}
-            response = {"Error": said, "ResponseMetadata": {"HTTPStatusCode": self._answer["status"]}}
+            error = {"Code": self._answer["code"], "Message": self._answer["text"]}
+            response = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": self._answer["status"]}}
             raise ClientError(response, operation)  # type: ignore[arg-type]  # the members that are read
 
         return call
 
 
 def product_reading(operation: str, answer: Answer) -> str:
-    """Name the error that the adapter raises, by its kind, or what the product continues with."""
+    """Return the name of the error that the adapter raises, or of what the product continues with."""
     if answer["code"] is None:
         return TAKEN
     error = _raised(operation, SageMakerTraining(_Answering(answer)))
@@ -69,7 +69,7 @@ def product_reading(operation: str, answer: Answer) -> str:
 
 
 def is_for_later(operation: str, answer: Answer) -> bool:
-    """The product tries again, as after throttling; a limit of the account is something else."""
+    """Tell whether the product tries again, as after throttling; a limit of the account is something else."""
     error = _raised(operation, SageMakerTraining(_Answering(answer)))
     return isinstance(error, UnavailableError) and not isinstance(error, AccountLimitError)
 

@@ -1,4 +1,4 @@
-"""Calls of AWS, each made once and noted with what it answered, word by word."""
+"""Calls of AWS, each noted verbatim with its answer."""
 
 import re
 import time
@@ -16,12 +16,12 @@ from trainmaster_client.account_check.product_reading import THROTTLED
 _CONFIG = Config(
     connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 1}, max_pool_connections=16
 )
-"""Seconds. Nothing is tried again unseen: throttling is one of the facts."""
+"""Timeouts in seconds. botocore never retries unseen: throttling is one of the facts."""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"})
 _ACTION = re.compile(r"not authorized to perform:? *([\w-]+:\w+)")
 _SERVER_FAULT = 500
 MOST_TEXT = 600
-"""Characters kept of what AWS said."""
+"""Characters kept of AWS's answer."""
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Seconds between tries of a call that has to succeed."""
 
@@ -40,14 +40,14 @@ class RefusedCallError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One call and its answer."""
+    """One call of AWS and its answer."""
 
     operation: str
     at: datetime
     seconds: float
     result: Mapping[str, Any]
     code: str | None = None
-    """None: it succeeded. Empty: there was no answer."""
+    """AWS's error code; None if the call succeeded, empty if there was no answer."""
     text: str = ""
     status: int = 200
 
@@ -70,7 +70,7 @@ class Said:
 class ServiceCalls:
     session: boto3.Session
     notes: list[dict[str, Any]]
-    """Of every call, in their order."""
+    """Every call and its answer as JSON, in order."""
     pause: Callable[[float], None] = time.sleep
     _clients: dict[str, Any] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class ServiceCalls:
         return self._clients[service]
 
     def ask(self, service: str, operation: str, **params: Any) -> Said:  # noqa: ANN401  as boto3 takes them
-        """One try; whatever becomes of it is the answer."""
+        """Call once; a refusal is returned as the answer, never raised."""
         client, at, began = self.client(service), datetime.now(UTC), time.monotonic()
         result: Mapping[str, Any] = {}
         refusal: tuple[str | None, str, int] = (None, "", 200)
@@ -93,7 +93,7 @@ class ServiceCalls:
         except (BotoCoreError, ValueError) as error:
             refusal = ("", f"{type(error).__name__}: {error}", 0)
         code, text, status = refusal
-        said = Said(
+        call = Said(
             operation=operation,
             at=at,
             seconds=time.monotonic() - began,
@@ -102,52 +102,52 @@ class ServiceCalls:
             text=text[:MOST_TEXT],
             status=status,
         )
-        self.notes.append(said.as_json())
-        return said
+        self.notes.append(call.as_json())
+        return call
 
     def get(self, service: str, operation: str, **params: Any) -> Mapping[str, Any]:  # noqa: ANN401  likewise
-        """Its result; what is throttled is tried again.
+        """Return the call's result; throttled calls and server errors are retried.
 
         Raises:
             MissingRightError: IAM does not allow it.
             RefusedCallError: another refusal, or still throttled.
         """
         for wait in (*_PAUSES, None):
-            said = self.ask(service, operation, **params)
-            if said.code is None:
-                return said.result
-            if (action := missing_action(service, said)) is not None:
+            call = self.ask(service, operation, **params)
+            if call.code is None:
+                return call.result
+            if (action := missing_action(service, call)) is not None:
                 raise MissingRightError(action)
-            if wait is None or not (said.is_throttled or said.status >= _SERVER_FAULT):
+            if wait is None or not (call.is_throttled or call.status >= _SERVER_FAULT):
                 break
             self.pause(wait)
-        raise RefusedCallError(f"{operation}: {said.code}: {said.text}")
+        raise RefusedCallError(f"{operation}: {call.code}: {call.text}")
 
     def patient(self, service: str, operation: str, **params: Any) -> Said:  # noqa: ANN401  likewise
-        """As ``ask``, but throttling is not the answer that is wanted.
+        """Call like ``ask``, but retry while AWS throttles.
 
         Raises:
             MissingRightError: IAM does not allow it.
         """
         for wait in (*_PAUSES, None):
-            said = self.ask(service, operation, **params)
-            if (action := missing_action(service, said)) is not None:
+            call = self.ask(service, operation, **params)
+            if (action := missing_action(service, call)) is not None:
                 raise MissingRightError(action)
-            if not said.is_throttled or wait is None:
+            if not call.is_throttled or wait is None:
                 break
             self.pause(wait)
-        return said
+        return call
 
 
-def missing_action(service: str, said: Said) -> str | None:
-    """The IAM action that was denied, as the text names it; None for another answer."""
-    if said.code not in _DENIED:
+def missing_action(service: str, call: Said) -> str | None:
+    """Return the IAM action that was denied, as the text names it; None for any other answer."""
+    if call.code not in _DENIED:
         return None
-    found = _ACTION.search(said.text)
-    return found[1] if found else f"{service}:{said.operation}"
+    match = _ACTION.search(call.text)
+    return match[1] if match else f"{service}:{call.operation}"
 
 
 def _method(client: Any, operation: str) -> str:  # noqa: ANN401  boto3 makes its clients at run time
-    """boto3's name of an operation."""
+    """Return boto3's method name of an operation."""
     names: Mapping[str, str] = client.meta.method_to_api_mapping
-    return next(name for name, one in names.items() if one == operation)
+    return next(name for name, api_name in names.items() if api_name == operation)

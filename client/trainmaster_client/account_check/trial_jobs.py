@@ -1,4 +1,4 @@
-"""The trials: started as the quota allows, looked at until they end, stopped where they are to be stopped."""
+"""Trials: started as the quota allows, described until they end, and stopped in the status each names."""
 
 import re
 import time
@@ -27,23 +27,23 @@ _KEPT = (
 )
 """Members of Describe's last answer that are kept."""
 _USED = re.compile(r"current utilization of (\d+)")
-"""In the text of ResourceLimitExceeded: shown, and measured here alone."""
+"""Pattern of the count in ResourceLimitExceeded's text, which the product shows and never reads."""
 _STOPPING = "Stopping"
 _RETRY_SECONDS = 15.0
-"""Between tries of what the quota refused."""
+"""Seconds between tries of a start that the quota refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds; the twin runs faster than AWS."""
+    """Durations of the check in seconds; the twin runs faster than AWS."""
 
     look: float = 3.0
     settle: float = 10.0
-    """In Training before a trial is stopped: its program has to have begun."""
+    """Time in Training before a trial is stopped: its program has to have begun."""
     jobs: float = 720.0
-    """For all trials together."""
+    """Time limit of all trials together."""
     events: float = 60.0
-    """For events that are still on their way when the last trial has ended, after the first of an end."""
+    """Time to wait for the remaining events once all trials have ended and one end was reported."""
     burst: float = 5.0
 
 
@@ -63,13 +63,13 @@ class Trials:
     pace: Pace
     say: Callable[[str], None]
     quota: int | None
-    """Instances of the trials' type that the account may have; None: not known."""
+    """Instances of the trials' type that the account may have; None if unknown."""
     clock: Callable[[], float] = time.monotonic
     waiting: list[Trial] = field(default_factory=list)
     instance_types: dict[str, str] = field(default_factory=dict)
-    """Of trials that run on another one."""
+    """Instance type by label of each trial that does not run on the usual one."""
     more_members: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of the requests of trials that have some besides."""
+    """Additional request members by label of the trial."""
     _live: list[_Live] = field(default_factory=list)
     _next_try: float = 0.0
 
@@ -84,21 +84,21 @@ class Trials:
 
     @property
     def last_label(self) -> str | None:
-        """Of the only one on the usual type that lives, when none waits."""
+        """Label of the only trial left on the usual type; None while others live or wait."""
         usual = self._usual()
         return usual[0] if len(usual) == 1 and not self.waiting else None
 
     def _usual(self) -> list[str]:
-        return [one.trial.label for one in self._live if one.trial.label not in self.instance_types]
+        return [live.trial.label for live in self._live if live.trial.label not in self.instance_types]
 
     def run(self, *, until: float) -> None:
-        """Until all have ended, or until then, by the clock."""
+        """Look at the trials until all have ended or the clock reaches ``until``."""
         while not self.are_over and self.clock() < until:
             self.look()
             self.calls.pause(self.pace.look)
 
     def look(self) -> None:
-        """Start what waits, describe what lives."""
+        """Start waiting trials if it is time for another try, and describe the live ones."""
         if self.waiting and (not self._live or self.clock() >= self._next_try):
             self._start_waiting()
         for live in list(self._live):
@@ -110,54 +110,58 @@ class Trials:
         return changed(request, self.more_members.get(trial.label, {}))
 
     def start(self, trial: Trial) -> Said:
-        """Raises MissingRightError."""
-        said = self.calls.patient("sagemaker", "CreateTrainingJob", **self.request(trial))
-        if said.code is None:
+        """Send the trial's CreateTrainingJob and follow the job. Raises MissingRightError."""
+        call = self.calls.patient("sagemaker", "CreateTrainingJob", **self.request(trial))
+        if call.code is None:
             job = {
                 "name": self.means.name(trial.label),
-                "created_at": said.at.isoformat(),
+                "created_at": call.at.isoformat(),
                 "statuses": [],
             }
             self.jobs[trial.label] = job
             self._live.append(_Live(trial, job))
             self.say(f"{trial.label}: started")
-        return said
+        return call
 
     def stop(self, name: str) -> Said:
         return self.calls.patient("sagemaker", "StopTrainingJob", TrainingJobName=name)
 
     def _start_waiting(self) -> None:
-        """Raises RefusedCallError when a start is refused for another reason than a limit."""
+        """Start each waiting trial.
+
+        Raises:
+            RefusedCallError: AWS refuses one for another reason than a limit.
+        """
         self._next_try = self.clock() + _RETRY_SECONDS
         for trial in list(self.waiting):
-            said = self.start(trial)
-            if said.code is None:
+            call = self.start(trial)
+            if call.code is None:
                 self.waiting.remove(trial)
                 if trial.stop_in == STARTING:
                     self._stop(self._live[-1], STARTING)
-            elif product_reading("CreateTrainingJob", said.as_json()) != LIMIT and not trial.keeps_warm:
+            elif product_reading("CreateTrainingJob", call.as_json()) != LIMIT and not trial.keeps_warm:
                 self.waiting.clear()
-                raise RefusedCallError(f"CreateTrainingJob: {said.code}: {said.text}")
+                raise RefusedCallError(f"CreateTrainingJob: {call.code}: {call.text}")
             elif not self._usual():  # nothing of ours holds the quota
                 self.waiting.remove(trial)
-                self.records.setdefault("not_started", {})[trial.label] = said.as_json()
-                self.say(f"{trial.label}: refused: {said.code}")
+                self.records.setdefault("not_started", {})[trial.label] = call.as_json()
+                self.say(f"{trial.label}: refused: {call.code}")
 
     def _look_at(self, live: _Live) -> None:
-        said = self.calls.ask("sagemaker", "DescribeTrainingJob", TrainingJobName=live.job["name"])
-        if said.code is not None:  # throttled, or not known yet: the next look asks again
+        call = self.calls.ask("sagemaker", "DescribeTrainingJob", TrainingJobName=live.job["name"])
+        if call.code is not None:  # throttled, or not known yet: the next look asks again
             return
-        secondary = said.result["SecondaryStatus"]
+        secondary = call.result["SecondaryStatus"]
         if live.job["statuses"][-1:] != [secondary]:
             live.job["statuses"].append(secondary)
             self.say(f"{live.trial.label}: {secondary}")
-        if said.result["TrainingJobStatus"] in FINAL:
-            self._end(live, said.result)
+        if call.result["TrainingJobStatus"] in FINAL:
+            self._end(live, call.result)
         elif live.trial.stop_in is not None and live.stopped is None:
             self._stop_when_due(live, secondary)
 
     def _stop_when_due(self, live: _Live, secondary: str) -> None:
-        """One that was not caught where it should be is stopped as soon as it trains."""
+        """Stop a trial in its status; one that was not caught there is stopped in Training."""
         if secondary == TRAINING:
             live.training_since = live.training_since or self.clock()
             if self.clock() - live.training_since < self.pace.settle:
@@ -167,16 +171,16 @@ class Trials:
         self._stop(live, secondary)
 
     def _stop(self, live: _Live, secondary: str) -> None:
-        said = self.stop(live.job["name"])
-        if said.code is None:
+        call = self.stop(live.job["name"])
+        if call.code is None:
             live.stopped = self.clock()
-            live.job["stop"] = {"in": secondary, "at": said.at.isoformat()}
+            live.job["stop"] = {"in": secondary, "at": call.at.isoformat()}
 
     def _end(self, live: _Live, described: Mapping[str, Any]) -> None:
         now = datetime.now(UTC)
         live.job["ended_at"] = now.isoformat()
         live.job["final"] = {name: plain(described[name]) for name in _KEPT if name in described}
-        walked = [one["Status"] for one in described.get("SecondaryStatusTransitions", ())]
+        walked = [transition["Status"] for transition in described.get("SecondaryStatusTransitions", ())]
         live.job["statuses"] = walked or live.job["statuses"]
         if live.stopped is not None:
             live.job["stop"]["seconds"] = round(self.clock() - live.stopped, 1)
@@ -186,21 +190,21 @@ class Trials:
 
 
 def stopped_in(walked: Sequence[str]) -> str | None:
-    """The status that the stop met; None where the job's history does not say."""
+    """Return the status that the stop met; None if the job's history does not say."""
     at = walked.index(_STOPPING) if _STOPPING in walked else 0
     return walked[at - 1] if at else None
 
 
 def used_in(text: str) -> int | None:
-    """Instances in use, as a refusal tells."""
-    found = _USED.search(text)
-    return int(found[1]) if found else None
+    """Return the number of instances in use that a refusal names; None if it names none."""
+    match = _USED.search(text)
+    return int(match[1]) if match else None
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  boto3's answers
-    """As JSON has it."""
+    """Return the value as JSON has it: times as ISO 8601 text in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds")
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {name: plain(member) for name, member in value.items()}
+    return [plain(element) for element in value] if isinstance(value, list) else value

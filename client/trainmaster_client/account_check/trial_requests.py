@@ -1,4 +1,4 @@
-"""The training jobs that the check runs, as CreateTrainingJob requests: small, short, recognisable."""
+"""CreateTrainingJob requests of the jobs that the check runs: small, short, recognisable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from typing import Any
 Request = dict[str, Any]
 
 PREFIX = "trainmaster-check-"
-"""Begins the name of everything that the check makes in an account."""
+"""Prefix of the name of everything that the check makes in an account."""
 TAG = "trainmaster-check"
-"""Key of the tag on everything that can have one; the value is the run."""
+"""Key of the tag on everything that can have one; its value is the run."""
 INSTANCE_TYPE = "ml.m5.large"
 MOST_SECONDS = 600
 """MaxRuntimeInSeconds of every trial."""
 IDLE_SECONDS = 300
-"""KeepAlivePeriodInSeconds: a warm pool that nobody releases ends by itself."""
+"""KeepAlivePeriodInSeconds, so that a warm pool that was never released ends by itself."""
 PENDING_SECONDS = 1800
-"""The least that MaxPendingTimeInSeconds may be."""
+"""Smallest value that MaxPendingTimeInSeconds accepts."""
 STARTING, DOWNLOADING, TRAINING = "Starting", "Downloading", "Training"
 """Secondary statuses in which a trial is stopped."""
 
@@ -30,7 +30,7 @@ _REGIONS = frozenset(
         *("sa-east-1", "us-east-1", "us-east-2", "us-west-1", "us-west-2"),
     }
 )
-"""Where AWS's Deep Learning Containers come from that account. Source: image_uris of the SageMaker SDK."""
+"""Regions whose Deep Learning Containers that account holds. Source: image_uris of the SageMaker SDK."""
 
 # A part of a command has 256 characters at most. Source: SageMaker API, ContainerEntrypoint.
 _FILES = "mkdir -p /opt/ml/checkpoints /opt/ml/model /opt/ml/output/data;cd /opt/ml;"
@@ -46,12 +46,12 @@ _DEAF = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One job of the check."""
+    """One job of the check: its label, the shell script it runs, and how it is to end."""
 
     label: str
     script: str
     stop_in: str | None = None
-    """The secondary status in which it is stopped; None: it ends by itself."""
+    """Secondary status in which it is stopped; None if it ends by itself."""
     keeps_warm: bool = False
 
 
@@ -63,11 +63,11 @@ TRIALS: tuple[Trial, ...] = (
     Trial(label="fails", script=_FAILS),
     Trial(label="loading", script=_WAITS, stop_in=DOWNLOADING),
 )
-"""In the order in which they are started, where the quota does not hold them all."""
+"""Trials in the order in which they start if the quota does not hold all at once."""
 WARM = Trial(label="warm", script=_FINISHES, keeps_warm=True)
-"""After the others: its instance counts for as long as it is kept."""
+"""Trial that runs after the others: its instance counts against the quota while it is kept warm."""
 AGAIN = Trial(label="again", script=_FINISHES, keeps_warm=True)
-"""Asks for the same as ``WARM``."""
+"""Trial that asks for the same as ``WARM``, to reuse its warm pool."""
 ON_CPU = (*TRIALS, WARM, AGAIN)
 ON_GPU = Trial(label="gpu", script=_WAITS)
 STARVED = Trial(label="starved", script=_WAITS, stop_in=TRAINING)
@@ -75,7 +75,7 @@ STARVED = Trial(label="starved", script=_WAITS, stop_in=TRAINING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What the user lends to the check, and what the run is called."""
+    """Resources that the user lends to the check, and the name of the run."""
 
     run: str
     region: str
@@ -110,12 +110,12 @@ class Means:
 
 
 def folder_of(run: str) -> str:
-    """Of S3 keys."""
+    """Return the prefix of the run's S3 keys, without a slash at its end."""
     return f"{TAG}/{run}"
 
 
 def image_in(region: str) -> str | None:
-    """A public image with a shell; None in a region where AWS keeps them in another account."""
+    """Return a public image with a shell; None in a region where AWS keeps them in another account."""
     return f"{_ACCOUNT}.dkr.ecr.{region}.amazonaws.com/{_REPOSITORY}" if region in _REGIONS else None
 
 
@@ -125,14 +125,21 @@ _KEY_OF_NOBODY = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What a probe changes of an ordinary request: members, by the path to them."""
+    """Members of an ordinary request that a probe replaces, by dotted path."""
 
     fact: str
     members: Mapping[str, Any]
 
 
 def refusal_probes(means: Means, *, account: str, instances: int, quota_zero: str | None) -> list[Changed]:
-    """Requests that AWS ought to refuse. ``instances`` is more than the account may have."""
+    """Return requests that AWS ought to refuse, as changes to an ordinary one.
+
+    Args:
+        means: What the ordinary requests are made of.
+        account: The account's number.
+        instances: More instances than the account may have.
+        quota_zero: An instance type whose quota is 0; None if there is none, which leaves its probe out.
+    """
     prefix = f"arn:aws:iam::{account}"
     key = f"arn:aws:kms:{means.region}:{account}:key/{_KEY_OF_NOBODY}"
     network = {"Subnets": [f"subnet-{'0' * 17}"], "SecurityGroupIds": [f"sg-{'0' * 17}"]}
@@ -158,7 +165,7 @@ def refusal_probes(means: Means, *, account: str, instances: int, quota_zero: st
 
 
 def pending_probes(instance_type: str) -> list[Changed]:
-    """MaxPendingTimeInSeconds together with what a job may have besides, on an accelerated type."""
+    """Return requests with MaxPendingTimeInSeconds on an accelerated type: plain, spot, preferences."""
     waits = {"StoppingCondition.MaxPendingTimeInSeconds": PENDING_SECONDS}
     typed = {"ResourceConfig.InstanceType": instance_type}
     spot = {"EnableManagedSpotTraining": True, "StoppingCondition.MaxWaitTimeInSeconds": 2 * PENDING_SECONDS}
@@ -175,8 +182,8 @@ def pending_probes(instance_type: str) -> list[Changed]:
 
 
 def changed(request: Request, members: Mapping[str, Any]) -> Request:
-    """A copy with other members."""
-    copy = {name: dict(one) if isinstance(one, dict) else one for name, one in request.items()}
+    """Return a copy of the request with these members replaced; a path is ``Member`` or ``Member.Inner``."""
+    copy = {name: dict(member) if isinstance(member, dict) else member for name, member in request.items()}
     for path, value in members.items():
         outer, _, inner = path.partition(".")
         if inner:

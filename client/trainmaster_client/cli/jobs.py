@@ -84,13 +84,13 @@ def release(job: JobName, *, as_json: JsonFlag = False) -> None:
     _print(connect().change(job, held=False), "", as_json=as_json)
 
 
-def _print(document: Document, said: str, *, as_json: bool) -> None:
+def _print(document: Document, done: str, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
     view = job_view(document)
     standing = place_line(view) if view.is_waiting else view.state
-    print_lines([f"{view.name}: {', '.join(part for part in (said, standing) if part)}"])
+    print_lines([f"{view.name}: {', '.join(part for part in (done, standing) if part)}"])
 
 
 def sheet(document: Document, *, now: datetime) -> list[str]:
@@ -129,8 +129,8 @@ def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
     age = f" ({length(now - saved)} ago)" if saved and attempt.ended_at is None else ""
     at_least = "at least " if attempt.last_checkpoint_is_lower_bound else ""
     checkpoint = [f"newest checkpoint: {at_least}{_time(saved)}{age}"] if saved else []
-    found = [attempt.diagnosis] if attempt.diagnosis else []
-    return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *found, *attempt.warnings))]
+    diagnosis = [attempt.diagnosis] if attempt.diagnosis else []
+    return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *diagnosis, *attempt.warnings))]
 
 
 def _attempt_line(attempt: Attempt) -> str:

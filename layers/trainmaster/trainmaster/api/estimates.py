@@ -1,4 +1,4 @@
-"""GET /estimates: when the jobs that wait are likely to start, one roll-forward for all of a pool."""
+"""GET /estimates: when the waiting jobs are likely to start, from one simulation for each pool."""
 
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def show_estimates(context: RequestContext) -> Answer:
-    """The CPU that one answer may cost is shared among the pools, in their order."""
+    """Estimate pool by pool; the pools share the CPU time that one answer may take."""
     given = context.call.parameters("pool")
     pools = pools_asked(context, given.get("pool"))
     estimates, is_cut = list[View](), False
@@ -74,14 +74,14 @@ def _views(
     waiting: tuple[WaitingJob, ...],
     by_job: Mapping[str, "StartEstimate"],
 ) -> Iterator[View]:
-    """Jobs of other teams have no names."""
+    """Yield a line for each job; jobs of other teams have no names."""
     for position, job in enumerate(waiting, start=1):
-        found = by_job.get(job.name)
+        estimate = by_job.get(job.name)
         yield {
             "name": job.name if context.sees(job.team) else None,
             "team": job.team,
             "pool": pool,
             "position": position,
-            "p50": instant_text(found.p50) if found else None,
-            "p90": instant_text(found.p90) if found else None,
+            "p50": instant_text(estimate.p50) if estimate else None,
+            "p90": instant_text(estimate.p90) if estimate else None,
         }

@@ -1,4 +1,4 @@
-"""Where a job stands and why, read and asked again: its position, its reason, when it may start."""
+"""Find out where a job stands now: its position, the reason it waits, and when it may start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from trainmaster.ports import QueueReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A pool as a pass would read it at this instant, and what it would decide."""
+    """Holds a pool as a pass would read it at this instant, and what the pass would decide."""
 
     pool: PoolPolicy
     snapshot: Snapshot
@@ -34,7 +34,7 @@ class Look:
     decided: Plan
     at: datetime
     shares: Mapping[str, TeamShare] = field(default_factory=dict)
-    """By team, where past use decides about the order."""
+    """Shares by team, where past use affects the order."""
 
     @property
     def shifts(self) -> dict[str, int]:
@@ -42,7 +42,7 @@ class Look:
 
 
 def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
-    """None: there is no such pool, or no time to look."""
+    """Look at a pool; None if there is no such pool, or no time to look."""
     if pool is None or not context.has_time:
         return None
     now = context.outside.clock()
@@ -51,7 +51,7 @@ def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
 
 
 def looked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Look:
-    """With the jobs in the order that past use makes."""
+    """Plan a snapshot, with the jobs in the order that past use makes."""
     shares = shares_seen(snapshot, pool, now=now)
     in_order = ranked(snapshot, pool, now=now)
     decided = plan(in_order, pool, now=now)
@@ -59,13 +59,13 @@ def looked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Look:
 
 
 def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> Snapshot:
-    """The pool as a pass would read it now, but for the lanes that take turns."""
+    """Read the pool as a pass would now, except for the lanes that take turns."""
     reader = context.outside.reader
     return reader.overview(pool, policy=context.policy, paused=context.stored.paused, now=now)
 
 
 def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: bool) -> Reason | None:
-    """Why a job waits its turn; None for one that does not, or that waits for an instant or a person."""
+    """Return why a job waits for its turn; None for one without a turn."""
     if not job.is_waiting or job.is_parked:
         return None
     if paused:
@@ -78,18 +78,18 @@ def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: 
 
 
 def share_of(job: Job, look: Look | None) -> TeamShare | None:
-    """How the job's team stands while the job waits; None where that decides nothing."""
+    """Return how the job's team stands while the job waits; None where that has no effect."""
     return look.shares.get(job.spec.team) if look and job.is_waiting else None
 
 
 def _kept_from_starting(job: Job) -> Reason | None:
-    """What the last pass that tried ran into, where trying again cannot help."""
+    """Return the reason of the last failed start, if trying again cannot help."""
     is_known = job.starts.faults and job.waiting is not None and job.waiting.code is ReasonCode.BACKOFF
     return job.waiting if is_known else None
 
 
 MOST_COUNTED = 50
-"""Of those ahead of a submitted job; to count more would make submitting slower."""
+"""Jobs counted ahead of a submitted one; counting more would slow down submissions."""
 
 
 def first_in_queue(
@@ -114,7 +114,7 @@ def position_behind(job: Job, ahead: Sequence[WaitingJob]) -> QueuePosition:
 
 
 def position_if_near(job: Job, context: RequestContext) -> QueuePosition:
-    """The same, unless many are ahead: then who wants to know asks for the job."""
+    """Return the job's position, unless many are ahead: then GET /jobs/{name} tells it."""
     if not _has_a_turn(job):
         return NO_POSITION
     reader, shifts = context.outside.reader, shifts_in(context.policy.pool(job.spec.pool), context)
@@ -132,17 +132,17 @@ def _has_a_turn(job: Job) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What was read about one job and its pool."""
+    """Holds what was read about one job and its pool."""
 
     look: Look | None
-    """None: it does not wait, or there was no time to look."""
+    """None if the job does not wait, or there was no time to look."""
     position: QueuePosition
     queued: tuple[WaitingJob, ...] = ()
     """The first of the pool's queue, for an estimate; empty where the job has no turn or none was asked."""
 
 
 def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) -> Standing:
-    """Those ahead are counted; read for an estimate, and while the pool's order is not whole yet."""
+    """Count the jobs ahead; read them for an estimate, and while old lanes are not in the pool's order."""
     reader = context.outside.reader
     look = look_at(context.policy.pool(job.spec.pool), context) if job.is_waiting else None
     shifts = look.shifts if look else shifts_in(context.policy.pool(job.spec.pool), context)
@@ -169,7 +169,7 @@ def job_context_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """``start`` as of ``estimated_start``; where it is None for a job that waits, ``note`` says why."""
+    """Holds ``estimated_start``; where a waiting job has none, ``note`` says why."""
 
     start: View | None = None
     note: str | None = None
@@ -240,7 +240,7 @@ def _not_estimated(why: str) -> Prospect:
 
 
 def shifts_in(pool: PoolPolicy | None, context: RequestContext) -> Mapping[str, int] | None:
-    """Milliseconds to add to the scores of each team's jobs; None: there is no fair share."""
+    """Return the milliseconds to add to the scores of each team's jobs; None without fair share."""
     if pool is None or not pool.order.fair_share.weight:
         return None
     state = context.outside.reader.pool_state(pool.name)

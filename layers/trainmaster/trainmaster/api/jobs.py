@@ -37,7 +37,7 @@ from trainmaster.services import job_steps
 def story_view(
     attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], prospect: Prospect = NO_PROSPECT
 ) -> View:
-    """What only the view of one job has; of attempts without number the newest."""
+    """Show what only the view of a single job has; if there are too many attempts, the newest."""
     return {
         "attempts": fitting(map(_attempt_view, reversed(attempts)))[::-1],
         "history": [_history_view(line) for line in history],
@@ -94,7 +94,7 @@ _NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
 
 
 def find_job(context: RequestContext, name: str) -> Job:
-    """Raises NotFoundError, the same for jobs that do not exist and for those of other teams."""
+    """Find a job. Raises NotFoundError, the same for unknown jobs and for jobs of other teams."""
     reader = context.outside.reader
     alias = reader.alias(name) if _NAME.fullmatch(name) else None
     job = reader.job(alias.job) if alias else None
@@ -104,11 +104,11 @@ def find_job(context: RequestContext, name: str) -> Job:
 
 
 def change_job(context: RequestContext, name: str, step: Callable[[Job], Change | None]) -> Job:
-    """The job after the step, or as it is where the step has nothing to do.
+    """Change a job; return it after the step, or as it is if the step changes nothing.
 
     Args:
-        context: Who asks.
-        name: Of the job, or of one of its attempts.
+        context: The caller's context.
+        name: Name of the job, or of one of its attempts.
         step: As for ``job_steps.change_job``.
     """
     read, outside = partial(find_job, context, name), context.outside
@@ -117,7 +117,7 @@ def change_job(context: RequestContext, name: str, step: Callable[[Job], Change 
 
 
 def refuse_final(job: Job) -> None:
-    """Raises JobConflictError when the job has ended."""
+    """Raise JobConflictError if the job has ended."""
     if job.is_final:
         error = FieldError(
             field="name", message=f"the job is {job.state}", hint="a job that has ended stays so"
@@ -126,23 +126,23 @@ def refuse_final(job: Job) -> None:
 
 
 def show_job(context: RequestContext, name: str) -> Answer:
-    """``estimate=false`` spares up to two seconds of CPU, for those who ask again and again.
+    """Show one job. ``estimate=false`` saves up to two seconds of CPU, for callers that poll.
 
     ``request=true`` adds the CreateTrainingJob request as it was submitted, which is one more read.
     """
-    asked = flags(context.call, estimate=True, request=False)
+    wanted = flags(context.call, estimate=True, request=False)
     job = find_job(context, name)
     attempts, history = context.outside.reader.story(job)
-    standing = standing_of(job, context, estimate=asked["estimate"])
+    standing = standing_of(job, context, estimate=wanted["estimate"])
     around = job_context_of(job, standing, context, latest=attempts[-1] if attempts else None)
-    estimate = estimated_start(job, standing, context) if asked["estimate"] else NO_PROSPECT
-    request = {"request": context.outside.reader.request(job.name)} if asked["request"] else {}
+    estimate = estimated_start(job, standing, context) if wanted["estimate"] else NO_PROSPECT
+    request = {"request": context.outside.reader.request(job.name)} if wanted["request"] else {}
     body = job_view(job, around) | story_view(attempts, history, estimate) | request
     return Answer(status=HTTPStatus.OK, body=body)
 
 
 def cancel_job(context: RequestContext, name: str) -> Answer:
-    """A job that waits is stopped at once, a live one as soon as SageMaker has stopped its attempt."""
+    """Cancel a job: a waiting one at once, a live one as soon as SageMaker has stopped its attempt."""
     context.call.parameters()
     job = change_job(context, name, lambda job: _stop(context, job))
     wake(context.outside.wake_ups, [job.spec.pool])
@@ -151,7 +151,7 @@ def cancel_job(context: RequestContext, name: str) -> Answer:
 
 
 def _stop(context: RequestContext, job: Job) -> Change | None:
-    """Raises JobConflictError when the job has ended; None when it is being stopped already."""
+    """Stop the job; None if it is being stopped already. Raises JobConflictError if it has ended."""
     refuse_final(job)
     if job.state is JobState.STOPPING:
         return None
@@ -161,14 +161,14 @@ def _stop(context: RequestContext, job: Job) -> Change | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPatch:
-    """None: leave it as it is."""
+    """Holds the fields to change; None leaves a field as it is."""
 
     priority: int | None
     held: bool | None
 
 
 def patch_job(context: RequestContext, name: str) -> Answer:
-    """Said twice it is the same: a job that is as wanted is not written again."""
+    """Change a job. Repeating the call has no effect: a job that is as requested is not written again."""
     context.call.parameters()
     call = context.call
     patch = _patch(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
@@ -181,7 +181,7 @@ def patch_job(context: RequestContext, name: str) -> Answer:
 
 
 def _count(context: RequestContext, job: Job) -> None:
-    """With the submissions of the job's team; an admin's changes count for nobody.
+    """Count the change with the submissions of the job's team; an admin's changes are not counted.
 
     Raises TooManyRequestsError.
     """
@@ -224,7 +224,7 @@ def _wrong(field: str, message: str, example: str) -> FieldError:
 
 
 def _change(context: RequestContext, job: Job, patch: JobPatch) -> Change | None:
-    """What the patch makes of the job, with a line for its history; None when it is so already."""
+    """Apply the patch, with a line for the job's history; None if the job already is as requested."""
     refuse_final(job)
     after, notes = job, list[Reason]()
     by = f"by {context.caller.arn}"
@@ -238,12 +238,12 @@ def _change(context: RequestContext, job: Job, patch: JobPatch) -> Change | None
         notes.append(Reason(code=ReasonCode.PRIORITY, message=message))
     if not notes:
         return None
-    note = Reason(code=notes[0].code, message="; ".join(one.message for one in notes))
+    note = Reason(code=notes[0].code, message="; ".join(note.message for note in notes))
     return Change(before=job, after=after, note=note)
 
 
 def _held(job: Job, by: str, *, now: datetime) -> Job:
-    """Raises JobConflictError: what runs cannot be held, only stopped."""
+    """Hold the job. Raises JobConflictError for a live one, which can only be stopped."""
     if job.is_live:
         error = FieldError(
             field="held",
@@ -255,7 +255,7 @@ def _held(job: Job, by: str, *, now: datetime) -> Job:
 
 
 def _reranked(job: Job, priority: int, context: RequestContext) -> Job:
-    """Raises PolicyViolationError above the ceiling of the job's team."""
+    """Change the priority. Raises PolicyViolationError above the maximum of the job's team."""
     refusal = over_ceiling(priority, job.spec.team, context.policy, field="priority")
     if refusal is not None:
         raise PolicyViolationError(f"{refusal.field}: {refusal.message}", errors=[refusal])

@@ -1,4 +1,4 @@
-"""What the widget knows of the queue: read with GetItem and Query, and bounded whatever there is."""
+"""Read what the widget shows of the queue, with GetItem and Query and within fixed bounds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ from trainmaster.core.records import PoolState
 
 MOST_POOLS = 20
 MOST_RUNNING = 20
-"""Of one pool, and so on."""
+"""Running jobs of one pool that have a line; the next two bound its waiting and its parked jobs."""
 MOST_WAITING = 30
 MOST_PARKED = 10
 ENOUGH = timedelta(seconds=3)
-"""Of the function's time, for one more pool."""
+"""Time the function must have left for one more pool."""
 
 
 class PictureReader(Protocol):
@@ -45,28 +45,28 @@ class PictureReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """All that the widget may ask the table."""
+    """The reads that the widget may make, and the time it has for them."""
 
     reader: PictureReader
     told_reasons: Callable[[str], ToldReasons]
     clock: Callable[[], datetime]
     left: Callable[[], timedelta]
-    """Time of this invocation."""
+    """Returns the time left to this invocation."""
     shows_names: bool
-    """Of jobs and teams; without, they are not even in the picture."""
+    """Whether jobs and teams are named; if not, their names are not even in the picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
     position: int | None
-    """In the pool's order; None: it holds its instances, or waits for something else than its turn."""
+    """Place in the pool's order; None if the job holds instances or does not wait for its turn."""
     job: str | None
     team: str | None
     state: JobState
     instances: Vector
     priority: int
     since: datetime
-    """Of the claim; of a job that waits, of its submission."""
+    """Time of the claim; time of submission for a job that waits."""
     why: str
     """Code of the reason why it waits, as the last pass found it; "" where none is known."""
 
@@ -76,14 +76,14 @@ class PoolPicture:
     name: str
     capacity: Vector
     is_known: bool = True
-    """False: it could not be read, and nothing of the following is known."""
+    """False if the pool could not be read; then the following fields say nothing."""
     used: Vector = field(default_factory=dict)
     warm: Vector = field(default_factory=dict)
     nothing_starts: bool = False
-    """Its counters have to be counted again."""
+    """Whether the pool's counters have to be counted again before a job starts."""
     running: int = 0
     waiting: int = 0
-    """All of them, those included that have no line."""
+    """All waiting jobs, those included that have no line."""
     lines: tuple[QueueLine, ...] = ()
 
 
@@ -93,16 +93,16 @@ class QueuePicture:
     paused: bool
     pools: tuple[PoolPicture, ...]
     left_out: int
-    """Pools that have no picture here."""
+    """Number of pools that have no picture here."""
 
 
 def picture(pools: Sequence[PoolPolicy], *, paused: bool, reads: Reads) -> QueuePicture:
-    found = tuple(_pictures(pools, reads))
-    return QueuePicture(at=reads.clock(), paused=paused, pools=found, left_out=len(pools) - len(found))
+    pictures = tuple(_pictures(pools, reads))
+    return QueuePicture(at=reads.clock(), paused=paused, pools=pictures, left_out=len(pools) - len(pictures))
 
 
 def _pictures(pools: Sequence[PoolPolicy], reads: Reads) -> Iterator[PoolPicture]:
-    """One at least, then as many as the time allows; one that cannot be read keeps no other from view."""
+    """Yield one pool, then as many as the time allows; an unreadable pool does not hide the others."""
     for number, pool in enumerate(pools[:MOST_POOLS]):
         if number and reads.left() < ENOUGH:
             return
@@ -122,7 +122,7 @@ def _picture(pool: PoolPolicy, reads: Reads) -> PoolPicture:
         nothing_starts=state.recount is not None,
         running=len(live),
         waiting=sum(team.waiting for team in state.teams.values()),
-        lines=(*(_held_by(job, reads) for job in islice(live, MOST_RUNNING)), *_queue(pool, state, reads)),
+        lines=(*(_live_line(job, reads) for job in islice(live, MOST_RUNNING)), *_queue(pool, state, reads)),
     )
 
 
@@ -132,13 +132,13 @@ def _queue(pool: PoolPolicy, state: PoolState, reads: Reads) -> Iterator[QueueLi
     codes = reads.told_reasons(pool.name).codes if waiting else {}
     for number, job in enumerate(waiting, start=1):
         version, code = codes.get(job.name, (0, ""))
-        yield _asked_by(job, reads, position=number, why=code if version == job.ver else "")
+        yield _waiting_line(job, reads, position=number, why=code if version == job.ver else "")
     for job in reads.reader.parked(pool.name, after=None, limit=MOST_PARKED):
         why = ReasonCode.HELD if job.state is JobState.HELD else ReasonCode.BACKOFF
-        yield _asked_by(job, reads, position=None, why=why)
+        yield _waiting_line(job, reads, position=None, why=why)
 
 
-def _held_by(job: RunningJob, reads: Reads) -> QueueLine:
+def _live_line(job: RunningJob, reads: Reads) -> QueueLine:
     return QueueLine(
         position=None,
         job=job.name if reads.shows_names else None,
@@ -151,7 +151,7 @@ def _held_by(job: RunningJob, reads: Reads) -> QueueLine:
     )
 
 
-def _asked_by(job: WaitingJob, reads: Reads, *, position: int | None, why: str) -> QueueLine:
+def _waiting_line(job: WaitingJob, reads: Reads, *, position: int | None, why: str) -> QueueLine:
     return QueueLine(
         position=position,
         job=job.name if reads.shows_names else None,

@@ -1,4 +1,4 @@
-"""When all the jobs that wait are likely to start: each future is rolled forward once for everybody.
+"""Estimate when each waiting job starts: every future is rolled forward once for the whole queue.
 
 The instants follow from the pool's state alone: whoever looks, and whenever, gets the same ones until a job
 enters, starts or ends, or until a start that was expected has passed.
@@ -44,7 +44,7 @@ class WholeQueue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEstimate:
     by_job: Mapping[str, StartEstimate]
-    """The estimate of each job that starts in a future that was drawn, by name."""
+    """Estimate of each job that starts in a drawn future, by job name."""
     is_cut: bool = False
     """No whole future was seen: jobs towards the end have a rough estimate or none for that reason."""
     is_late: bool = False
@@ -53,29 +53,29 @@ class QueueEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawn:
-    """What one future says."""
+    """The result of one drawn future."""
 
     starts: Mapping[str, datetime]
-    """By job."""
+    """First start by job name."""
     share: float
-    """Of the jobs to come that came in it."""
+    """Share of the drawn arrivals that came in it."""
     is_whole: bool
-    """Whoever has no start in it never starts there."""
+    """Whether it was seen to its end: a job without a start in it never starts there."""
     is_cut: bool
-    """Time was up, or too much was looked at."""
+    """Whether time was up, or too many jobs were looked at."""
 
 
 class WholeFuture(Future):
-    """One draw for all jobs: when each of them started first."""
+    """One future drawn for all jobs, with the first start of each."""
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
         super().__init__(outlook, arrivals, chance)
         self.starts: dict[str, datetime] = {}
 
     def let_all_start(self, *, in_time: Callable[[], bool]) -> bool:
-        """False: time or looks did not suffice for all of them, or for seeing that they never start.
+        """Roll forward until all have started; False if time or looks did not suffice.
 
-        True also where it ``grows``.
+        True also if the rest never starts, or the future ``grows``.
         """
         self._in_time = in_time
         self._decide()
@@ -92,7 +92,7 @@ class WholeFuture(Future):
         return True
 
     def _places_left(self) -> list[int]:
-        """Of those that have not started, from 0."""
+        """Return the places, from 0, of the jobs that have not started."""
         in_turn = enumerate(self._outlook.waiting)
         return [place for place, job in in_turn if job.name not in self.starts]
 
@@ -107,7 +107,7 @@ class WholeFuture(Future):
                 self.starts[job.name] = self._outlook.now + wait
 
     def _falls_behind(self, place: int) -> bool:
-        """No fewer go before the job than at first; nor before those behind it: who passes it passes them."""
+        """Tell whether no fewer jobs are ahead than at first; they are ahead of the jobs behind it too."""
         job = self._outlook.waiting[place]
         return job.name not in self.starts and self._queue.count_before(job) >= max(place, 1)
 
@@ -133,7 +133,7 @@ def estimable(waiting: Sequence[WaitingJob]) -> tuple[WaitingJob, ...]:
 
 
 def lanes_of_queue(queue: WholeQueue) -> tuple[LaneKey, ...]:
-    """Whose run times it is about."""
+    """Return the lanes whose run times the estimate needs."""
     running = Counter(lane_of(job) for job in queue.snapshot.running)
     most_of_them = (lane for lane, _ in running.most_common(MOST_SHAPES))
     return tuple(dict.fromkeys((*(lane_of(job) for job in queue.waiting), *most_of_them)))
@@ -172,7 +172,7 @@ def estimate_queue(queue: WholeQueue, *, in_time: Callable[[], bool] = lambda: T
 def _estimated_at(
     anchor: datetime, queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]
 ) -> QueueEstimate:
-    """Equal seeds give equal answers, as long as there is time for all futures."""
+    """Draw futures from an instant; equal seeds give equal answers, as long as there is time for all of them."""
     queue = replace(queue, now=anchor)
     waits = {job.name: dict[float, list[timedelta]]() for job in queue.waiting}
     is_cut = True
@@ -187,16 +187,16 @@ def _estimated_at(
 
 
 def _likeliest(waits: Mapping[float, Sequence[timedelta]]) -> Sequence[timedelta]:
-    """Those of the futures into which most jobs come; by the share of jobs that come."""
+    """Return the waits of the futures with the largest share of arrivals."""
     return waits[max(waits)] if waits else ()
 
 
 def _futures(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> Iterator[_Drawn]:
-    """The last one may be cut.
+    """Yield drawn futures until there are enough; the last one may be cut.
 
-    Where more come that go first than can start, that cannot last: then half of them come, or half of those,
-    until all jobs have started in some future. From then on they all come in every other one, for the sake of
-    the jobs that start in spite of them.
+    If more jobs come ahead than can start, that cannot last: then half of them come, or half of those, until
+    all jobs have started in some future. From then on they all come in every other one, for the sake of the
+    jobs that start in spite of them.
     """
     if not in_time():
         return
@@ -213,6 +213,8 @@ def _futures(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> It
         if future.grows and left:
             least = min(least, share / 2)
         share = least if share > least else 1.0
+        # The next future most likely costs as much as this one did: it is not begun if that would be too
+        # much.
         looks += future.looks
         if not is_seen or looks + future.looks > MOST_LOOKS or not in_time():
             return
@@ -230,7 +232,7 @@ def _outlook(queue: WholeQueue) -> Outlook:
 
 
 def _arrivals(queue: WholeQueue) -> Arrivals:
-    """Those that go before the last one; behind whom else they go, the planner says."""
+    """Return the arrivals that go before the last job; the planner decides which others they go behind."""
     saves = [job.has_checkpoint for job in queue.waiting]
     return Arrivals(
         pool=queue.pool,
