@@ -172,7 +172,7 @@ def estimate_queue(queue: WholeQueue, *, in_time: Callable[[], bool] = lambda: T
 def _estimated_at(
     anchor: datetime, queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]
 ) -> QueueEstimate:
-    """Draw futures from an instant; equal seeds give equal answers, as long as there is time for all of them."""
+    """Draw futures from an instant; equal seeds give equal answers if there is time for all of them."""
     queue = replace(queue, now=anchor)
     waits = {job.name: dict[float, list[timedelta]]() for job in queue.waiting}
     is_cut = True
