@@ -1,4 +1,4 @@
-"""When the jobs of a pool are likely to start: one forecast, which every answer with an estimate quotes."""
+"""Forecast when the jobs of a pool start: every answer with an estimate quotes this one forecast."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
