@@ -69,7 +69,13 @@ def transition_line(transition: Transition, job: JobView) -> str:
 def place_line(job: JobView) -> str:
     """Write one line for a job that waits: its place and why it does not run yet."""
     state = "Waiting to resume" if job.state == "preempted" else "Waiting"
-    return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {job.why}" if job.why else "")
+    why = job.waiting.message if job.waiting and is_next(job) else job.why
+    return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {why}" if why else "")
+
+
+def is_next(job: JobView) -> bool:
+    """Tell whether nothing is ahead of a job, so that the code ``ahead`` before its reason would mislead."""
+    return job.position == 1 and job.waiting is not None and job.waiting.code == "ahead"
 
 
 def _word(transition: Transition) -> str:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from itertools import chain
 from operator import attrgetter
 from typing import Self
@@ -56,10 +57,9 @@ class Lanes:
             self.heads_read = tuple(chain.from_iterable(self.known_heads.values()))
         return self.heads_read
 
-    def ahead_of(self, name: str) -> tuple[WaitingJob, ...]:
-        """Return the waiting jobs that go before the job, in turn; the job itself comes last."""
-        _, mine = self.names[name]
-        return tuple(sorted((job for _, job in self.names.values() if job.rank <= mine.rank), key=_rank))
+    def first_in_turn(self, most: int) -> tuple[WaitingJob, ...]:
+        """Return the first jobs of the queue in their turn, at most so many."""
+        return tuple(nsmallest(most, (job for _, job in self.names.values()), key=_rank))
 
     def fork(self) -> Self:
         """Copy the lanes to go their own way."""

@@ -52,6 +52,7 @@ from trainmaster.core.submission.admission import (
 )
 from trainmaster.core.submission.identity import team_for
 from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
+from trainmaster.core.submission.run_time_tip import run_time_tip
 from trainmaster.core.submission.team_limits import over_limit
 
 RANDOM_BYTES = 10
@@ -223,12 +224,15 @@ def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Ve
 
 
 def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
-    around = JobContext(
-        now=context.outside.clock(),
-        pool=context.policy.pool(job.spec.pool),
-        position=position_if_near(job, context),
-    )
+    pool, position = context.policy.pool(job.spec.pool), position_if_near(job, context)
+    around = JobContext(now=context.outside.clock(), pool=pool, position=position)
+    if job.is_waiting and pool is not None:
+        verdict = _with_tip(verdict, run_time_tip(job.spec, pool, position))
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
+
+
+def _with_tip(verdict: Verdict, tip: FieldError | None) -> Verdict:
+    return verdict if tip is None else replace(verdict, warnings=(*verdict.warnings, tip))
 
 
 def _warnings(verdict: Verdict) -> list[View]:
@@ -258,7 +262,10 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
-        foreseen = foresee(_new(context, submission, pool, entrance), pool, context)
+        job = _new(context, submission, pool, entrance)
+        foreseen = foresee(job, pool, context)
+        if foreseen is not UNFORESEEN:
+            verdict = _with_tip(verdict, run_time_tip(job.spec, pool, foreseen.position))
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],
