@@ -9,7 +9,7 @@ from trainmaster.core.forecast.run_times import start_of_month
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 
 SHORTEST_RUNG = timedelta(minutes=5)
-"""Estimates whose instants have passed stay as they were made anew for at least this long."""
+"""Least time for which estimates stay that were made again because an expected start had passed."""
 RUNG_GROWTH = 0.25
 """Later they stay for this part of the time since the pool last changed."""
 
