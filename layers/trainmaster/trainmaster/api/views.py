@@ -253,7 +253,7 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
 
 
 def _with_words_of_aws(job: Job, why: Reason, *, code: str) -> str:
-    """Put AWS's own words, if a refusal of the job left them in its row, before the planner's; none twice."""
+    """Put AWS's words about the job's own refusal, which its row keeps, before the planner's; none twice."""
     stored = job.waiting
     is_own = stored is not None and stored.code == job.starts.refused_with == code
     if stored is None or not is_own or stored.message in why.message:
