@@ -41,7 +41,7 @@ from training.models.transformer import flops_per_token
 from training.monitoring.report import Trace
 from training.optim import make_optimizer
 from training.preemptible.checkpoint import Checkpointer, open_store
-from training.ranks.processors import this_processor
+from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB, _TERA = 2**30, 1e12

@@ -33,7 +33,7 @@ from training.monitoring.report import Trace, yardstick
 from training.optim import make_optimizer
 from training.preemptible.agreement import Agreement
 from training.preemptible.preempt import StopRequest
-from training.ranks.processors import this_processor
+from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB = 2**30
