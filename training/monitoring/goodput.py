@@ -118,7 +118,7 @@ class Meter:
 
     @property
     def longest_step(self) -> float:
-        """Seconds, of the last few; infinite before there is one."""
+        """Return the seconds of the longest of the last few steps; infinite before there is one."""
         return max(self._recent, default=math.inf)
 
     def lap(self) -> Lap:

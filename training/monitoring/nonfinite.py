@@ -32,7 +32,7 @@ class _Seen:
 
 @dataclass(kw_only=True)
 class Hunt:
-    """Every rank makes one, and calls alike."""
+    """Looks for values that are not finite. Every rank makes one and calls alike."""
 
     model: nn.Module
     world: World

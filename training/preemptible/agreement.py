@@ -11,7 +11,7 @@ from training.preemptible.preempt import StopRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The same on every rank."""
+    """The decision of all ranks; it is the same on every rank."""
 
     stop: bool
     """True if some rank was asked to stop."""
@@ -24,7 +24,7 @@ class Decision:
 
     @property
     def must_drop(self) -> bool:
-        """There is a stop, and no time to finish what is under way."""
+        """Tell whether there is a stop, and no time to finish what is under way."""
         return self.stop and self.seconds_left < self.seconds_needed
 
 

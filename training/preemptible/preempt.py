@@ -62,7 +62,7 @@ class StopRequest:
 
     @property
     def seconds_since(self) -> float:
-        """Since the first signal; 0 before it."""
+        """Return the seconds since the first signal; 0 before it."""
         return 0.0 if self._asked_at is None else self._clock() - self._asked_at
 
     def _ask(self, _signal: int, _frame: FrameType | None) -> None:

@@ -211,7 +211,7 @@ class Attempt:
 
     @property
     def is_heard(self) -> bool:
-        """Whether this rank was asked to stop; no vote, so only where every rank may leave alone."""
+        """Tell whether this rank got SIGTERM. It takes no vote: use it only where ranks may leave alone."""
         return self._stop.asked
 
     def is_asked_to_stop(self) -> bool:

@@ -41,7 +41,9 @@ class Resumed:
 
 @dataclass(eq=False, repr=False)
 class Checkpointer:
-    """``load_newest`` comes first: it finds what is there, and nothing else may be removed later.
+    """Saves and loads the checkpoints of one training.
+
+    Call ``load_newest`` first: it finds what is there, and nothing else may be removed later.
 
     What a resumed run needs beside weights and moments should follow from the step: numbers that differ
     between ranks cannot be saved.

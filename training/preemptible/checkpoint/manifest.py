@@ -114,7 +114,7 @@ class Torn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Neither to be loaded nor to be passed over."""
+    """A checkpoint that may neither be loaded nor be passed over."""
 
     name: str
     reason: str

@@ -115,7 +115,7 @@ def instant(when: datetime) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Saver:
-    """Every rank calls."""
+    """Saves checkpoints and removes old ones; every rank calls."""
 
     store: CheckpointStore
     places: Places
