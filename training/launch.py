@@ -511,6 +511,7 @@ def watch(
     while True:
         bury(workers)
         now, is_stopped = time.monotonic(), stop.asked_at < inf
+        # By exit code, the first rank of each; the key None says that some still run.
         gone = {worker.child.returncode: worker for worker in reversed(workers)}
         bad = gone.keys() - {None, 0, End.PREEMPTED, -signal.SIGTERM if is_stopped else 0}
         if failure is None and bad and now < deadline:

@@ -71,15 +71,15 @@ class Tokenizer(Protocol):
 
     @property
     def end(self) -> int:
-        """The token that ends a document."""
+        """Return the token that ends a document."""
 
     @property
     def pad(self) -> int:
-        """The token that fills a sequence, which is never trained."""
+        """Return the token that fills a sequence; it is never trained."""
 
     @property
     def template(self) -> Template | None:
-        """The template that writes messages; None if the tokenizer has none."""
+        """Return the template that writes messages, or None if the tokenizer has none."""
 
     def encoded(self, texts: Sequence[Text]) -> list[Document]: ...
 

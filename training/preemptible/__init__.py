@@ -47,7 +47,7 @@ class CheckpointMismatchError(CheckpointError):
 
 
 class CheckpointReadError(CheckpointError):
-    """There are checkpoints, and none may be used: another start would lose work without a word."""
+    """Checkpoints are there, and none may be used; starting without them would silently lose work."""
 
 
 class CheckpointSaveError(CheckpointError):

@@ -63,7 +63,7 @@ def rank() -> int:
 
 
 def agreed(value: Any) -> Any:
-    """The first rank's value, on every rank."""
+    """Return the first rank's value, on every rank."""
     if not dist.is_initialized():
         return value
     values = [value]

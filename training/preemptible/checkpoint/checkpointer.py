@@ -145,6 +145,7 @@ class Checkpointer:
         settled = self.wait(seconds)
         saver = self._ready()
         fits = settled and (step in saver.whole or time.monotonic() + self._seconds_needed() <= deadline)
+        # All ranks save or none does: one that saved alone would wait for the others for ever.
         if not all(self._ranks.gathered(fits)):
             return False
         if step not in saver.whole:

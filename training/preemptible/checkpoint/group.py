@@ -155,7 +155,7 @@ class Background:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, work: Callable[[], None]) -> None:
-        """The one before must have been waited for."""
+        """Start the work; the work before it must have been waited for."""
         assert self._thread is None
 
         def run() -> None:
@@ -169,7 +169,10 @@ class Background:
         self._thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it is done; at most so long. Raises, once, what the work raised."""
+        """Wait at most this many seconds (None: no limit), and tell whether the work is done.
+
+        Raises, once, what the work raised.
+        """
         if self._thread is not None:
             self._thread.join(seconds)
             if self._thread.is_alive():

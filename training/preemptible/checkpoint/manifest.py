@@ -136,7 +136,7 @@ def view_of(store: CheckpointStore) -> View:
 
 
 def findings(views: Mapping[str, View]) -> list[Finding]:
-    """Judge each checkpoint by the ``views`` of all hosts, which are by host; the newest comes first."""
+    """Tell the state of each checkpoint, the newest first, from what every host sees (``views``, by host)."""
     # Names have their steps in as many digits, so they sort as their steps do; a longer one is newer.
     names = {name for view in views.values() for name in view}
     newest_first = sorted(names, key=lambda name: (len(name), name), reverse=True)
@@ -171,6 +171,7 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
         host: dict(_problems(manifest, sight, is_same=sight.manifest == text))
         for host, sight in sights.items()
     }
+    # A file that is bad on every host is lost, so the checkpoint is torn; bad on some of them, it is refused.
     for file in (MANIFEST, *manifest.files):
         bad = {host: found[file] for host, found in problems.items() if file in found}
         if len(bad) == len(sights):

@@ -26,7 +26,7 @@ class CheckpointStore(Protocol):
 
     @property
     def location(self) -> str:
-        """The location as people write it: a path or ``s3://BUCKET/PREFIX``."""
+        """Return the location as people write it: a path or ``s3://BUCKET/PREFIX``."""
 
     @property
     def is_shared(self) -> bool:
@@ -37,7 +37,7 @@ class CheckpointStore(Protocol):
 
     @property
     def original(self) -> "CheckpointStore | None":
-        """This store without the copies that hosts read from; None if they read from none."""
+        """Return this store without the copies that hosts read from, or None if they read from none."""
 
     def checkpoints(self) -> list[str]:
         """Return the names of all checkpoints here, whole or torn, in any order."""
