@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from trainmaster.api.add_job import add_job
-from trainmaster.api.jobs import cancel_job, patch_job
+from trainmaster.api.job_patches import patch_job
+from trainmaster.api.jobs import cancel_job
 from trainmaster.api.request_context import Answer, Call, Outside, RequestContext, enter
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.jobs.model import Job

@@ -7,6 +7,15 @@ from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
+from trainmaster.api.namesakes import conflict, existing, namesake
+from trainmaster.api.parents import (
+    parent_views,
+    parents_of,
+    require_known,
+    states_of,
+    waits_for_parents,
+    with_violations,
+)
 from trainmaster.api.request_context import (
     Answer,
     Call,
@@ -23,7 +32,6 @@ from trainmaster.api.views import JobContext, View, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
     HOW_TO_REPAIR,
-    FieldError,
     LostRaceError,
     MissingIdentityError,
     RepairNeededError,
@@ -33,6 +41,7 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.dependents import with_conditions
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
 from trainmaster.core.records import Admission, Entrance, TeamStanding
@@ -51,9 +60,12 @@ from trainmaster.core.submission.admission import (
     ulid,
 )
 from trainmaster.core.submission.identity import team_for
-from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
+from trainmaster.core.submission.parents import Parents
+from trainmaster.core.submission.repeats import hash_of_key
 from trainmaster.core.submission.team_limits import over_limit
 
+TRIES = 3
+"""Of a submission whose parents keep ending while it is stored."""
 RANDOM_BYTES = 10
 """Of an entry id."""
 
@@ -115,7 +127,9 @@ class _PolicyChangedError(TrainmasterError):
     """Since this process read it."""
 
 
-def _submit(context: RequestContext, submission: Submission, *, version: int | None = None) -> Answer:
+def _submit(
+    context: RequestContext, submission: Submission, *, version: int | None = None, tries: int = TRIES
+) -> Answer:
     """Store the job, send a wake-up; look for an earlier job of the name only if something is to explain.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the wake-up
@@ -126,25 +140,29 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
         context: Who calls, and the policy that judges.
         submission: What he sent.
         version: Of the policy, if the table is to confirm it. Raises _PolicyChangedError where it does not.
+        tries: How often it may be stored anew because a job that it is to wait for ended meanwhile.
     """
-    verdict = judge(submission, context.policy)
-    if verdict.violations and (repeated := _existing(context, submission)):
+    verdict, parents = _judged(context, submission)
+    if (verdict.violations or parents.errors) and (repeated := existing(context, submission)):
         return _answer(context, submission, repeated, verdict)
+    require_known(parents)
     pool = verdict.accepted()
     entrance = _entrance(context, submission, pool)
     if version is not None and entrance.policy_version != version:
         raise _PolicyChangedError("the policy was changed")
-    job = _new(context, submission, pool, entrance)
+    job = _new(context, submission, pool, entrance, parents)
     admission = _admission(context, submission, pool, entrance)
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
         raise over_limit(job.spec.team, pool, error.limit, at=job.spec.submitted_at) from error
     except LostRaceError as error:
-        existing = _existing(context, submission)
-        if existing is None:
+        earlier = existing(context, submission)
+        if earlier is None and job.waits_for_others and tries > 1:  # most likely a parent has ended
+            return _submit(context, submission, version=version, tries=tries - 1)
+        if earlier is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(context, submission, existing, verdict)
+        return _answer(context, submission, earlier, verdict)
     _wake(context, submission, job, verdict)
     shared = folder_warnings(submission, context)
     verdict = replace(verdict, warnings=(*verdict.warnings, *shared))
@@ -173,40 +191,26 @@ def _entrance(context: RequestContext, submission: Submission, pool: PoolPolicy)
     return context.outside.reader.entrance(pool.name, submission.team, lane, learned=keys, now=now)
 
 
-def _new(context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance) -> Job:
+def _judged(context: RequestContext, submission: Submission) -> tuple[Verdict, Parents]:
+    """What the policy says to a submission, and what became of the conditions in its tags."""
+    verdict = judge(submission, context.policy)
+    parents = parents_of(context, submission, verdict.pool)
+    return with_violations(verdict, parents), parents
+
+
+def _new(
+    context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance, parents: Parents
+) -> Job:
     now = context.outside.clock()
     likely = likely_lengths(entrance.learned, limit=submission.ask.max_runtime)
-    return new_job(
+    job = new_job(
         submission,
         pool,
         entry_id=ulid(now, context.outside.random_bytes(RANDOM_BYTES)),
         now=now,
         known=Known(predicted=entrance.predicted, likely=likely),
     )
-
-
-def _existing(context: RequestContext, submission: Submission) -> Job | None:
-    """The job that this submission made before; None when the name is free. Raises JobConflictError."""
-    job = _namesake(context, submission)
-    conflict = _conflict(context, submission, job)
-    if conflict is not None:
-        raise conflict_error(conflict)
-    return job
-
-
-def _namesake(context: RequestContext, submission: Submission) -> Job | None:
-    """The job that has the name, or one of whose attempts has it."""
-    reader = context.outside.reader
-    alias = reader.alias(submission.ask.name)
-    return reader.job(alias.job) if alias else None
-
-
-def _conflict(context: RequestContext, submission: Submission, job: Job | None) -> FieldError | None:
-    """Why the submission cannot have its name; None: the name is free, or its own job has it."""
-    if job is None:
-        return None
-    is_seen = context.sees(job.spec.team)
-    return conflict_with(job, submission, now=context.outside.clock(), is_seen=is_seen)
+    return job if parents.after is None else with_conditions(job, parents.after, pool=pool, now=now)
 
 
 def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
@@ -223,10 +227,13 @@ def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Ve
 
 
 def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
+    states = states_of(context, [job])
     around = JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         position=position_if_near(job, context),
+        why=waits_for_parents(job, states),
+        parents=parent_views(job, context, states),
     )
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
 
@@ -250,15 +257,16 @@ def _written_down(
 
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    verdict = judge(submission, context.policy)
+    verdict, parents = _judged(context, submission)
+    require_known(parents)
     verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
-    conflict = _conflict(context, submission, _namesake(context, submission))
-    violations = (*([] if conflict is None else [conflict]), *verdict.violations)
+    taken = conflict(context, submission, namesake(context, submission))
+    violations = (*([] if taken is None else [taken]), *verdict.violations)
     foreseen = UNFORESEEN
     if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
-        foreseen = foresee(_new(context, submission, pool, entrance), pool, context)
+        foreseen = foresee(_new(context, submission, pool, entrance, parents), pool, context)
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],

@@ -165,11 +165,25 @@ ANSWER_CPU_SECONDS = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prospect:
-    """``start`` as of ``estimated_start``; where it is None for a job that waits, ``note`` says why."""
+class Likely:
+    """Something is as likely to happen before ``p50`` as after it; nine times out of ten before ``p90``."""
 
-    start: View | None = None
+    p50: datetime
+    p90: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """When a job is likely to start; where that is None for a job that waits, ``note`` says why."""
+
+    likely: Likely | None = None
     note: str | None = None
+
+    @property
+    def start(self) -> View | None:
+        """The estimate as an answer has it."""
+        found = self.likely
+        return None if found is None else {"p50": instant_text(found.p50), "p90": instant_text(found.p90)}
 
 
 NO_PROSPECT = Prospect()
@@ -227,7 +241,7 @@ def _estimated(question: "Question", seed: str, context: RequestContext) -> Pros
 
     found = start_estimate.estimate(replace(question, run_times=known), seed=seed, in_time=in_time)
     if found is not None:
-        return Prospect(start={"p50": instant_text(found.p50), "p90": instant_text(found.p90)})
+        return Prospect(likely=Likely(p50=found.p50, p90=found.p90))
     if not in_time():
         return _not_estimated("there was no time to work it out behind so many others")
     return _not_estimated(_never(question) or _without_an_end(question))

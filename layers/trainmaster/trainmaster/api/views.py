@@ -40,6 +40,8 @@ class JobContext:
     """How its team stands; None where that decides nothing, or was not asked."""
     latest: Attempt | None = None
     """The last attempt where the job has no live one, if it was read."""
+    parents: tuple[View, ...] = ()
+    """Its conditions, with the states of their jobs."""
 
 
 def job_view(job: Job, around: JobContext) -> View:
@@ -62,6 +64,8 @@ def job_view(job: Job, around: JobContext) -> View:
         **_times_of_the_live_attempt(job),
         **_position_view(around.position),
         "waiting": reason_view(_why_it_waits(job, around)),
+        "after": list(around.parents),
+        "eligible_at": instant_text(job.queued_since),
         "fair_share": job_share_view(around.share, around.pool),
         "attempt": job.attempt,
         "training_job_name": attempt.training_job_name if attempt else None,
@@ -103,9 +107,9 @@ def effective_priority(
     """Base priority, with what waiting and its team's past use add; stands still once the job has ended."""
     base = job.priority + (share.points if share else 0.0)
     aging = pool.order.aging if pool else None
-    if aging is None:
+    if aging is None or job.queued_since is None:
         return round(base, 2)
-    age = max((job.ended_at or now) - job.spec.submitted_at, timedelta())
+    age = max((job.ended_at or now) - job.queued_since, timedelta())
     return round(base + age / aging.per * aging.add, 2)
 
 
@@ -247,6 +251,8 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
         return None
     if job.is_live:
         return job.waiting
+    if job.waits_for_others and job.is_waiting:
+        return around.why or job.waiting
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
     why = around.why or job.waiting or wait_reasons.in_line(around.position)

@@ -1,5 +1,6 @@
 """What the plane needs of the outside, as small protocols; adapters and the tests' fakes implement them."""
 
+from trainmaster.ports.dependencies import DependencyReader, DependencyStore
 from trainmaster.ports.history import HistoryReader
 from trainmaster.ports.outside import (
     AlarmKeeper,
@@ -42,6 +43,8 @@ __all__ = [
     "Beside",
     "CheckpointReader",
     "Clock",
+    "DependencyReader",
+    "DependencyStore",
     "FolderRegister",
     "FrontRegister",
     "HistoryReader",

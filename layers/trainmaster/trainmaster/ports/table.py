@@ -35,10 +35,11 @@ from trainmaster.core.records import (
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
+from trainmaster.ports.dependencies import DependencyReader, DependencyStore
 from trainmaster.ports.reasons import PoolMarkStore, ReasonStore
 
 
-class JobStore(ReasonStore, PoolMarkStore, Protocol):
+class JobStore(ReasonStore, PoolMarkStore, DependencyStore, Protocol):
     """Writes of jobs; each call is one transaction."""
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
@@ -153,7 +154,7 @@ class ViolationReader(Protocol):
         """Of jobs of one month (``YYYY-MM``, UTC), by instant and name, from behind ``after``."""
 
 
-class JobReader(Protocol):
+class JobReader(DependencyReader, Protocol):
     """Strongly consistent reads of single jobs."""
 
     def job(self, name: str) -> Job | None:

@@ -14,6 +14,7 @@ from trainmaster.core.outbox import not_stopped_notice, to_tell
 from trainmaster.core.outbox.messages import MessageKind, NoticeKind, OutboxMessage
 from trainmaster.core.outbox.render import event_detail, is_mailed, mail_of, notice_of
 from trainmaster.core.rules.violation import Outcome
+from trainmaster.services.dependent_releases import release_dependents
 from trainmaster.services.scheduler.context import PassContext
 
 
@@ -73,10 +74,15 @@ class Relayed:
     overdue: int = 0
     """Of these, left for longer than ``OVERDUE``."""
 
+    woken: set[str] = field(default_factory=set)
+    """Pools in which jobs became eligible, or messages were left, because a job of this pool ended."""
+    looks_again: bool = False
+    """A job of this pool became eligible, or children of one that ended are left."""
+
     @property
     def more(self) -> bool:
-        """It did all it may. Messages change nothing that is planned with: no other look for less."""
-        return len(self.done) == AT_ONCE and self.left > 0
+        """It did all it may, or what is planned with has changed: no other look for less."""
+        return self.looks_again or (len(self.done) == AT_ONCE and self.left > 0)
 
 
 def relay_messages(context: PassContext) -> Relayed:
@@ -147,9 +153,17 @@ class _Look:
                 self.now.alarms.delete([full_name(self.now.stack, one) for one in message.alarms])
             case MessageKind.STOP_UNMANAGED:
                 stop(message, self.now)
+            case MessageKind.RELEASE_DEPENDENTS:
+                return self._release(message)
             case _:
                 assert_never(message.kind)
         return True
+
+    def _release(self, message: OutboxMessage) -> bool:
+        released = release_dependents(message, self.now)
+        self.result.woken |= released.pools
+        self.result.looks_again |= not released.is_whole or self.now.pool in released.pools
+        return released.is_whole
 
     def _tell(self, message: OutboxMessage) -> bool:
         notice = notice_of(message)

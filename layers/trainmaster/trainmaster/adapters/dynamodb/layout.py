@@ -60,7 +60,7 @@ CLOSED_BELOW = "closed_below"
 """Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until then (epoch milliseconds), should the change never come."""
-MESSAGE_SCHEMA = 1  # attribute of messages; rows of a higher one are left to the version that knows them
+MESSAGE_SCHEMA = 2  # highest known attribute of messages; what has a higher one is left to who knows it
 MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 
 Key = tuple[str, str]

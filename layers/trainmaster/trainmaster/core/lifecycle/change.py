@@ -1,7 +1,7 @@
 """One step of a job, as it is written, and what notices and metrics read from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from types import MappingProxyType
 
@@ -29,6 +29,11 @@ class Change:
     """AWS refused a start of it: what is known of its role from now on."""
     note: Reason | None = None
     """Who wanted it, for the history; with it there is a line even where the state stays."""
+
+    @property
+    def versioned(self) -> "Change":
+        """The change with the version that writing it makes."""
+        return replace(self, after=replace(self.after, ver=self.before.ver + 1))
 
 
 def status_is_news(change: Change) -> bool:

@@ -55,6 +55,8 @@ class Summary:
     """As of ``chains.hops_of_next``."""
     chain: Chain | None = None
     """As the first look found it; None: nobody looked."""
+    woken: set[str] = field(default_factory=set)
+    """Other pools in which jobs became eligible: each is to have a pass."""
     left_alone: bool = False
     """The pool was left to passes in a row."""
 
