@@ -262,17 +262,19 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
     taken = conflict(context, submission, namesake(context, submission))
     violations = (*([] if taken is None else [taken]), *verdict.violations)
-    foreseen = UNFORESEEN
+    foreseen, after = UNFORESEEN, tuple[View, ...]()
     if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
-        foreseen = foresee(_new(context, submission, pool, entrance, parents), pool, context)
+        job = _new(context, submission, pool, entrance, parents)
+        foreseen, after = foresee(job, pool, context), parent_views(job, context, states_of(context, [job]))
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],
         "warnings": _warnings(verdict),
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
+        "after": list(after),
         "estimated_start": foreseen.prospect.start,
         "estimate_note": foreseen.prospect.note,
         "would_preempt": list(foreseen.victims),

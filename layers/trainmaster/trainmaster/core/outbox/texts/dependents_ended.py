@@ -15,7 +15,7 @@ def dependents_ended_notice(first: Job) -> Notice:
     assert first.after is not None, first.name
     root, team = first.after.root, first.spec.team
     assert root is not None, first.name
-    own = {"root": root.name} if root.team == team else {"root_team": root.team}
+    own = {"root": root.name} if root.team == team else {}
     ending = "held" if first.state is JobState.HELD else "stopped"
     return Notice(
         kind=NoticeKind.DEPENDENTS_ENDED,
@@ -28,5 +28,5 @@ def dependents_ended_notice(first: Job) -> Notice:
         "them again once the cause is fixed.",
         undo="The tag trainmaster:after-failed=hold has a job held instead until its conditions are changed; "
         "afterany and afternotok are conditions that such an end fulfils.",
-        detail={"state": first.state.value, **own},
+        detail={"state": first.state.value, "root_team": root.team, **own},
     )
