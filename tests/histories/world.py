@@ -17,6 +17,7 @@ from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
+from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
@@ -212,6 +213,7 @@ class World:
                 unmanaged=self.unmanaged,
                 clock=self.clock,
             ),
+            dependency_sweep=DependencySweep(queue=reader, pools=reader, store=store, clock=self.clock),
             wake_ups=ports.wake_ups,
             repair=RepairSteps(store=MemoryRepairs(), register=MemoryRegister(), clock=self.clock),
             rotation=MemoryRotation(),

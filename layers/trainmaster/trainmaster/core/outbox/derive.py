@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.dependents import ended_parent
@@ -91,7 +92,12 @@ def messages_to_dependents(change: Change, *, at: datetime) -> tuple[OutboxMessa
     job = change.after
     if change.before.is_final or not job.is_final or not job.has_dependents:
         return ()
+    return (message_to_dependents(job, at=at),)
+
+
+def message_to_dependents(job: Job, *, at: datetime) -> OutboxMessage:
+    """The same for the same job, however often it is left."""
     parent = ended_parent(job)
     # "#" sorts before every entry id: children do not wait behind notices that cannot be sent for now.
     message_id = f"#dependents#{parent.entry_id}"
-    return (OutboxMessage(id=message_id, kind=MessageKind.RELEASE_DEPENDENTS, at=at, parent=parent),)
+    return OutboxMessage(id=message_id, kind=MessageKind.RELEASE_DEPENDENTS, at=at, parent=parent)
