@@ -74,7 +74,7 @@ def job_tags(**options: Unpack[JobOptions]) -> list[Tag]:
 
 def _problems(name: str, value: object) -> list[FieldProblem]:
     if name not in _KEYS:
-        return [FieldProblem(field=name, message="is not an option", hint=f"use one of {', '.join(_KEYS)}")]
+        return [FieldProblem(field=name, message="is not an option", hint=f"use one of {', '.join(_NAMES)}")]
     if not _CHECKS[name](value):
         return [FieldProblem(field=name, message=f"{value!r} is not allowed", hint=_HINTS[name])]
     if len(_text(value)) > MAX_VALUE_LENGTH:
@@ -107,6 +107,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
+_NAMES = tuple(JobOptions.__annotations__)
 _KEYS: Mapping[str, str] = {
     "priority": "priority",
     "team": "team",

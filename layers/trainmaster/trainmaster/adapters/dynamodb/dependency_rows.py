@@ -1,5 +1,12 @@
 """Rows of dependencies: under each parent's submission its children, how many they are, and who was notified.
 
+| row | pk | sk |
+|---|---|---|
+| job that waits, or waited, for a submission | ``A#entry`` | ``name`` |
+| how many there are | ``A#entry`` | ``#count`` |
+| team that was notified of what ended with it | ``A#entry`` | ``#notified#team`` |
+| changes of conditions in the stack | ``A#`` | ``version`` |
+
 A child's row is written by the transaction that stores the child, on condition that no parent has ended
 otherwise than it was read, and marks the parent's own row. An end of a job without the mark is conditional on
 there being none, so either the child knows of the end or the end leaves a message for the child.

@@ -11,7 +11,7 @@
 | the same in its team's | ``OT#pool#team`` | ``score#name`` |
 | the same in its lane | ``Q#pool#team#lane`` | ``score#name`` |
 | lane | ``L#pool`` | hash of team and lane |
-| parked: backing off, held | ``B#pool`` | ``until#name`` |
+| parked: backing off, held, waiting for others | ``B#pool`` | ``until#name`` |
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
 | why its candidates wait | ``P#pool`` | ``told`` |
