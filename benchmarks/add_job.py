@@ -1,4 +1,4 @@
-"""What a user waits for: a warm ``POST /add-job`` beside few and many items, and the twin's start.
+"""Measures what a user waits for: a warm ``POST /add-job`` beside few and many items, and the twin's start.
 
 First what the api function itself spends on one (``posting.py``).
 
@@ -85,7 +85,7 @@ class Bench:
 def request_to(
     ready: Mapping[str, Any], name: str, command: str, changes: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """What a twin takes for a training job that runs the command."""
+    """Return a request that a twin takes for a training job that runs the command."""
     request = {
         "TrainingJobName": name,
         "RoleArn": ready["role_arn"],
@@ -139,7 +139,7 @@ def _cpu_of_children() -> float:
 
 
 def measure_submissions() -> tuple[dict[int, list[int]], dict[int, list[float]]]:
-    """By size: how many items the table held before and after, and seconds of each submission."""
+    """Return by size the items the table held before and after, and the seconds of each submission."""
     with ExitStack() as stack:
         benches = {size: Bench(_twin(stack)) for size in (FEW, MANY)}
         for size, bench in benches.items():

@@ -1,4 +1,4 @@
-"""What a person waits for: a look at a job behind thousands, and the dry run of a policy of 500 pools."""
+"""Measures a look at a job behind thousands of others, and the dry run of a policy of 500 pools."""
 
 import time
 from collections.abc import Mapping
@@ -16,9 +16,10 @@ from benchmarks.stand_in import StandIn, stand_in
 from tests.integration.messages import proxy_event
 
 DISTINCT = DeepQueue(pending=5_000, lanes=5_000)
-"""Nobody asks for what somebody else asks for."""
+"""Queue in which every job asks for another shape."""
 LARGEST_ESTIMATED = 10 * MOST_SHAPES + 9
-"""Every tenth job goes before the others: as many shapes go before this one as an estimate takes."""
+"""Index of the last job that gets an estimate: every tenth job goes first, so as many shapes are ahead of
+it as an estimate takes."""
 ASKED = (199, 999, LARGEST_ESTIMATED, LARGEST_ESTIMATED + 10, 4_999, 0)
 """Jobs looked at, by how many were submitted before them."""
 LOOKS = 3
@@ -26,7 +27,7 @@ LOOKS = 3
 MAX_LOOK_S = 1.0
 POOLS = 500
 DELAYS_MS = (0, 5)
-"""Of the table's answers to a dry run; 5 ms are about what DynamoDB takes for a read. Assumed."""
+"""Delays of the table's answers to a dry run; DynamoDB takes about 5 ms for a read. Assumed."""
 MAX_DRY_RUN_S = TIMEOUT_S
 
 
@@ -41,18 +42,18 @@ def measure_api(queue: DeepQueue = DISTINCT) -> dict[str, Any]:
 
 def _look(function: ApiFunction, queue: DeepQueue, number: int) -> dict[str, Any]:
     event = proxy_event("GET", f"/jobs/{queue.name(number)}", user=ADMIN)
-    found = [function.answer(event) for _ in range(LOOKS)]
-    answer = found[-1][1]
+    answers = [function.answer(event) for _ in range(LOOKS)]
+    answer = answers[-1][1]
     return {
         "position": answer["position"],
-        "cpu_s": round(min(spent for spent, _ in found), 4),
+        "cpu_s": round(min(spent for spent, _ in answers), 4),
         "is_estimated": answer["estimated_start"] is not None,
         "note": answer["estimate_note"],
     }
 
 
 def _dry_run(function: ApiFunction, aws: StandIn, queue: DeepQueue, delay_ms: int) -> dict[str, Any]:
-    """Of a policy with a new rule: every pool is looked at, and requests of those who wait are read."""
+    """Try a policy with a new rule: every pool is looked at, and waiting jobs' requests are read."""
     document = _of_many_pools(queue) | {"rules": {"max_instances": 8}}
     event = proxy_event("PUT", "/policy", document, query={"dry_run": "true"}, user=ADMIN)
     aws.counts(delay_ms=delay_ms)

@@ -24,7 +24,7 @@ PERSON = "arn:aws:sts::111122223333:assumed-role/vision/ada"
 ADMIN = "arn:aws:iam::111122223333:user/admin"
 TABLE = "trainmaster"
 TIMEOUT_S = 15
-"""Of the function in template.yaml."""
+"""Timeout of the function in template.yaml, seconds."""
 ENVIRONMENT = {
     "POWERTOOLS_METRICS_NAMESPACE": "trainmaster",
     "POWERTOOLS_SERVICE_NAME": "trainmaster",
@@ -47,7 +47,9 @@ class ApiFunction:
 
     def put_policy(self, document: Mapping[str, Any]) -> None:
         policies = bootstrap.wiring().policies
-        policies.put(document, pools=[one["name"] for one in document["pools"]], replaces=policies.current())
+        policies.put(
+            document, pools=[pool["name"] for pool in document["pools"]], replaces=policies.current()
+        )
 
     def submit(self, name: str) -> float:
         """CPU seconds."""
@@ -65,7 +67,7 @@ class ApiFunction:
 
 
 class _Context:
-    """Of Lambda; what the handler and Powertools ask of it."""
+    """Lambda's context, as far as the handler and Powertools use it."""
 
     function_name = "trainmaster-Api"
     memory_limit_in_mb = 1024

@@ -1,4 +1,4 @@
-"""What a cold start of the API function costs beyond its DynamoDB client.
+"""Measures what a cold start of the API function costs beyond its DynamoDB client.
 
 CPU time (user and system) of fresh processes, both kinds in turn, the best of each: the best is what the
 code needs, the rest is what else the machine was doing.
@@ -29,7 +29,7 @@ from trainmaster.bootstrap import wiring
 assert wiring().api is not None
 print(json.dumps(sorted({path for path in opened if "/botocore/data/" in path})))
 """
-"""What of botocore's data a process reads that is ready to answer."""
+"""Program that lists which of botocore's data a process reads until it is ready to answer."""
 SETTINGS = {
     "TRAINMASTER_TABLE": "t",
     "TRAINMASTER_DOORBELL_URL": "https://sqs/q",

@@ -1,4 +1,4 @@
-"""For how long a save holds training up: written beside the steps, and written before them.
+"""Measures how long a save holds training up: written beside the steps, and written before them.
 
 Two ranks on CPUs with FSDP, 34 million weights and Adam's moments in fp32: 403 MB a checkpoint, with fsync.
 Both kinds of saves take turns over the same steps, the first of each apart: it makes the buffers for the
@@ -24,7 +24,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.optim import AdamW, Optimizer
 from trainmaster_client.report import Report
 
-from training.checkpoint import Checkpointer, LocalStore, Retention
+from training.preemptible.checkpoint import Checkpointer, LocalStore, Retention
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_RATIO = 0.2
@@ -36,16 +36,16 @@ _TIMEOUT_S = 600.0
 
 @dataclass(slots=True)
 class Seconds:
-    """Of one rank, by save."""
+    """Measured seconds of one rank, by save."""
 
     sync: list[float] = field(default_factory=list)
     stall: list[float] = field(default_factory=list)
     published: list[float] = field(default_factory=list)
-    """From the call of an asynchronous save to its manifest."""
+    """Seconds between the call of an asynchronous save and its manifest."""
     step: list[float] = field(default_factory=list)
-    """With no save in flight."""
+    """Seconds of a step with no save in flight."""
     step_beside: list[float] = field(default_factory=list)
-    """The first step after an asynchronous save began."""
+    """Seconds of the first step after an asynchronous save began."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     with TemporaryDirectory(dir=options.json.parent) as folder:
         by_rank = measured(Path(folder), options.saves)
     slower = Seconds(**{name: _slower(by_rank, name) for name in Seconds.__slots__})
-    report.facts |= {"weights": LAYERS * WIDTH * WIDTH, "by_rank": [asdict(one) for one in by_rank]}
+    report.facts |= {"weights": LAYERS * WIDTH * WIDTH, "by_rank": [asdict(seconds) for seconds in by_rank]}
     sync, stall = median(slower.sync[1:]), median(slower.stall[1:])
     _print(slower)
     report.check(
@@ -71,16 +71,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def measured(folder: Path, saves: int) -> list[Seconds]:
-    """What each rank measured."""
+    """Return what each rank measured."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     processes = [context.Process(target=_rank, args=(rank, folder, saves, queue)) for rank in range(RANKS)]
     for process in processes:
         process.start()
-    found: dict[int, Seconds] = dict(queue.get(timeout=_TIMEOUT_S) for _ in processes)
+    seconds_by_rank: dict[int, Seconds] = dict(queue.get(timeout=_TIMEOUT_S) for _ in processes)
     for process in processes:
         process.join()
-    return [found[rank] for rank in range(RANKS)]
+    return [seconds_by_rank[rank] for rank in range(RANKS)]
 
 
 def _rank(rank: int, folder: Path, saves: int, queue: "multiprocessing.Queue[tuple[int, Seconds]]") -> None:
@@ -109,8 +109,8 @@ def _seconds(folder: Path, saves: int) -> Seconds:
         )
         for kind in ("sync", "async")
     }
-    for one in kinds.values():
-        one.load_newest()
+    for checkpointer in kinds.values():
+        checkpointer.load_newest()
     seconds = Seconds()
     for number in range(1, saves + 2):
         seconds.step.append(_step(model, optimizer))
@@ -140,7 +140,7 @@ def _timed(checkpointer: Checkpointer, step: int) -> float:
 
 
 def _slower(by_rank: Sequence[Seconds], name: str) -> list[float]:
-    return [max(both) for both in zip(*(getattr(one, name) for one in by_rank), strict=True)]
+    return [max(both) for both in zip(*(getattr(seconds, name) for seconds in by_rank), strict=True)]
 
 
 def _print(slower: Seconds) -> None:

@@ -1,4 +1,4 @@
-"""What verifying costs of a load: the same checkpoint, read with its hashes and as if it had none.
+"""Measures what verifying adds to a load: the same checkpoint, read with its hashes and without any.
 
 One rank on a CPU, 34 million weights and Adam's moments in fp32: 403 MB. Read from the page cache, which no
 job that resumes on a new host has, and at the speed of a disk or of S3, where reads are made to take as long
@@ -19,11 +19,11 @@ from torch import nn
 from torch.optim import AdamW
 from trainmaster_client.report import Report
 
-from training.checkpoint import Checkpointer, LocalStore, shards
-from training.checkpoint.hashes import Seconds, VerifyingReader
-from training.checkpoint.manifest import INDEX_COPY
-from training.checkpoint.shards import read_index
-from training.checkpoint.store import name_of
+from training.preemptible.checkpoint import Checkpointer, LocalStore, shards
+from training.preemptible.checkpoint.hashes import Seconds, VerifyingReader
+from training.preemptible.checkpoint.manifest import INDEX_COPY
+from training.preemptible.checkpoint.shards import read_index
+from training.preemptible.checkpoint.store import name_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_SHARE = 0.05
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     with TemporaryDirectory(dir=options.json.parent) as folder:
         runs, size = measured(Path(folder), options.loads)
     report.facts |= {"bytes": size, "loads": runs}
-    both = {kind: min(found, key=lambda one: one["wall"]) for kind, found in runs.items()}
+    both = {kind: min(found, key=lambda seconds: seconds["wall"]) for kind, found in runs.items()}
     _print(both, size)
     share = {where: both[f"{where}, verified"]["wall"] / both[where]["wall"] - 1 for where in SPEEDS}
     report.facts["share"] = share
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def measured(folder: Path, loads: int) -> tuple[dict[str, list[Seconds]], int]:
-    """Seconds of each load, by its kind; the bytes of the checkpoint."""
+    """Return the seconds of each load by its kind, and the bytes of the checkpoint."""
     torch.set_num_threads(1)
     model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)))
     optimizer = AdamW(model.parameters(), lr=1e-4)
@@ -78,7 +78,7 @@ def measured(folder: Path, loads: int) -> tuple[dict[str, list[Seconds]], int]:
         for where, speed in SPEEDS.items()
         for index in (plain, hashed)
     }
-    found: dict[str, list[Seconds]] = {kind: [] for kind in kinds}
+    loads_by_kind: dict[str, list[Seconds]] = {kind: [] for kind in kinds}
     for number in range(loads + 1):
         for kind in sorted(kinds, reverse=bool(number % 2)):
             speed, index = kinds[kind]
@@ -89,8 +89,8 @@ def measured(folder: Path, loads: int) -> tuple[dict[str, list[Seconds]], int]:
             shards.read(model, optimizer, reader, None, seconds)
             seconds |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
             if number:  # the first of each warms up
-                found[kind].append({"verify": 0.0, **seconds})
-    return found, sum(store.sizes(name).values())
+                loads_by_kind[kind].append({"verify": 0.0, **seconds})
+    return loads_by_kind, sum(store.sizes(name).values())
 
 
 class _Paced(VerifyingReader):

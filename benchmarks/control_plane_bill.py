@@ -1,4 +1,4 @@
-"""What calls of the control plane cost: counts times list prices of us-east-1, in USD."""
+"""Computes what calls of the control plane cost: counts times list prices of us-east-1, in USD."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from typing import Any
 from trainmaster.core.monitoring.alarms import Alarm
 
 GB_SECONDS_EACH = Decimal(1)
-"""Of one run of a function: a second at 1,024 MB. Assumed, not measured; some functions have 512 MB."""
+"""GB-seconds of one run of a function: 1 s at 1,024 MB. Assumed, not measured; some functions have 512 MB."""
 WRITE_UNIT_BYTES = 1024
 TRANSACTION_FACTOR = 2
 """DynamoDB developer guide: each item of a transaction is written twice."""
@@ -53,7 +53,7 @@ Record = Mapping[str, Any]
 
 
 def units(calls: Iterable[Record], *, invocations: int, scheduled: int, row_bytes: int) -> Counter[Unit]:
-    """What is billed for the calls of a journal.
+    """Count what is billed for the calls of a journal.
 
     Args:
         calls: Records of kind ``call`` of a twin's journal.
@@ -61,34 +61,34 @@ def units(calls: Iterable[Record], *, invocations: int, scheduled: int, row_byte
         scheduled: Those of them that the schedule began.
         row_bytes: The largest row of the table; every write is counted as one of it.
     """
-    found = Counter({Unit.INVOCATIONS: invocations, Unit.SCHEDULED: scheduled})
+    counts = Counter({Unit.INVOCATIONS: invocations, Unit.SCHEDULED: scheduled})
     for call in calls:
         if call["service"] == "dynamodb":
-            _add_table_call(found, call, math.ceil(row_bytes / WRITE_UNIT_BYTES))
+            _add_table_call(counts, call, math.ceil(row_bytes / WRITE_UNIT_BYTES))
         elif call["service"] in _UNIT_OF:
-            found[_UNIT_OF[call["service"]]] += 1
-    return found
+            counts[_UNIT_OF[call["service"]]] += 1
+    return counts
 
 
-def _add_table_call(found: Counter[Unit], call: Record, row_units: int) -> None:
+def _add_table_call(counts: Counter[Unit], call: Record, row_units: int) -> None:
     operation = call["operation"]
     if operation in _READS:
-        found[Unit.READ_UNITS] += _READS[operation]
+        counts[Unit.READ_UNITS] += _READS[operation]
     elif operation == "TransactWriteItems":
         items = json.dumps(call["params"]).count('"TableName"')
-        found[Unit.WRITE_UNITS] += items * TRANSACTION_FACTOR * row_units
+        counts[Unit.WRITE_UNITS] += items * TRANSACTION_FACTOR * row_units
     else:
-        found[Unit.WRITE_UNITS] += row_units
+        counts[Unit.WRITE_UNITS] += row_units
 
 
 ALARM_METRIC_USD_PER_MONTH = Decimal("0.10")
-"""Of a standard-resolution alarm, for each metric that it reads: metric math over ten is ten."""
+"""Price of a standard-resolution alarm for each metric it reads: metric math over ten is ten."""
 COMPOSITE_ALARM_USD_PER_MONTH = Decimal("0.50")
-"""Beside its parts."""
+"""Price of a composite alarm, beside its parts."""
 
 
 def alarms_usd(alarms: Iterable[Alarm]) -> Decimal:
-    """What alarms cost that exist for a month; CloudWatch bills them by the hour."""
+    """Return the cost of alarms that exist for a month; CloudWatch bills them by the hour."""
     return sum(
         (
             ALARM_METRIC_USD_PER_MONTH * len(alarm.hosts) if alarm.hosts else COMPOSITE_ALARM_USD_PER_MONTH

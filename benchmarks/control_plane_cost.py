@@ -1,4 +1,4 @@
-"""What the control plane itself costs: every call of its functions, counted on a twin with a manual clock.
+"""Measures the control plane's own cost: every call of its functions, counted on a manual clock.
 
 Counted are an idle minute, a minute in which a job runs and another one waits, and the life of a job from its
 submission to its end. The twin's journal has the calls, its CloudWatch the runs of functions. Money is
@@ -62,10 +62,14 @@ class Plane:
         return self.now
 
     def counted(self, act: Callable[[], None]) -> Counter[Unit]:
-        """What ``act`` made the control plane do."""
+        """Count what ``act`` made the control plane do."""
         before, runs, scheduled = len(self._twin.records()), self._runs(*FUNCTIONS), self._runs("Reconcile")
         act()
-        calls = [one for one in self._twin.records()[before:] if one["kind"] == "call" and _is_billed(one)]
+        calls = [
+            record
+            for record in self._twin.records()[before:]
+            if record["kind"] == "call" and _is_billed(record)
+        ]
         return units(
             calls,
             invocations=self._runs(*FUNCTIONS) - runs,
@@ -74,7 +78,7 @@ class Plane:
         )
 
     def _runs(self, *functions: str) -> int:
-        found = 0
+        runs = 0
         for name in functions:
             points = self._cloudwatch.get_metric_statistics(
                 Namespace="AWS/Lambda",
@@ -85,13 +89,13 @@ class Plane:
                 Period=60,
                 Statistics=["Sum"],
             )["Datapoints"]
-            found += int(sum(point["Sum"] for point in points))
-        return found
+            runs += int(sum(point["Sum"] for point in points))
+        return runs
 
     def _largest_row(self) -> int:
         (table,) = self._dynamodb.list_tables()["TableNames"]
         pages = self._dynamodb.get_paginator("scan").paginate(TableName=table)
-        return max(len(str(item)) for page in pages for item in page["Items"])
+        return max(len(str(row)) for page in pages for row in page["Items"])
 
     def submit(self, name: str, command: str) -> None:
         changes = {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 BATCH = 25
 """DynamoDB API reference, BatchWriteItem."""
 WAITING_SHARE = 0.25
-"""Of the items; the others are of jobs that have ended."""
+"""Share of items that are of waiting jobs; the others are of jobs that have ended."""
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
@@ -42,10 +42,10 @@ class Table:
 
     def items(self) -> list[Item]:
         pages = self._dynamodb.get_paginator("scan").paginate(TableName=self.name)
-        return [item for page in pages for item in page["Items"]]
+        return [row for page in pages for row in page["Items"]]
 
     def model(self, name: str) -> Model:
-        rows = tuple(item for item in self.items() if _is_of(item, name))
+        rows = tuple(row for row in self.items() if _is_of(row, name))
         entry_id = next(row["sk"]["S"].split("#")[1] for row in rows if row["sk"]["S"].startswith("h#"))
         return Model(name=name, entry_id=entry_id, rows=rows)
 
@@ -62,8 +62,8 @@ class Table:
         self._count(waiters)
 
     def _count(self, waiters: int) -> None:
-        """The team's counter of waiting jobs is part of the truth of the rows."""
-        (team,) = [item for item in self.items() if item["pk"]["S"].startswith("T#")]
+        """Add the waiters to the team's counter, which has to agree with the rows."""
+        (team,) = [row for row in self.items() if row["pk"]["S"].startswith("T#")]
         self._dynamodb.update_item(
             TableName=self.name,
             Key={"pk": team["pk"], "sk": team["sk"]},

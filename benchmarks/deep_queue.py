@@ -68,7 +68,7 @@ class DeepQueue:
 
     @property
     def widths(self) -> Sequence[int]:
-        """Of those who wait; with the teams they make the lanes."""
+        """Return the widths of waiting jobs; with the teams they make the lanes."""
         of_a_team = self.lanes // self.teams
         return WIDTHS if of_a_team == len(WIDTHS) else range(1, of_a_team + 1)
 
@@ -85,7 +85,7 @@ class DeepQueue:
         return {"version": 1, "pools": [pool], "teams": teams}
 
     def name(self, number: int) -> str:
-        """Of the job that waits and was submitted after so many others."""
+        """Return the name of the waiting job that was submitted after ``number`` others."""
         return f"waits-{number:06d}{SUFFIX}"
 
 
@@ -163,14 +163,20 @@ def run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime) 
 def _copies(
     model: Job | None, others: Iterable[Job], policy_version: int, *, now: datetime
 ) -> Iterator[list[dict[str, Any]]]:
-    """What a pass reads of running jobs, and what they add to the counters, by the example of one."""
+    """Yield the rows a pass reads of running jobs, and their share of the counters, copied from one job."""
     if model is None:
         return
     recorder = _Recorder()
     run(model, DynamoJobStore(recorder, table="", retention_days=RETENTION_DAYS), policy_version, now=now)
-    running = [one for one in recorder.operations if "Put" in one and _begins(one["Put"]["Item"], "R#")]
+    running = [
+        operation
+        for operation in recorder.operations
+        if "Put" in operation and _begins(operation["Put"]["Item"], "R#")
+    ]
     counted = [
-        one for one in recorder.operations if "Update" in one and _begins(one["Update"]["Key"], "T#", "P#")
+        operation
+        for operation in recorder.operations
+        if "Update" in operation and _begins(operation["Update"]["Key"], "T#", "P#")
     ]
     read = [running[-1], *counted]
     yield read
@@ -210,7 +216,8 @@ def make_table(client: Any, name: str) -> None:
         BillingMode="PAY_PER_REQUEST",
         KeySchema=schema("pk", "sk"),
         AttributeDefinitions=[
-            {"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk", "team", "ended_at")
+            {"AttributeName": attribute, "AttributeType": "S"}
+            for attribute in ("pk", "sk", "team", "ended_at")
         ],
         GlobalSecondaryIndexes=[
             {

@@ -1,4 +1,4 @@
-"""What one pass costs as the queue grows, and how many jobs a second one planning pass places.
+"""Measures what one pass costs as the queue grows, and how many jobs a second one planning pass places.
 
 A pass reads its pool, decides and writes changed reasons; here the pool is full, so it starts nothing. It
 runs through the real adapters over the twin's DynamoDB, inside this process; what it read and wrote is
@@ -83,9 +83,9 @@ class Meter:
                 self.queries += 1
                 self._read(answer["Items"])
             case "TransactWriteItems":
-                self.wcu += sum(_write_units(one) for one in call.params["TransactItems"])
+                self.wcu += sum(_write_units(operation) for operation in call.params["TransactItems"])
             case "BatchGetItem":
-                self._read([one for rows in answer["Responses"].values() for one in rows])
+                self._read([row for rows in answer["Responses"].values() for row in rows])
             case "PutItem":  # who knows why it waits
                 self.wcu += _write_units({"Put": call.params}) // TRANSACTION_FACTOR
             case "UpdateItem" | "DeleteItem":  # once a minute what the pass looked at; one empty lane
@@ -94,16 +94,16 @@ class Meter:
                 raise LookupError(f"a pass over a full pool was not known to call {other}")
 
     def _read(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Strongly consistent: a unit for every 4 KiB of all items together, and one for nothing."""
+        """Count a consistent read: a unit for every 4 KiB of all items together, and one for nothing."""
         self.items_read += len(items)
-        self.rcu += max(1, -(-sum(item_bytes(item) for item in items) // READ_UNIT))
+        self.rcu += max(1, -(-sum(item_bytes(row) for row in items) // READ_UNIT))
 
 
 def _write_units(operation: Mapping[str, Any]) -> int:
-    """Of an update the key and the new values count: a lower bound."""
-    ((_, one),) = operation.items()
+    """Count the write units of an operation; of an update only key and new values: a lower bound."""
+    ((_, body),) = operation.items()
     written = item_bytes(
-        one["Item"] if "Item" in one else one["Key"] | one.get("ExpressionAttributeValues", {})
+        body["Item"] if "Item" in body else body["Key"] | body.get("ExpressionAttributeValues", {})
     )
     return TRANSACTION_FACTOR * max(1, -(-written // WRITE_UNIT))
 
@@ -116,7 +116,7 @@ class Passes:
     meter: Meter
     scheduler: Scheduler
     first: dict[str, Any] = field(default_factory=dict)
-    """Of the first pass, which tells the candidates why they wait."""
+    """Costs of the first pass, which writes for the candidates why they wait."""
     records: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -150,9 +150,10 @@ class Passes:
         }
 
     def summary(self) -> dict[str, Any]:
-        """The counts of the last pass, the medians of the times."""
+        """Return the counts of the last pass, and the medians of the times."""
         times = {
-            name: round(median(one[name] for one in self.records), 3) for name in ("cpu_ms", "twin_cpu_ms")
+            name: round(median(record[name] for record in self.records), 3)
+            for name in ("cpu_ms", "twin_cpu_ms")
         }
         return self.records[-1] | times
 
@@ -217,7 +218,7 @@ def _quotas() -> dict[str, Quota]:
 
 
 def _candidates(now: datetime) -> Snapshot:
-    """As many as a pass ever looks at: eight of each of 64 lanes."""
+    """Make as many candidates as a pass ever looks at: eight of each of 64 lanes."""
     lanes = [
         (team, Capacity(kind), width)
         for team in _PLACING_TEAMS
@@ -263,13 +264,13 @@ def check(report: Report) -> None:
         limit = f"at most {MAX_RATIO} between {shallow['pending']:,} and {deep['pending']:,} waiting jobs"
         report.check(f"flat-{name}", expected=limit, actual=ratio, ok=ratio <= MAX_RATIO)
     for name in ("placements_per_s", "placements_per_s_with_quotas"):
-        found = facts[name]
+        rate = facts[name]
         limit = f"at least {MIN_PLACEMENTS_PER_S}"
-        report.check(name, expected=limit, actual=found, ok=found >= MIN_PLACEMENTS_PER_S)
-    for one in facts["passes"]:
+        report.check(name, expected=limit, actual=rate, ok=rate >= MIN_PLACEMENTS_PER_S)
+    for row in facts["passes"]:
         print(
-            f"{one['pending']:9,} waiting: {one['items_read']} items in {one['queries']} queries,"
-            f" {one['rcu']} RCU, {one['wcu']} WCU, {one['cpu_ms']} ms CPU"
+            f"{row['pending']:9,} waiting: {row['items_read']} items in {row['queries']} queries,"
+            f" {row['rcu']} RCU, {row['wcu']} WCU, {row['cpu_ms']} ms CPU"
         )
 
 

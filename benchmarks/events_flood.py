@@ -1,4 +1,4 @@
-"""What a flood of events costs who follows them: memory and time of ``trainmaster events --follow``.
+"""Measures what a flood of events costs a follower: memory and time of ``trainmaster events --follow``.
 
 A stand-in for the API has so many events, half of them spread over half an hour, half in one instant, and
 gives them in pages of the API's size as fast as they are taken. The command is a process of its own.
@@ -56,8 +56,8 @@ class Flood:
     def page(self, since: datetime, token: str | None) -> dict[str, Any]:
         first = int(token) if token else bisect_left(range(self.count), since, key=self.at)
         end = min(first + PAGE, self.count)
-        more = str(end) if end < self.count else None
-        return {"events": [self.event(number) for number in range(first, end)], "next_token": more}
+        next_token = str(end) if end < self.count else None
+        return {"events": [self.event(number) for number in range(first, end)], "next_token": next_token}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,10 +148,10 @@ def _await(journal: Journal, process: "subprocess.Popen[bytes]") -> None:
 
 
 def _peak_mb(pid: int) -> int:
-    """Resident memory at its largest, as Linux counts it."""
-    found = _PEAK.search(Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
-    assert found is not None
-    return int(found[1]) // 1024
+    """Return the largest resident memory in MB, as Linux counts it."""
+    match = _PEAK.search(Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
+    assert match is not None
+    return int(match[1]) // 1024
 
 
 def _environment(server: ThreadingHTTPServer) -> dict[str, str]:

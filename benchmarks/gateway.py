@@ -1,4 +1,4 @@
-"""What a program waits for at the local gateway: calls of boto3, 200 at once, and the gateway's memory.
+"""Measures what a program waits for at the local gateway: boto3 calls, 200 at once, and its memory.
 
 The queue's API and SageMaker are a server of their own beside it that answers at once: what is measured is
 the gateway, the client and two hops over loopback.
@@ -169,13 +169,13 @@ def measured(call: Callable[[], Any]) -> dict[str, float]:
 
 
 def at_once(url: str) -> dict[str, Any]:
-    """Each on a connection of its own, of a job of its own."""
+    """Describe jobs at once, each on a connection of its own and of another job."""
     began = time.perf_counter()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         statuses = list(pool.map(lambda number: _described(url, f"crowd-{number}"), range(AT_ONCE)))
     return {
         "calls": AT_ONCE,
-        "errors": sum(one != http.HTTPStatus.OK for one in statuses),
+        "errors": sum(status != http.HTTPStatus.OK for status in statuses),
         "seconds": round(time.perf_counter() - began, 3),
     }
 

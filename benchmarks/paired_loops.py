@@ -16,17 +16,17 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from training.agreement import Agreement
 from training.config import TrainConfig
 from training.data.batches import Batch, BatchSource
+from training.families import model_of
 from training.job import make_model
 from training.loop import Trainer
-from training.models.families import model_of
 from training.models.init import initialise
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
-from training.preempt import StopRequest
+from training.preemptible.agreement import Agreement
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 Round: TypeAlias = Callable[[int], None]
@@ -36,7 +36,7 @@ _WARM_UP = 3
 
 
 def compared(plain: Round, ours: Round, *, steps: int, rounds: int) -> dict[str, Any]:
-    """CPU milliseconds of a step of each; ``ratio`` is the median of ours to plain in neighbouring rounds."""
+    """Measure CPU ms of a step of each; ``ratio`` is ours to plain, median of neighbouring rounds."""
     runs = {"plain": plain, "ours": ours}
     for run in runs.values():
         run(_WARM_UP)
@@ -49,7 +49,7 @@ def compared(plain: Round, ours: Round, *, steps: int, rounds: int) -> dict[str,
     ratios = [mine / bare for mine, bare in zip(seconds["ours"], seconds["plain"], strict=True)]
     return {
         "ratio": median(ratios),
-        "ratios": [round(one, 3) for one in sorted(ratios)],
+        "ratios": [round(value, 3) for value in sorted(ratios)],
         **{f"{name}_ms": 1000 * median(values) for name, values in seconds.items()},
     }
 
@@ -72,7 +72,7 @@ def plain_loop(config: TrainConfig, batches: BatchSource, loss_of: Loss) -> Roun
 
 
 def own_loop(config: TrainConfig, world: World, batches: BatchSource) -> Round:
-    """What it prints goes nowhere."""
+    """Make a round of the program's loop; its output is discarded."""
     model, meter = make_model(config, world), Meter(None)
     trainer = Trainer(
         config,

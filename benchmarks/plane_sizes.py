@@ -1,4 +1,4 @@
-"""What a whole pass costs by who runs, by lanes and by teams, and the largest rows that they leave."""
+"""Measures a whole pass by running jobs, lanes and teams, and the largest rows that it leaves."""
 
 import gc
 import json
@@ -39,22 +39,22 @@ def _measured(queue: DeepQueue) -> dict[str, Any]:
         "teams": queue.teams,
         "lanes": queue.lanes,
         "first_pass": first,
-        "pass": min(records, key=lambda one: one["cpu_ms"]),
+        "pass": min(records, key=lambda record: record["cpu_ms"]),
         "largest_rows_bytes": rows,
     }
 
 
 def largest_rows(engine: MotoEngine, table: str) -> dict[str, int]:
-    """Bytes of the largest row of each kind."""
-    found: dict[str, int] = {}
+    """Return the bytes of the largest row of each kind."""
+    largest: dict[str, int] = {}
     params: dict[str, Any] = {"TableName": table}
     while True:
         answer = _scanned(engine, params)
-        for item in answer["Items"]:
-            kind = _kind(item["pk"]["S"], item["sk"]["S"])
-            found[kind] = max(found.get(kind, 0), item_bytes(item))
+        for row in answer["Items"]:
+            kind = _kind(row["pk"]["S"], row["sk"]["S"])
+            largest[kind] = max(largest.get(kind, 0), item_bytes(row))
         if "LastEvaluatedKey" not in answer:
-            return dict(sorted(found.items()))
+            return dict(sorted(largest.items()))
         params["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
@@ -66,7 +66,7 @@ def _scanned(engine: MotoEngine, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(partition: str, sort: str) -> str:
-    """Of rows of a pool and of a job the beginning of the sort key says which kind they are."""
+    """Return the kind of a row; rows of a pool or a job have it in the beginning of the sort key."""
     beginning = partition.split("#", maxsplit=1)[0]
     if beginning in {"P", "J"}:
         return f"{beginning}/{sort.split('#', maxsplit=1)[0]}"

@@ -1,4 +1,4 @@
-"""What a warm ``POST /add-job`` costs the api function: CPU from the proxy event to the answer, and calls."""
+"""Measures a warm ``POST /add-job`` in the api function: CPU from proxy event to answer, and calls."""
 
 import contextlib
 import io
@@ -40,12 +40,12 @@ class Posting:
 
 
 def measure() -> dict[str, Any]:
-    """Facts of a report: the median of each round, the best of them, and calls of AWS for one request."""
+    """Return facts of a report: median of each round, the best of them, and AWS calls of one request."""
     with stand_in() as aws:
         posting = Posting(aws)
         posting.round(WARM_UP)
         rounds = [posting.round(CALLS) for _ in range(ROUNDS)]
-    medians = [round(median(one["milliseconds"]), 3) for one in rounds]
+    medians = [round(median(measured_round["milliseconds"]), 3) for measured_round in rounds]
     return {"handler_cpu_ms": medians, "best_handler_cpu_ms": min(medians), "calls": rounds[-1]["calls"]}
 
 

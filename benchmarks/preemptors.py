@@ -44,11 +44,11 @@ class Crowd:
 def crowded(crowd: Crowd) -> tuple[Snapshot, PoolPolicy]:
     draw = Random(crowd.seed)
     running = tuple(_runs(number, crowd, draw) for number in range(crowd.running))
-    used = total(one.vector for one in running)
+    used = total(job.vector for job in running)
     waiting = tuple(_waits(number, crowd, draw) for number in range(crowd.preemptors))
     pool = PoolPolicy(
         name="main",
-        capacity={str(one): count for one, count in used.items()},
+        capacity={str(capacity): count for capacity, count in used.items()},
         quotas=_quotas(crowd, running) if crowd.with_quotas else {},
         preemption=Preemption(cost=PreemptionCost(enabled=crowd.with_price)),
     )
@@ -56,7 +56,7 @@ def crowded(crowd: Crowd) -> tuple[Snapshot, PoolPolicy]:
 
 
 def cpu_seconds(snapshot: Snapshot, pool: PoolPolicy) -> tuple[float, Plan]:
-    """Of one plan; nothing is kept from one to the next."""
+    """Measure the CPU seconds of one plan; nothing is kept from one to the next."""
     began = time.process_time()
     decided = plan(snapshot, pool, now=NOW)
     return time.process_time() - began, decided
@@ -64,13 +64,13 @@ def cpu_seconds(snapshot: Snapshot, pool: PoolPolicy) -> tuple[float, Plan]:
 
 def _quotas(crowd: Crowd, running: tuple[RunningJob, ...]) -> dict[str, Quota]:
     if crowd.may_borrow:
-        counts = total(one.vector for one in running)
-        share = {str(one): count // crowd.teams * 3 // 2 for one, count in counts.items()}
+        counts = total(job.vector for job in running)
+        share = {str(capacity): count // crowd.teams * 3 // 2 for capacity, count in counts.items()}
         return {_team(number): Quota(nominal=share) for number in range(0, crowd.teams, 2)}
     vectors: defaultdict[str, list[Vector]] = defaultdict(list)
-    for one in running:
-        vectors[one.team].append(one.vector)
-    limits = {str(one): 0 for one in TYPES}
+    for job in running:
+        vectors[job.team].append(job.vector)
+    limits = {str(instance_type): 0 for instance_type in TYPES}
     return {
         team: Quota(
             nominal=limits | {str(capacity): count for capacity, count in total(held).items()},
@@ -150,7 +150,7 @@ def main() -> None:
     ):
         world = crowded(replace(crowd, with_price=arguments.price))
         measured = [cpu_seconds(*world) for _ in range(tries)]
-        victims = sum(len(one.victims) for one in measured[0][1].actions if isinstance(one, Preempt))
+        victims = sum(len(action.victims) for action in measured[0][1].actions if isinstance(action, Preempt))
         quotas = "none" if not crowd.with_quotas else "borrow" if crowd.may_borrow else "at limit"
         size = f"{crowd.running:7}  {crowd.preemptors:10}  {crowd.teams:5}  {quotas:8}"
         print(f"{size} {victims:7}  {1000 * min(seconds for seconds, _ in measured):8.1f}")

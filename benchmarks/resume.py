@@ -25,7 +25,7 @@ MAX_SECONDS = 2.0
 ATTEMPTS = 3
 _RESUMES = 'event {"kind":"resume"'
 _STEPS = 2
-"""Of each attempt; the first one resumes from nothing."""
+"""Steps of each attempt; the first one resumes from nothing."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,11 +40,11 @@ def main(arguments: Sequence[str]) -> int:
     report = Report("benchmarks.resume")
     options.json.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=options.json.parent) as folder:
-        found = [_measured(Path(folder), number) for number in range(1 + options.attempts)][1:]
-    report.facts["attempts"] = found
-    fastest = min(found, key=lambda one: one["cpu"])
+        measured = [_measured(Path(folder), number) for number in range(1 + options.attempts)][1:]
+    report.facts["attempts"] = measured
+    fastest = min(measured, key=lambda attempt: attempt["cpu"])
     print(
-        f"fastest of {len(found)}: import {fastest['import_cpu']:.2f} s of CPU time, "
+        f"fastest of {len(measured)}: import {fastest['import_cpu']:.2f} s of CPU time, "
         f"then to the checkpoint {fastest['cpu']:.2f} s; {fastest['passed']:.2f} s passed in these"
     )
     report.check(
@@ -60,12 +60,12 @@ def _measured(folder: Path, number: int) -> dict[str, float]:
     command = [sys.executable, "-m", __spec__.name, "--attempt", str(folder), "--steps"]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run([*command, str(_STEPS * (number + 1))], env=env, check=True)
-    found: dict[str, float] = json.loads((folder / "found.json").read_bytes())
-    return found
+    times: dict[str, float] = json.loads((folder / "found.json").read_bytes())
+    return times
 
 
 class _Lines(io.StringIO):
-    """What the program prints; when it said that it resumes."""
+    """Collects the program's output, and notes when it says that it resumes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,9 +79,9 @@ class _Lines(io.StringIO):
 
 
 def _attempt(folder: Path, steps: int) -> int:
-    from training.config import TrainConfig  # noqa: PLC0415  its time is measured
+    from training.config import read_config  # noqa: PLC0415  its time is measured
     from training.job import run  # noqa: PLC0415
-    from training.preempt import StopRequest  # noqa: PLC0415
+    from training.preemptible.preempt import StopRequest  # noqa: PLC0415
 
     imported, began = time.process_time(), time.perf_counter()
     texts = {
@@ -90,13 +90,13 @@ def _attempt(folder: Path, steps: int) -> int:
         "checkpoint-dir": folder / "checkpoints",
         "model-dir": folder,
     }
-    config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in texts.items()], {})
+    config = read_config([f"--{name}={text}" for name, text in texts.items()], {})
     with StopRequest() as stop, redirect_stdout(_Lines()) as lines:
         code = run(config, {}, stop)
     if lines.resumed_at:
         cpu, clock = lines.resumed_at
-        found = {"import_cpu": imported, "cpu": cpu - imported, "passed": clock - began}
-        (folder / "found.json").write_text(json.dumps(found))
+        times = {"import_cpu": imported, "cpu": cpu - imported, "passed": clock - began}
+        (folder / "found.json").write_text(json.dumps(times))
     else:
         (folder / "found.json").write_text("{}")
     return code

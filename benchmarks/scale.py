@@ -33,7 +33,7 @@ RUNNING, TEAMS = (1_000, 5_000, 20_000), (8, 100, 1_000)
 WAITING, DEEPER = (1_000, 10_000), (100_000, 1_000_000)
 POOLS = (1, 48, 500)
 STARTS = {0: 256, 20: 256, 300: 128}
-"""By the milliseconds that AWS takes; enough that a pass's fixed costs do not decide."""
+"""Starts by the milliseconds that AWS takes; enough that a pass's fixed costs do not decide."""
 SIZES = (
     *(DeepQueue(pending=256, running=running) for running in RUNNING),
     DeepQueue(pending=1_000, lanes=400),
@@ -49,7 +49,7 @@ BEGINS_WITHIN = 60.0
 IDLE_PASS_READS, IDLE_RECONCILE_READS = 7, 2
 """Calls of the table for a pool without jobs, of 0.5 to 1 read unit each. The pass's are under test."""
 STARTS_A_MINUTE = 60
-"""Of a whole account, as SageMaker was observed to allow."""
+"""Most starts a minute of a whole account, as SageMaker was observed to allow."""
 MOST_ROW_BYTES = 400 * 1024
 """Source: DynamoDB developer guide, "Quotas in Amazon DynamoDB"."""
 MINUTES_PER_MONTH = 730 * 60
@@ -90,56 +90,60 @@ def measure_all(parts: Mapping[str, Part], facts: dict[str, Any]) -> dict[str, f
 
 
 def plans(running: Sequence[int], *, teams: Sequence[int] = (8,)) -> list[dict[str, Any]]:
-    """CPU of one plan of a full pool into which urgent jobs press, with quotas; the best try counts."""
-    found = []
+    """Measure the CPU of one plan of a full pool that urgent jobs press into; the best try counts."""
+    measurements = []
     for count, of in ((count, of) for count in running for of in teams):
         snapshot, pool = crowded(Crowd(running=count, preemptors=PREEMPTORS, teams=of))
         seconds = [round(cpu_seconds(snapshot, pool)[0], 4) for _ in range(PLANS)]
-        found.append({"running": count, "teams": of, "preemptors": PREEMPTORS, "cpu_s": seconds})
-    return found
+        measurements.append({"running": count, "teams": of, "preemptors": PREEMPTORS, "cpu_s": seconds})
+    return measurements
 
 
 def depths(passes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Passes as measured; deeper queues cost what the deepest measured one does, as the two before show."""
+    """Add depths that were not measured: deeper queues cost what the deepest measured one does."""
     deepest = passes[-1]
     reckoned = [{**deepest, "pending": pending, "computed": True} for pending in DEEPER]
-    return [*({**one, "computed": False} for one in passes), *reckoned]
+    return [*({**measured, "computed": False} for measured in passes), *reckoned]
 
 
 def rings(pools: Sequence[int]) -> list[dict[str, Any]]:
-    """In virtual time: from a ring to the pass, while one pool starts as many jobs as the rate allows."""
-    found = []
+    """Simulate the time from a ring to its pass, while one pool starts as many jobs as the rate allows."""
+    simulated = []
     for count in pools:
         played = many_pools(Load(pools=count), seed=1)
         names = ("load", "rings", "waits_seconds", "passes", "longest_pass_seconds", "calls", "killed")
-        found.append({name: played.facts[name] for name in names})
-    return found
+        simulated.append({name: played.facts[name] for name in names})
+    return simulated
 
 
 def minutes(
     sizes: Sequence[Mapping[str, Any]], starting: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Of a plane with so many running jobs in all: a pass of each pool, and as many starts as there may be.
+    """Compute a minute of a plane: a pass of each pool, and as many starts as the account allows.
 
-    Reckoned from the pass over the fewest running jobs, what each further one adds, and what a start costs.
+    It is computed from the pass over the fewest running jobs, what each further one adds, and what a
+    start costs.
     """
-    by_running = {one["running"]: one["pass"] for one in sizes if one["running"] in RUNNING}
+    by_running = {size["running"]: size["pass"] for size in sizes if size["running"] in RUNNING}
     few, many = by_running[RUNNING[0]], by_running[RUNNING[-1]]
-    of_starts = min((one for one in starting if one["delay_ms"] == 0), key=lambda one: one["cpu_s"])
+    of_starts = min(
+        (start_pass for start_pass in starting if start_pass["delay_ms"] == 0),
+        key=lambda start_pass: start_pass["cpu_s"],
+    )
     share = STARTS_A_MINUTE / of_starts["starts"]
     begun = {"cpu_ms": 1000 * of_starts["cpu_s"] * share, "calls": sum(of_starts["calls"].values()) * share}
     for running in RUNNING:
         for pools in POOLS:
-            found: dict[str, Any] = {"running": running, "pools": pools, "starts": STARTS_A_MINUTE}
+            minute: dict[str, Any] = {"running": running, "pools": pools, "starts": STARTS_A_MINUTE}
             for unit in ("cpu_ms", "calls", "rcu"):
                 each = (many[unit] - few[unit]) / (RUNNING[-1] - RUNNING[0])
                 passes = pools * (few[unit] - each * RUNNING[0]) + each * running
-                found[unit] = round(passes + begun.get(unit, 0))
-            yield found | {"computed": True}
+                minute[unit] = round(passes + begun.get(unit, 0))
+            yield minute | {"computed": True}
 
 
 def idle_minute(pools: int) -> dict[str, Any]:
-    """Of a plane without jobs: what is read for each pool, and what that costs in a month."""
+    """Compute an idle minute: the reads for each pool, and what they cost in a month."""
     reads = pools * (IDLE_PASS_READS + IDLE_RECONCILE_READS)
     usd = reads * MINUTES_PER_MONTH * PRICES[Unit.READ_UNITS]
     return {"pools": pools, "reads": reads, "usd_per_month": round(float(usd), 2), "computed": True}
@@ -147,9 +151,9 @@ def idle_minute(pools: int) -> dict[str, Any]:
 
 def check(report: Report) -> None:
     facts = report.facts
-    for one in facts["plans"]:
-        name = f"plan-of-{one['running']}-running-with-{PREEMPTORS}-preemptors"
-        at_most(report, name, min(one["cpu_s"]), MAX_PLAN_S, "CPU s")
+    for plan in facts["plans"]:
+        name = f"plan-of-{plan['running']}-running-with-{PREEMPTORS}-preemptors"
+        at_most(report, name, min(plan["cpu_s"]), MAX_PLAN_S, "CPU s")
     for delay_ms, rate in starts_per_cpu_s(facts.get("starting_passes", ())).items():
         name, limit = f"starts-per-cpu-second-at-{delay_ms}-ms", f"at least {MIN_STARTS_PER_CPU_S}"
         report.check(name, expected=limit, actual=rate, ok=rate >= MIN_STARTS_PER_CPU_S)
@@ -158,23 +162,23 @@ def check(report: Report) -> None:
         at_most(report, "calls-of-the-first-pass", calls, MAX_CALLS_BEYOND_STARTS, "calls")
     if "api" in facts:
         check_api(report)
-    for one in facts["sizes"]:
-        largest = max(one["largest_rows_bytes"].values())
-        name = f"largest-row-of-{one['running']}-running-{one['teams']}-teams-{one['lanes']}-lanes"
+    for size in facts["sizes"]:
+        largest = max(size["largest_rows_bytes"].values())
+        name = f"largest-row-of-{size['running']}-running-{size['teams']}-teams-{size['lanes']}-lanes"
         at_most(report, name, largest, MOST_ROW_BYTES, "bytes")
-    for one in facts.get("pools", ()):
-        name = f"ring-to-pass-of-{one['load']['pools']}-pools"
-        at_most(report, name, one["waits_seconds"]["longest"], BEGINS_WITHIN, "s")
+    for pool in facts.get("pools", ()):
+        name = f"ring-to-pass-of-{pool['load']['pools']}-pools"
+        at_most(report, name, pool["waits_seconds"]["longest"], BEGINS_WITHIN, "s")
 
 
 def check_api(report: Report) -> None:
     facts = report.facts
-    for one in facts["api"]["looks"]:
-        name = f"get-with-estimate-of-number-{one['position'] or 'over-1000'}-of-5000-distinct"
-        at_most(report, name, one["cpu_s"], MAX_LOOK_S, "CPU s")
-    for one in facts["api"]["dry_runs"]:
-        name = f"policy-dry-run-over-{one['pools']}-pools-at-{one['delay_ms']}-ms"
-        at_most(report, name, one["seconds"], MAX_DRY_RUN_S, "s")
+    for look in facts["api"]["looks"]:
+        name = f"get-with-estimate-of-number-{look['position'] or 'over-1000'}-of-5000-distinct"
+        at_most(report, name, look["cpu_s"], MAX_LOOK_S, "CPU s")
+    for dry_run in facts["api"]["dry_runs"]:
+        name = f"policy-dry-run-over-{dry_run['pools']}-pools-at-{dry_run['delay_ms']}-ms"
+        at_most(report, name, dry_run["seconds"], MAX_DRY_RUN_S, "s")
     add_job, rate = facts["add_job"], facts["twin_rate"]["a_second"]
     at_most(report, "add-job-handler", add_job["best_handler_cpu_ms"], posting.MAX_MS, "CPU ms")
     at_most(report, "add-job-calls", sum(add_job["calls"].values()), posting.MAX_CALLS, "calls")
@@ -182,8 +186,8 @@ def check_api(report: Report) -> None:
     report.check("submissions-a-second-at-the-twin", expected=limit, actual=rate, ok=rate > 0)
 
 
-def at_most(report: Report, name: str, found: float, limit: float, unit: str) -> None:
-    report.check(name, expected=f"at most {limit} {unit}", actual=found, ok=found <= limit)
+def at_most(report: Report, name: str, measured: float, limit: float, unit: str) -> None:
+    report.check(name, expected=f"at most {limit} {unit}", actual=measured, ok=measured <= limit)
 
 
 WHOLE: Mapping[str, Part] = {

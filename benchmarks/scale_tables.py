@@ -1,4 +1,4 @@
-"""What ``benchmarks.scale`` measured, as tables for a person."""
+"""Writes what ``benchmarks.scale`` measured as tables for people."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,13 +7,13 @@ Row = Sequence[object]
 
 
 def tables(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Those whose facts were measured, line by line."""
+    """Yield the tables whose facts were measured, line by line."""
     for title, head, rows in _TABLES:
-        found = list(rows(facts))
-        if found:
+        shown_rows = list(rows(facts))
+        if shown_rows:
             yield ""
             yield title
-            yield from _aligned([head, *found])
+            yield from _aligned([head, *shown_rows])
     yield ""
 
 
@@ -25,52 +25,59 @@ def _aligned(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _plans(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in (*facts["plans"], *facts.get("teams", ())):
-        yield one["running"], one["teams"], one["preemptors"], round(1000 * min(one["cpu_s"]))
+    for plan in (*facts["plans"], *facts.get("teams", ())):
+        yield plan["running"], plan["teams"], plan["preemptors"], round(1000 * min(plan["cpu_s"]))
 
 
 def _starts(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts.get("starting_passes", ()):
-        calls = sum(one["calls"].values())
-        yield one["delay_ms"], one["starts"], one["cpu_s"], one["starts_per_cpu_s"], calls
+    for starts in facts.get("starting_passes", ()):
+        calls = sum(starts["calls"].values())
+        yield starts["delay_ms"], starts["starts"], starts["cpu_s"], starts["starts_per_cpu_s"], calls
 
 
 def _looks(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts.get("api", {}).get("looks", ()):
-        yield one["position"] or "over 1,000", one["cpu_s"], one["note"] or "estimated"
+    for look in facts.get("api", {}).get("looks", ()):
+        yield look["position"] or "over 1,000", look["cpu_s"], look["note"] or "estimated"
 
 
 def _dry_runs(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts.get("api", {}).get("dry_runs", ()):
-        calls = sum(one["calls"].values())
-        whole = "a part" if one["is_truncated"] else "all"
-        yield one["pools"], one["delay_ms"], one["seconds"], one["cpu_s"], calls, whole
+    for dry_run in facts.get("api", {}).get("dry_runs", ()):
+        calls = sum(dry_run["calls"].values())
+        whole = "a part" if dry_run["is_truncated"] else "all"
+        yield dry_run["pools"], dry_run["delay_ms"], dry_run["seconds"], dry_run["cpu_s"], calls, whole
 
 
 def _passes(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts["sizes"]:
-        later, first = one["pass"], one["first_pass"]
-        size = (one["running"], one["waiting"], one["teams"], one["lanes"])
+    for plane in facts["sizes"]:
+        later, first = plane["pass"], plane["first_pass"]
+        size = (plane["running"], plane["waiting"], plane["teams"], plane["lanes"])
         counted = (round(later["cpu_ms"]), later["calls"], later["rcu"], later["wcu"])
         of_first = (round(first["cpu_ms"]), first["calls"], first["wcu"])
-        yield *size, *counted, *of_first, max(one["largest_rows_bytes"].values())
+        yield *size, *counted, *of_first, max(plane["largest_rows_bytes"].values())
 
 
 def _depths(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts.get("depths", ()):
-        measured = "computed" if one["computed"] else "measured"
-        yield one["pending"], round(one["cpu_ms"]), one["calls"], one["rcu"], measured
+    for depth in facts.get("depths", ()):
+        measured = "computed" if depth["computed"] else "measured"
+        yield depth["pending"], round(depth["cpu_ms"]), depth["calls"], depth["rcu"], measured
 
 
 def _minutes(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts.get("minutes", ()):
-        yield one["running"], one["pools"], one["starts"], one["cpu_ms"], one["calls"], one["rcu"]
+    for minute in facts.get("minutes", ()):
+        yield (
+            minute["running"],
+            minute["pools"],
+            minute["starts"],
+            minute["cpu_ms"],
+            minute["calls"],
+            minute["rcu"],
+        )
 
 
 def _rings(facts: Mapping[str, Any]) -> Iterator[Row]:
-    for one in facts.get("pools", ()):
-        waits = one["waits_seconds"]
-        yield one["load"]["pools"], one["rings"], waits["p50"], waits["p99"], waits["longest"]
+    for pool in facts.get("pools", ()):
+        waits = pool["waits_seconds"]
+        yield pool["load"]["pools"], pool["rings"], waits["p50"], waits["p99"], waits["longest"]
 
 
 _OF_PASSES = (

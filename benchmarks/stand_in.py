@@ -72,11 +72,11 @@ class StandIn:
     endpoint_url: str
 
     def counts(self, *, delay_ms: int = 0) -> dict[str, int]:
-        """Calls by operation since somebody last asked; answers are delayed by so much from now on."""
+        """Return calls by operation since the last count; answers are delayed by ``delay_ms`` from now on."""
         body = json.dumps({"delay_ms": delay_ms}).encode()
         with urlopen(Call(self.endpoint_url + CONTROL, body, method="POST")) as answer:
-            found: dict[str, int] = json.load(answer)
-        return found
+            counted: dict[str, int] = json.load(answer)
+        return counted
 
 
 @contextmanager

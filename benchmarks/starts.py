@@ -20,6 +20,8 @@ from statistics import median
 from typing import Any
 
 import boto3
+from botocore.config import Config
+from trainmaster.adapters.client_settings import QUICK
 from trainmaster.bootstrap import Wiring
 from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import Job, JobSpec, JobState
@@ -41,6 +43,10 @@ PASSES = 3
 WAITING = 256
 MIN_STARTS_PER_CPU_S = 300
 MAX_CALLS_BEYOND_STARTS = 100
+STARTS_A_MINUTE = 60
+"""Starts that an account is given in a minute, as SageMaker was observed to allow."""
+MIN_LEAN_GAIN = 1.5
+"""Below this ratio of CPU time the lean client would go (ADR 36)."""
 TIME_LIMIT = timedelta(minutes=10)
 BODY: dict[str, Any] = {
     "RoleArn": "arn:aws:iam::111122223333:role/training",
@@ -58,13 +64,20 @@ BODY: dict[str, Any] = {
 }
 
 
+class BotocoreWiring(Wiring):
+    """The plane with botocore's own clients, which do not validate parameters, in the place of lean ones."""
+
+    def _lean(self, service: str, *, config: Config = QUICK, **_: Any) -> Any:
+        return self._client(service, config=config.merge(Config(parameter_validation=False)))
+
+
 class Bench:
     """A control plane whose AWS is a stand-in, with one pool after the other."""
 
-    def __init__(self, aws: StandIn) -> None:
+    def __init__(self, aws: StandIn, *, wiring: type[Wiring] = Wiring) -> None:
         self.aws = aws
         os.environ.update(environment_of(aws.endpoint_url))
-        self._wiring = Wiring(Settings.from_env(os.environ))
+        self._wiring = wiring(Settings.from_env(os.environ))
         self._numbers = count()
         make_table(boto3.client("dynamodb"), "trainmaster")
 
@@ -166,11 +179,31 @@ def measure(*, starts: dict[int, int] | None = None, waiting: int = WAITING) -> 
         return {"starting_passes": passes, "first_pass": bench.first_pass(waiting)}
 
 
+def compare_clients() -> list[dict[str, Any]]:
+    """Start as many jobs in a pass as SageMaker takes in a minute, with either client in turn.
+
+    Returns:
+        The CPU seconds of each client's passes, by AWS's delay, and the ratio of their medians.
+    """
+    kinds: dict[str, type[Wiring]] = {"lean": Wiring, "botocore": BotocoreWiring}
+    rows: list[dict[str, Any]] = []
+    for delay_ms in (0, 20):
+        cpu_s: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for kind, wiring in [*kinds.items()] * PASSES:
+            with stand_in() as aws:
+                bench = Bench(aws, wiring=wiring)
+                bench.starts(32, delay_ms=0)
+                cpu_s[kind].append(bench.starts(STARTS_A_MINUTE, delay_ms=delay_ms)["cpu_s"])
+        ratio = median(cpu_s["botocore"]) / median(cpu_s["lean"])
+        rows.append({"delay_ms": delay_ms, "starts": STARTS_A_MINUTE, "ratio": round(ratio, 2), **cpu_s})
+    return rows
+
+
 def starts_per_cpu_s(passes: Sequence[dict[str, Any]]) -> dict[int, float]:
-    """By delay, the median."""
+    """Return the median rate by delay."""
     rates: dict[int, list[float]] = {}
-    for one in passes:
-        rates.setdefault(one["delay_ms"], []).append(one["starts_per_cpu_s"])
+    for start_pass in passes:
+        rates.setdefault(start_pass["delay_ms"], []).append(start_pass["starts_per_cpu_s"])
     return {delay_ms: median(found) for delay_ms, found in rates.items()}
 
 
@@ -190,11 +223,25 @@ def check(report: Report) -> None:
         actual=calls,
         ok=calls <= MAX_CALLS_BEYOND_STARTS,
     )
-    for one in (*facts["starting_passes"], facts["first_pass"]):
+    for row in (*facts["starting_passes"], facts["first_pass"]):
         print(
-            f"{one['delay_ms']:3} ms: {one['starts']} starts of {one['jobs']} jobs in {one['cpu_s']} CPU s"
-            f" ({one['starts_per_cpu_s']} a CPU second, {one['wall_s']} s), {one['looks']} looks,"
-            f" {sum(one['calls'].values())} calls: {one['calls']}"
+            f"{row['delay_ms']:3} ms: {row['starts']} starts of {row['jobs']} jobs in {row['cpu_s']} CPU s"
+            f" ({row['starts_per_cpu_s']} a CPU second, {row['wall_s']} s), {row['looks']} looks,"
+            f" {sum(row['calls'].values())} calls: {row['calls']}"
+        )
+
+
+def check_clients(report: Report) -> None:
+    for row in report.facts["clients"]:
+        print(
+            f"{row['delay_ms']:3} ms: {row['starts']} starts with botocore {row['botocore']} CPU s,"
+            f" with the lean client {row['lean']}: {row['ratio']} times"
+        )
+        report.check(
+            f"botocore-to-lean-at-{row['delay_ms']}-ms",
+            expected=f"at least {MIN_LEAN_GAIN}",
+            actual=row["ratio"],
+            ok=row["ratio"] >= MIN_LEAN_GAIN,
         )
 
 
@@ -204,7 +251,9 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     report = Report("starts")
     report.facts |= measure()
+    report.facts["clients"] = compare_clients()
     check(report)
+    check_clients(report)
     return report.finish(arguments.json)
 
 

@@ -27,8 +27,8 @@ class Rows:
         self._sets: dict[tuple[str, str], Item] = {}
 
     def transact_write_items(self, **transaction: Any) -> dict[str, Any]:
-        for one in transaction["TransactItems"]:
-            ((kind, operation),) = one.items()
+        for entry in transaction["TransactItems"]:
+            ((kind, operation),) = entry.items()
             match kind:
                 case "Put":
                     self._puts[_key(operation["Item"])] = operation["Item"]
@@ -55,8 +55,8 @@ class Rows:
                     self._sets.setdefault(key, {})[names[name]] = values[value]
 
     def send(self, table: str, send: Send) -> None:
-        """Everything, and begin again; counters are added to what the table has."""
-        puts = [{"PutRequest": {"Item": item}} for item in self._puts.values()]
+        """Send all rows, and begin again; counters are added to what the table has."""
+        puts = [{"PutRequest": {"Item": row}} for row in self._puts.values()]
         for start in range(0, len(puts), BATCH):
             send("BatchWriteItem", {"RequestItems": {table: puts[start : start + BATCH]}})
         for key in {**self._sums, **self._sets}:

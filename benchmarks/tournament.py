@@ -31,9 +31,9 @@ from benchmarks.replay.windows import TraceLine, Window, parts
 
 ROOT = Path(__file__).resolve().parents[1]
 LOADS, SEEDS = (0.8, TARGET_LOAD, 1.1), (1, 2, 3)
-"""Of a full run."""
+"""Loads and seeds of a full run."""
 QUICK_JOBS = 1500
-"""Of a quick run: the first so many of the middle window."""
+"""Jobs of a quick run: the first ones of the middle window."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -103,11 +103,11 @@ def _at_least_one(text: str) -> int:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in text.split(","))
+    return tuple(int(part) for part in text.split(","))
 
 
 def _loads(text: str) -> tuple[float, ...]:
-    loads = tuple(float(one) for one in text.split(","))
+    loads = tuple(float(part) for part in text.split(","))
     if wrong := [load for load in loads if load <= 0]:
         raise argparse.ArgumentTypeError(f"{wrong[0]:g} is no load: give e.g. 0.95")
     return loads
@@ -127,8 +127,8 @@ def _labels(text: str) -> tuple[str, ...]:
 def _trace(path: Path | None) -> tuple[jobs.TraceFile, Kind]:
     if path is None:
         return jobs.TraceFile(rows=made_up_account.rows(), is_openb=False), Kind.MADE_UP
-    found = jobs.read_file(path)
-    return found, Kind.OPENB if found.is_openb else Kind.OWN
+    trace = jobs.read_file(path)
+    return trace, Kind.OPENB if trace.is_openb else Kind.OWN
 
 
 def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field:
@@ -157,10 +157,10 @@ def _chosen(windows: Sequence[Window], numbers: Sequence[int]) -> list[Window]:
 
 
 def _deciders(arguments: argparse.Namespace) -> list[Decider]:
-    asked = [with_policy(path) for path in arguments.policy]
+    given = [with_policy(path) for path in arguments.policy]
     if arguments.deciders:
-        return [*(one for one in DECIDERS if one.label in {*BASES, *arguments.deciders}), *asked]
-    return [*(one for one in DECIDERS if arguments.full or not one.only_full), *asked]
+        return [*(decider for decider in DECIDERS if decider.label in {*BASES, *arguments.deciders}), *given]
+    return [*(decider for decider in DECIDERS if arguments.full or not decider.only_full), *given]
 
 
 def _played(field: Field) -> list[Outcome]:
@@ -192,10 +192,17 @@ def _heat(field: Field, outcome: Outcome) -> Heat:
 def _facts(arguments: argparse.Namespace, trace: jobs.TraceFile, kind: Kind, field: Field) -> dict[str, Any]:
     content = arguments.trace.read_bytes() if arguments.trace else None
     windows = [
-        {"window": one.number, "since_s": one.since_s, "until_s": one.until_s, "jobs": len(one.rows)}
-        for one in field.windows
+        {
+            "window": window.number,
+            "since_s": window.since_s,
+            "until_s": window.until_s,
+            "jobs": len(window.rows),
+        }
+        for window in field.windows
     ]
-    policies = {one.label: one.document({"g1": 1}) for one in field.deciders if one.is_product}
+    policies = {
+        decider.label: decider.document({"g1": 1}) for decider in field.deciders if decider.is_product
+    }
     return {
         "trace": {
             "file": arguments.trace.name if arguments.trace else None,
@@ -206,13 +213,13 @@ def _facts(arguments: argparse.Namespace, trace: jobs.TraceFile, kind: Kind, fie
         },
         "model": model(),
         "windows": windows,
-        "deciders": {one.label: one.title for one in field.deciders},
+        "deciders": {decider.label: decider.title for decider in field.deciders},
         "policies": policies,
     }
 
 
 def _cells(field: Field, outcome: Outcome) -> list[dict[str, Any]]:
-    """By decider, with the bound of them all."""
+    """Return the cells by decider, with the bound of them all."""
     draw = outcome.draw
     where = {"window": field.windows[draw.window].number, "load": draw.load}
     cells = [where | run.as_json() for run in outcome.runs]
@@ -220,18 +227,19 @@ def _cells(field: Field, outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def _tell(report: Report, heats: Sequence[Heat], markdown: Path | None) -> None:
-    """The tables of each load."""
+    """Print the tables of each load, and write them as Markdown if a file is named."""
     pages: list[str] = []
     report.facts["standings"] = {}
-    for load in sorted({one.load for one in heats}):
-        mine = [one for one in heats if one.load == load]
-        found = standings(mine)
+    for load in sorted({played.load for played in heats}):
+        mine = [played for played in heats if played.load == load]
+        by_decider = standings(mine)
         report.facts["standings"][str(load)] = {
-            label: {figure: one.as_json() for figure, one in row.items()} for label, row in found.items()
+            label: {figure: standing.as_json() for figure, standing in row.items()}
+            for label, row in by_decider.items()
         }
         head = f"Load {load}: {len(mine)} replays a decider. {tables.bounds_line(mine)}"
-        print("\n\n".join([head, *(tables.text(one, found) for one in tables.TABLES)]), end="\n\n")
-        pages.append("\n\n".join([head, *(tables.markdown(one, found) for one in tables.TABLES)]))
+        print("\n\n".join([head, *(tables.text(table, by_decider) for table in tables.TABLES)]), end="\n\n")
+        pages.append("\n\n".join([head, *(tables.markdown(table, by_decider) for table in tables.TABLES)]))
     if markdown is not None:
         markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write_text("\n\n".join(pages) + "\n", encoding="utf-8")

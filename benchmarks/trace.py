@@ -86,7 +86,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _facts(arguments: argparse.Namespace, setting: Setting, runs: Iterable[Run]) -> dict[str, Any]:
-    """What is needed to work every figure out again from the events."""
+    """Return everything that is needed to compute the figures again from the events."""
     capacities = {run.seed: dict(run.capacity) for run in runs}
     first = next(iter(capacities.values()))
     content = arguments.trace.read_bytes() if arguments.trace else None

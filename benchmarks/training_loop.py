@@ -13,16 +13,16 @@ from torch.nn.functional import cross_entropy
 from trainmaster_client.report import Report
 
 from benchmarks.paired_loops import compared, own_loop, plain_loop
-from training.bench.modes import OneBatch
+from benchmarks.training.bench.modes import OneBatch
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.data.batches import Batch
-from training.options.choices import Precision
 from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_RATIO = 1.05
 STEPS = {128: 12, 512: 3}
-"""Of a round, by the tokens of a sequence: rounds of about the same length."""
+"""Steps of a round by the tokens of a sequence: rounds take about the same time."""
 ROUNDS = 31
 
 
@@ -34,18 +34,18 @@ def main(arguments: Sequence[str]) -> int:
     torch.set_num_threads(1)
     report = Report("benchmarks.training_loop")
     with joined_world(os.environ) as world:
-        found = {tokens: _compared(world, tokens, options.rounds) for tokens in STEPS}
-    report.facts |= {"batch_size": TrainConfig().batch_size, "by_tokens": found}
-    for tokens, one in found.items():
+        results = {tokens: _compared(world, tokens, options.rounds) for tokens in STEPS}
+    report.facts |= {"batch_size": TrainConfig().batch_size, "by_tokens": results}
+    for tokens, loops in results.items():
         print(
-            f"{tokens} tokens: a step of the plain loop takes {one['plain_ms']:.2f} ms of CPU time, one of "
-            f"this loop {one['ours_ms']:.2f} ms, ratio {one['ratio']:.3f} (rounds {one['ratios']})"
+            f"{tokens} tokens: a step of the plain loop takes {loops['plain_ms']:.2f} ms of CPU time, one of "
+            f"this loop {loops['ours_ms']:.2f} ms, ratio {loops['ratio']:.3f} (rounds {loops['ratios']})"
         )
         report.check(
             f"step-of-{tokens}-tokens",
             expected=f"at most {MAX_RATIO} times the CPU time of the plain loop",
-            actual=f"{one['ratio']:.3f}",
-            ok=one["ratio"] <= MAX_RATIO,
+            actual=f"{loops['ratio']:.3f}",
+            ok=loops["ratio"] <= MAX_RATIO,
         )
     return report.finish(options.json)
 

@@ -1,4 +1,4 @@
-"""What agreement and metrics cost of a training step: two ranks, the program's own trainer and reporter.
+"""Measures what agreement and metrics add to a training step: two ranks, our own trainer and reporter.
 
 Every other step goes without votes, metric lines and their reading of the device, so both kinds see the same
 machine. Checked is the CPU time inside those calls, of all threads, against that of a bare step.
@@ -24,23 +24,23 @@ from typing import Any
 import torch
 from trainmaster_client.report import Report
 
-from training.agreement import Agreement, Decision
-from training.bench.modes import OneBatch
+from benchmarks.training.bench.modes import OneBatch
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.job import make_model
 from training.loop import Trainer
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
-from training.options.choices import Precision
-from training.preempt import StopRequest
+from training.preemptible.agreement import Agreement, Decision
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
 RANKS = 2
 MAX_SHARE = 0.005
 STEPS = 40
-"""Of each kind."""
+"""Steps of each kind."""
 WARM_UP = 4
 CONFIG = TrainConfig(
     preset="tiny", sequence_length=512, batch_size=16, precision=Precision.FP32, steps=10 * STEPS, lr=3e-4
@@ -50,10 +50,10 @@ CONFIG = TrainConfig(
 
 @dataclass(slots=True)
 class Spent:
-    """Seconds."""
+    """Time spent, in seconds."""
 
     cpu: float = 0.0
-    """Of all threads of this process; none while it waits."""
+    """CPU seconds of all threads of this process; it uses none while it waits."""
     passed: float = 0.0
 
     @contextmanager
@@ -85,7 +85,7 @@ class SometimesAgreed(Agreement):
 
 @dataclass(slots=True)
 class Steps:
-    """What each took, of one rank."""
+    """Time each step took, of one rank."""
 
     bare: list[Spent] = field(default_factory=list)
     full: list[Spent] = field(default_factory=list)
@@ -93,9 +93,11 @@ class Steps:
     metrics: list[Spent] = field(default_factory=list)
 
     def medians(self) -> dict[str, float]:
-        """In milliseconds."""
+        """Return the medians in milliseconds."""
         return {
-            f"{name}_{kind}_ms": round(1000 * median(getattr(one, kind) for one in getattr(self, name)), 3)
+            f"{name}_{kind}_ms": round(
+                1000 * median(getattr(spent, kind) for spent in getattr(self, name)), 3
+            )
             for name in Steps.__slots__
             for kind in Spent.__slots__
         }
@@ -124,7 +126,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measured(folder: Path, steps: int) -> list[dict[str, float]]:
-    """What each rank measured: medians in milliseconds."""
+    """Return what each rank measured: medians in milliseconds."""
     folder.mkdir(parents=True, exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -143,10 +145,10 @@ def _measured(folder: Path, steps: int) -> list[dict[str, float]]:
     codes = [process.wait() for process in processes]
     if any(codes):
         raise SystemExit("a rank failed; it says above why")
-    found = [json.loads(path.read_bytes()) for path in paths]
+    by_rank = [json.loads(path.read_bytes()) for path in paths]
     for path in paths:
         path.unlink()
-    return found
+    return by_rank
 
 
 def _rank(path: Path, steps: int) -> int:
@@ -198,25 +200,25 @@ def _trainer(world: World, agreement: Agreement, meter: Meter) -> Trainer:
 
 
 def _facts(by_rank: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Shares of a bare step, of the rank that pays most."""
+    """Return shares of a bare step, of the rank that pays most."""
     return {
-        "share": max(_share(one, "cpu") for one in by_rank),
-        "share_with_waits": max(_share(one, "passed") for one in by_rank),
-        "ratio_of_steps": max(one["full_passed_ms"] / one["bare_passed_ms"] for one in by_rank),
+        "share": max(_share(medians, "cpu") for medians in by_rank),
+        "share_with_waits": max(_share(medians, "passed") for medians in by_rank),
+        "ratio_of_steps": max(medians["full_passed_ms"] / medians["bare_passed_ms"] for medians in by_rank),
         "ranks": list(by_rank),
     }
 
 
-def _share(one: dict[str, float], kind: str) -> float:
-    return (one[f"agreement_{kind}_ms"] + one[f"metrics_{kind}_ms"]) / one[f"bare_{kind}_ms"]
+def _share(medians: dict[str, float], kind: str) -> float:
+    return (medians[f"agreement_{kind}_ms"] + medians[f"metrics_{kind}_ms"]) / medians[f"bare_{kind}_ms"]
 
 
 def _print(facts: dict[str, Any]) -> None:
-    for rank, one in enumerate(facts["ranks"]):
-        for kind, told in (("cpu", "CPU time"), ("passed", "time that passes")):
+    for rank, row in enumerate(facts["ranks"]):
+        for kind, title in (("cpu", "CPU time"), ("passed", "time that passes")):
             print(
-                f"rank {rank}, {told}: a bare step {one[f'bare_{kind}_ms']:.1f} ms, inside agreement "
-                f"{one[f'agreement_{kind}_ms']:.3f} ms, inside metrics {one[f'metrics_{kind}_ms']:.3f} ms"
+                f"rank {rank}, {title}: a bare step {row[f'bare_{kind}_ms']:.1f} ms, inside agreement "
+                f"{row[f'agreement_{kind}_ms']:.3f} ms, inside metrics {row[f'metrics_{kind}_ms']:.3f} ms"
             )
     print(
         f"CPU time inside the calls: {facts['share']:.3%} of a bare step; with the wait for the slower rank "

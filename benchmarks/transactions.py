@@ -1,4 +1,4 @@
-"""What the twin's items cost as the table grows: a transaction of two items, reads, a put.
+"""Measures the twin's items as the table grows: a transaction of two items, reads, a put.
 
 Each operation is timed inside the engine (no network, no client) on a table with few and with many items
 under as many partition keys, both tables in turn, and judged by the medians. The peer is moto's own engine,

@@ -30,9 +30,9 @@ REACHED_FOR = 20
 INTERVAL_S = 0.01
 PROFILE = "TRAINMASTER_TWIN_PROFILE"
 PROGRAM = (sys.executable, "-m", "benchmarks.twin_rate")
-"""In place of ``python -m local up``."""
+"""Program that takes the place of ``python -m local up``."""
 OURS = ("/local/", "/trainmaster/", "/botocore/", "/moto/", "/urllib3/")
-"""Whose code a thread is in is the innermost of these in its stack."""
+"""Parts of paths: a thread counts for the innermost of these in its stack."""
 MOST_PLACES = 12
 _IDLE = frozenset(
     {
@@ -111,7 +111,11 @@ class _Sampler:
             frames = sys._current_frames()  # noqa: SLF001  there is no other way to look
             places = [_place(frame) for ident, frame in frames.items() if ident != own]
             self.looks.append(
-                (time.monotonic(), time.process_time(), [one for one in places if one is not None])
+                (
+                    time.monotonic(),
+                    time.process_time(),
+                    [place_of_thread for place_of_thread in places if place_of_thread is not None],
+                )
             )
 
     def write(self, path: Path) -> None:

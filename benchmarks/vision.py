@@ -23,9 +23,9 @@ from trainmaster_client.report import Report
 
 from benchmarks.paired_loops import compared, own_loop, plain_loop
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.data.batches import Batch
-from training.models.families import open_data
-from training.options.choices import Precision
+from training.families import open_data
 from training.ranks.world import World, joined_world
 from training.vision.pictures import Draw, View, decoded
 
@@ -59,8 +59,10 @@ def main(arguments: Sequence[str]) -> int:
         f"{options.model}, batch {_BATCH}, one thread, images a CPU second: plain loop {loops['plain']:.2f}, "
         f"this loop {loops['ours']:.2f}, ratio {loops['ratio']:.3f} (rounds {loops['ratios']})"
     )
-    for one in report.facts["decoding"]:
-        print(f"decoding with {one['workers']} {one['kind']}: {one['per_second']:.0f} images/s")
+    for decoding in report.facts["decoding"]:
+        print(
+            f"decoding with {decoding['workers']} {decoding['kind']}: {decoding['per_second']:.0f} images/s"
+        )
     report.check(
         "loop",
         expected=f"at least {LEAST_RATIO} of the plain loop",
@@ -71,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _loops(world: World, preset: str, rounds: int) -> dict[str, Any]:
-    """Images a CPU second of each, the median of rounds; the ratio is that of neighbouring rounds."""
+    """Measure images a CPU second of each loop, median of rounds; the ratio is of neighbouring rounds."""
     config = TrainConfig(
         preset=preset,
         precision=Precision.FP32,
@@ -82,11 +84,15 @@ def _loops(world: World, preset: str, rounds: int) -> dict[str, Any]:
     )
     source = open_data(config, {}).batches(world)
     same = _Same([source.at(step) for step in range(1, _STEPS + 1)])
-    found = compared(
+    loops = compared(
         plain_loop(config, same, _loss), own_loop(config, world, same), steps=_STEPS, rounds=rounds
     )
-    rates = {name: 1000 * _BATCH / found[f"{name}_ms"] for name in ("plain", "ours")}
-    return {"ratio": 1 / found["ratio"], "ratios": [round(1 / one, 3) for one in found["ratios"]], **rates}
+    rates = {name: 1000 * _BATCH / loops[f"{name}_ms"] for name in ("plain", "ours")}
+    return {
+        "ratio": 1 / loops["ratio"],
+        "ratios": [round(1 / value, 3) for value in loops["ratios"]],
+        **rates,
+    }
 
 
 def _loss(model: nn.Module, batch: Batch) -> Tensor:
@@ -95,19 +101,19 @@ def _loss(model: nn.Module, batch: Batch) -> Tensor:
 
 
 def _decoding() -> list[dict[str, Any]]:
-    """One worker and two, as threads and as processes, which send the pixels back."""
+    """Measure one worker and two, as threads and as processes, which send the pixels back."""
     source = torch.Generator().manual_seed(1)
     cells = torch.rand(1, 3, 47, 63, generator=source)
     pixels = (255 * interpolate(cells, size=(375, 500), mode="bicubic").clamp(0, 1)).to(torch.uint8)
     written = BytesIO()
     Image.fromarray(pixels[0].permute(1, 2, 0).contiguous().numpy()).save(written, "JPEG", quality=90)
     content = written.getvalue()
-    found = []
+    rates = []
     for workers in (1, 2):
         spawned = partial(ProcessPoolExecutor, mp_context=get_context("forkserver"))
         for kind, pool in (("threads", ThreadPoolExecutor), ("processes", spawned)):
-            found.append({"workers": workers, "kind": kind, **_decoded_by(pool(workers), content)})
-    return found
+            rates.append({"workers": workers, "kind": kind, **_decoded_by(pool(workers), content)})
+    return rates
 
 
 def _decoded_by(pool: Executor, content: bytes) -> dict[str, float]:

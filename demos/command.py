@@ -1,4 +1,4 @@
-"""What the commands of demos have in common: an option, a story on the terminal, and an end in order."""
+"""The common parts of the demos' commands: an option, a story on the terminal, and an orderly end."""
 
 import argparse
 import signal
@@ -22,11 +22,11 @@ TERMINATED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """What every story needs: a report, where that goes, and a screen."""
+    """The things every story needs: a report, where that goes, and a screen."""
 
     report: Report
     path: Path
-    """Where the report goes."""
+    """File that the report is written to."""
     screen: Screen = field(default_factory=lambda: Screen(Console(highlight=False)))
 
     def finish(self) -> int:
@@ -36,9 +36,9 @@ class Telling:
 
 def parser(name: str, description: str | None, *, report: Path) -> argparse.ArgumentParser:
     """Take ``--json``, with ``report`` for its default; a demo adds its own options."""
-    found = argparse.ArgumentParser(prog=name, description=description)
-    found.add_argument("--json", type=Path, default=report, help="where the report goes")
-    return found
+    made = argparse.ArgumentParser(prog=name, description=description)
+    made.add_argument("--json", type=Path, default=report, help="where the report goes")
+    return made
 
 
 def run(tell: Callable[[Telling], int], *, name: str, description: str | None, report: Path) -> int:

@@ -1,4 +1,4 @@
-"""What really happened in a twin, read from the API, CloudWatch Logs and S3."""
+"""Reads what really happened in a twin from the API, CloudWatch Logs and S3."""
 
 import hashlib
 import json
@@ -60,17 +60,17 @@ class Bucket:
         self._s3 = boto3.client("s3")
 
     def step(self, checkpoints: str) -> int:
-        """Of the newest whole checkpoint; 0 before the first."""
+        """Return the step of the newest whole checkpoint; 0 before the first."""
         try:
             return int(json.loads(self._read(f"{checkpoints}/status.json"))["step"])
         except ClientError:
             return 0
 
     def hashes(self, checkpoints: str) -> dict[str, str]:
-        """SHA-256 by S3 URI of every object below the prefix."""
+        """Return the SHA-256 of every object below the prefix, by S3 URI."""
         bucket, _, prefix = checkpoints.removeprefix("s3://").partition("/")
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/")
-        uris = [f"s3://{bucket}/{one['Key']}" for page in pages for one in page.get("Contents", [])]
+        uris = [f"s3://{bucket}/{entry['Key']}" for page in pages for entry in page.get("Contents", [])]
         return {uri: hashlib.sha256(self._read(uri)).hexdigest() for uri in uris}
 
     def _read(self, uri: str) -> bytes:

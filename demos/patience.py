@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 STANDSTILL_SECONDS = 300.0
-"""Of the machine's time. Loading torch on a machine with eight busy processes a core takes about a minute."""
+"""Seconds of the machine's time. Loading torch with eight busy processes a core takes about a minute."""
 _MEMORY = Path("/proc/meminfo")
 _KIB_PER_GIB = 2**20
 
@@ -97,13 +97,13 @@ def three_lines(name: str, error: Exception, *, reached: str, details: Path) -> 
 def machine() -> str:
     """Tell the load and the memory of this machine."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    told = f"{load:.1f} processes want {cores} cores (load of the last minute)"
+    load_text = f"{load:.1f} processes want {cores} cores (load of the last minute)"
     if not _MEMORY.exists():
-        return told
+        return load_text
     lines = (line.partition(":") for line in _MEMORY.read_text(encoding="utf-8").splitlines())
     kib = {key: int(value.split()[0]) for key, _, value in lines}
     free, whole = (kib[key] / _KIB_PER_GIB for key in ("MemAvailable", "MemTotal"))
-    return f"{told}, {free:.1f} of {whole:.1f} GiB of memory are free"
+    return f"{load_text}, {free:.1f} of {whole:.1f} GiB of memory are free"
 
 
 def _first_line(error: Exception) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from trainmaster_client.report import Report
 
+from benchmarks.training.proof.__main__ import main as prove
 from demos import command
 from demos.patience import STANDSTILL_SECONDS
-from training.proof.__main__ import main as prove
 
 REPORT = Path("build/training.json")
 

@@ -31,5 +31,5 @@ def request(name: str, twin: TwinProcess, command: Sequence[str], *, instances: 
 
 def urgent_request(name: str, twin: TwinProcess, *, instances: int = 1, priority: int = 9) -> Document:
     """Ask for something that makes the others leave: it holds its instances until it is cancelled."""
-    found = request(name, twin, ["sleep", "infinity"], instances=instances)
-    return found | {"Tags": [{"Key": "priority", "Value": str(priority)}]}
+    urgent = request(name, twin, ["sleep", "infinity"], instances=instances)
+    return urgent | {"Tags": [{"Key": "priority", "Value": str(priority)}]}

@@ -1,4 +1,4 @@
-"""What a person sees of a demo: what happened and why, and the queue after it."""
+"""Shows people what happens in a demo and why, and the queue after it."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class Screen:
         self.console.print(line, markup=False)
 
     def name(self, training_job_name: str, label: str) -> None:
-        """From now on shown as ``label``."""
+        """Show this training job as ``label`` from now on."""
         self._labels[training_job_name] = label
 
     def show(self, queue: list[Document], jobs: list[Document]) -> None:

@@ -31,7 +31,7 @@ _LOOKS_A_LOG = 10
 
 
 class Stage:
-    """What a user has in his hands, and the story in its own: jobs by label, clock, control calls."""
+    """Gives the story its tools: the user's API, jobs by label, the clock, control calls."""
 
     def __init__(self, twin: TwinProcess, screen: Screen, *, vigil: Vigil | None = None) -> None:
         self.twin, self.screen = twin, screen
@@ -41,15 +41,15 @@ class Stage:
         self.vigil = vigil or Vigil(twin)
         self.vigil.evidence += [self._states, self._last_lines]
         self.names: dict[str, str] = {}
-        """By label, the names of the jobs that are shown."""
+        """Names of the jobs that are shown, by label."""
         self.views: dict[str, Document] = {}
-        """By label, what GET /jobs/{name} said at the last look."""
+        """Answers of GET /jobs/{name} at the last look, by label."""
         self._lines: Sequence[str] = ()
         self._looks = 0
         self._grace = Grace()
 
     def name(self, label: str, job: str) -> None:
-        """From now on show this job, as ``label``."""
+        """Show this job from now on, as ``label``."""
         self.names[label] = job
         self.screen.name(job, label)
 
@@ -81,13 +81,13 @@ class Stage:
         self.screen.reached = what
 
     def look(self) -> bool:
-        """Show what is new of the jobs. False: the API was too slow to answer, as on a busy machine."""
+        """Show what is new of the jobs; False if the API was too slow to answer, as on a busy machine."""
         try:
-            found = {label: self.view(name) for label, name in self.names.items()}
+            views = {label: self.view(name) for label, name in self.names.items()}
             queue = self.api.jobs()["jobs"]
         except (ApiFailedError, ApiUnreachableError):
             return False
-        self.views = {label: view for label, view in found.items() if view is not None}
+        self.views = {label: view for label, view in views.items() if view is not None}
         self.screen.show(queue, list(self.views.values()))
         return True
 
@@ -129,14 +129,14 @@ class Stage:
 
 
 def control(twin: TwinProcess, method: str, path: str, **fields: object) -> Document:
-    """Make a control call; its answer."""
+    """Make a control call and return its answer."""
     url = f"{twin.ready['control_url']}{path}"
     headers = {"Content-Type": "application/json"}
     body = json.dumps(fields).encode()
     request = urllib.request.Request(url, data=body, method=method, headers=headers)  # noqa: S310  the twin's own
     with urllib.request.urlopen(request) as answer:  # noqa: S310
-        found: Document = json.loads(answer.read())
-    return found
+        document: Document = json.loads(answer.read())
+    return document
 
 
 class Hold:

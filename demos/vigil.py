@@ -12,7 +12,8 @@ from local.twin_process import TwinProcess
 
 LOOK_SECONDS = 0.5
 GRACE_SECONDS = 120.0
-"""As on SageMaker (API reference, StopTrainingJob), and in the machine's time: the twin's own is shorter."""
+"""Seconds of grace as on SageMaker (API reference, StopTrainingJob), in the machine's time: the twin's own
+is shorter."""
 CHANGING = frozenset(
     {
         "CreateTrainingJob",

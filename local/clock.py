@@ -67,7 +67,7 @@ class Timer:
 
 
 class TwinClock:
-    """What time it is in the twin, and what happens when.
+    """Tells the time in the twin, and runs timers when they are due.
 
     A real clock runs its timers on one thread of its own. A manual clock stands still and runs them inside
     ``advance``, in the order of their time.
@@ -93,7 +93,7 @@ class TwinClock:
         return self._frozen if self.manual else datetime.now(UTC)
 
     def scaled(self, wait: timedelta) -> timedelta:
-        """What a wait of the real service lasts in the twin."""
+        """Return how long a wait of the real service lasts in the twin."""
         return wait / self.speed
 
     def call_later(self, wait: timedelta, action: Callable[[], object]) -> Timer:

@@ -1,4 +1,4 @@
-"""What a user decides about a twin, and what he gets to know of it."""
+"""The decisions of a twin's user, and the facts the user gets about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,18 +20,18 @@ class TwinConfig:
     state: Path | None = None
     """Folder that keeps the policy, logs and working files; None: one that goes with the twin."""
     policy: Mapping[str, Any] | None = None
-    """None: the one that the state folder remembers, if any."""
+    """The policy document; None takes the one that the state folder remembers, if any."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     manual: bool = False
-    """The clock stands still until it is moved."""
+    """Whether the clock stands still until it is moved."""
     start: datetime | None = None
-    """Where a manual clock begins; None: now."""
+    """Begin of a manual clock; None means now."""
     speed: float = 60.0
     """Divides the twin's own waits; the schedules are AWS's and keep their minutes."""
     seed: int = 0
     journal: Path | None = None
     ready: Path | None = None
-    """Where whoever runs the twin writes that it is ready; what an earlier twin left there goes first."""
+    """File written once the twin is ready; one that an earlier twin left is removed first."""
     world: World = KIND
 
 
@@ -50,8 +50,8 @@ class ReadyInfo:
     access_key_id: str
     secret_access_key: str = field(repr=False)
     role_arn: str
-    """Of a role that training jobs may run under."""
+    """ARN of a role that training jobs may run under."""
     bucket: str
     """A bucket that exists, for training input and output."""
     sdk_defaults: str
-    """Of the file that SAGEMAKER_USER_CONFIG_OVERRIDE should name."""
+    """Path of the file that SAGEMAKER_USER_CONFIG_OVERRIDE should name."""

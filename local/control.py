@@ -24,7 +24,7 @@ _MOST_SECONDS = timedelta(days=3650).total_seconds()
 
 
 class TrainingJobs(Protocol):
-    """What can be done to training jobs from outside the API."""
+    """Changes to training jobs that come from outside the API."""
 
     def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None: ...
 
@@ -50,7 +50,7 @@ class Control:
     invoke: Callable[[str, bytes], Outcome]
     """Runs a function of the stack, by the name its sessions have; KeyError for one that there is not."""
     told: Callable[[], Mapping[str, Any]]
-    """What happened that no call of AWS's API shows; goes with the answer about the world."""
+    """Reports what no call of AWS's API shows; part of the answer about the world."""
 
     def handle(self, request: Request) -> Response:
         path = request.raw_path.removeprefix(PREFIX)
@@ -179,7 +179,7 @@ class Control:
         return _answer(200, answer)
 
     def _invoke(self, request: Request) -> Response:
-        """As somebody with ``lambda:InvokeFunction`` on it."""
+        """Invoke a function as a caller with ``lambda:InvokeFunction`` on it."""
         body = Body(request.body)
         name, event = body.text("function"), body.mapping("event")
         body.end()

@@ -60,7 +60,7 @@ class Body:
         return value
 
     def optional(self, name: str, read: Callable[[str], T]) -> T | None:
-        """What ``read`` makes of a field that may be missing or null."""
+        """Return what ``read`` makes of a field; None if the field is missing or null."""
         if self._fields.get(name) is None:
             self._fields.pop(name, None)
             return None

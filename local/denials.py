@@ -39,7 +39,7 @@ class Denials:
             if wait:
                 self._until[denial] = now + wait
             else:
-                kept = {one: until for one, until in self._until.items() if not denial.concerns(one)}
+                kept = {other: until for other, until in self._until.items() if not denial.concerns(other)}
                 self._until = kept
 
     def denied(
@@ -49,10 +49,12 @@ class Denials:
         role_arn = params.get("RoleArn")
         call = Denial(operation=operation, principal=principal, role_arn=role_arn)
         with self._lock:
-            found = [one for one, until in self._until.items() if now < until and one.concerns(call)]
-        if not found:
+            matching = [
+                denial for denial, until in self._until.items() if now < until and denial.concerns(call)
+            ]
+        if not matching:
             return None
-        passes = next((one.role_arn for one in found if one.role_arn is not None), None)
+        passes = next((denial.role_arn for denial in matching if denial.role_arn is not None), None)
         what = operation if passes is None else f"iam:PassRole on resource: {passes}"
         return (
             f"User: {principal} is not authorized to perform: {what} with an explicit deny in a service"

@@ -1,4 +1,4 @@
-"""What the twin stands on before anything is deployed: time, state, identities, the door."""
+"""Sets up what the twin stands on before a deployment: time, state, identities, the door."""
 
 import fcntl
 import os

@@ -104,7 +104,7 @@ class FrontDoor:
         self._aws.listeners.setdefault((service, operation), []).append(listener)
 
     def add_resource_tags(self, service: str, tags_of: TagsOf) -> None:
-        """Where conditions on the tags of this service's resources look (ARN -> tags)."""
+        """Register where conditions on the tags of this service's resources look (ARN -> tags)."""
         self.authorizer.add_resource_tags(service, tags_of)
 
     def start(self) -> None:

@@ -31,12 +31,12 @@ _MS_PRIVATE = 0x4_0000
 _REFUSED = 70
 """Exit code before there is a namespace; EX_SOFTWARE of sysexits.h."""
 _NOT_FOUND = 127
-"""What Docker says of a container whose command does not exist."""
+"""Docker's exit code for a container whose command does not exist."""
 _TRY_SECONDS = 20
 
 
 def in_namespace(folder: Path, argv: Sequence[str]) -> list[str]:
-    """What runs ``argv`` with ``folder`` as its /opt."""
+    """Return the command that runs ``argv`` with ``folder`` as its /opt."""
     return [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(folder), *argv]
 
 
@@ -72,7 +72,7 @@ def main(folder: Path, argv: list[str]) -> int:
 
 
 def _enter() -> None:
-    """With the user as nobody but itself: programs that think they are root try to give files away."""
+    """Enter the namespace as the same user: programs that think they are root give files away."""
     user, group = os.getuid(), os.getgid()
     if _libc().unshare(_CLONE_NEWUSER | _CLONE_NEWNS):
         raise _last_error("unshare")

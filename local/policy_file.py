@@ -68,10 +68,10 @@ def put_policy(policy: Mapping[str, Any], *, api_url: str, credentials: Credenti
 
 
 def _objections(answer: bytes) -> str:
-    """The errors of a problem document in one line, or whatever came back."""
+    """Return the errors of a problem document in one line, or the answer itself."""
     try:
         problem = json.loads(answer)
-        errors = [f"{each['field']}: {each['message']}" for each in problem.get("errors", [])]
+        errors = [f"{error['field']}: {error['message']}" for error in problem.get("errors", [])]
         return "; ".join(errors) or problem.get("detail") or problem.get("title") or problem["message"]
     except (ValueError, TypeError, KeyError, AttributeError):
         return answer.decode(errors="replace")

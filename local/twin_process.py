@@ -22,11 +22,11 @@ class TwinProcess:
     ready: dict[str, Any]
     journal: Path
     process: subprocess.Popen[bytes] | None = None
-    """None: it is somebody else's."""
+    """The twin's process; None if another program runs it."""
 
     @property
     def exit_code(self) -> int | None:
-        """None: it runs."""
+        """The exit code; None while it runs."""
         return self.process.poll() if self.process is not None else None
 
     def ended_within(self, *, seconds: float) -> int | None:
@@ -37,7 +37,7 @@ class TwinProcess:
         return None
 
     def environment(self) -> dict[str, str]:
-        """What ``local up`` tells its user to export."""
+        """Return the variables that ``local up`` tells its user to export."""
         return {
             "AWS_ENDPOINT_URL": self.ready["endpoint_url"],
             "AWS_ACCESS_KEY_ID": self.ready["access_key_id"],
@@ -101,5 +101,5 @@ def _wait_for(ready: Path, process: subprocess.Popen[bytes], log: Path) -> dict[
                 f"the twin did not start:\n{log.read_text(encoding='utf-8', errors='replace')}"
             )
         time.sleep(POLL_SECONDS)
-    found: dict[str, Any] = json.loads(ready.read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(ready.read_text(encoding="utf-8"))
+    return document

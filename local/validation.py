@@ -84,8 +84,8 @@ def _value(shape: Shape, value: Any, path: str, report: _Report) -> Any:  # noqa
         case ListShape():
             _check_size(shape, value, path, report)
             return [
-                _value(shape.member, one, f"{path}.{place}.member", report)
-                for place, one in enumerate(value, start=1)
+                _value(shape.member, element, f"{path}.{place}.member", report)
+                for place, element in enumerate(value, start=1)
             ]
         case _:
             for constraint in _broken(shape, value):

@@ -1,4 +1,4 @@
-"""What travels between the twin's parts: a request, a response, a caller, an AWS error."""
+"""Values that travel between the twin's parts: a request, a response, a caller, an AWS error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,10 +28,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who called."""
+    """The caller of a request."""
 
     arn: str
-    """As the journal shows it: a user, or the session of an assumed role."""
+    """ARN as the journal shows it: a user, or the session of an assumed role."""
     account_id: str
     access_key_id: str
     role_arn: str | None = None

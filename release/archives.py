@@ -17,12 +17,12 @@ def files_below(folder: Path, *, with_bytecode: bool = False) -> dict[str, Path]
     Bytecode is left out, as Python writes it by the way; that of the built layer was made on purpose.
     """
     files = (path for path in folder.rglob("*") if path.is_file())
-    found = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
-    return {path.relative_to(folder).as_posix(): path for path in found}
+    kept = (path for path in files if with_bytecode or _SKIPPED not in path.parts)
+    return {path.relative_to(folder).as_posix(): path for path in kept}
 
 
 def write_zip(archive: Path, contents: Mapping[str, Path]) -> None:
-    """In the order of their names, all of one time and one mode."""
+    """Write the files in the order of their names, all of one time and one mode."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w") as into:
         for name in sorted(contents):

@@ -11,7 +11,7 @@ from release import archives, stack
 
 ROOT = Path(__file__).parents[1]
 BUILD_SECONDS = 1800.0
-"""For one program; minutes on a quiet machine."""
+"""Most seconds for one program; it takes minutes on a quiet machine."""
 _PRINTED = 4000
 """Characters of what a program printed that its error shows."""
 
@@ -21,7 +21,7 @@ class BuildError(Exception):
 
 
 def run(*command: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> str:
-    """What a program prints. Raises BuildError."""
+    """Run a program and return what it prints. Raises BuildError."""
     try:
         done = subprocess.run(
             command,

@@ -12,37 +12,39 @@ class ChangelogError(Exception):
 
 
 def sections(text: str) -> dict[str, str]:
-    """What each version's section says, newest first, without its heading."""
-    found = list(_HEADING.finditer(text))
-    ends = [one.start() for one in found[1:]] + [len(text)]
-    return {one[1]: text[one.end() : end].strip() for one, end in zip(found, ends, strict=True)}
+    """Return each version's section, newest first, without its heading."""
+    headings = list(_HEADING.finditer(text))
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    return {
+        heading[1]: text[heading.end() : end].strip() for heading, end in zip(headings, ends, strict=True)
+    }
 
 
 def notes(text: str, version: str) -> tuple[str, str]:
-    """The notes of a version, and the section that has them: Unreleased, until the version has one.
+    """Return the notes of a version and the section they are in: Unreleased, until the version has one.
 
     Raises:
         ChangelogError: Neither says anything.
     """
-    said = sections(text)
-    name = version if version in said else UNRELEASED
-    if not said.get(name):
+    by_version = sections(text)
+    name = version if version in by_version else UNRELEASED
+    if not by_version.get(name):
         raise ChangelogError(
             f"CHANGELOG.md says nothing of {version}: write under ## [{UNRELEASED}] what users get, "
             f"then make version VERSION={version}"
         )
-    return said[name], name
+    return by_version[name], name
 
 
 def with_version(text: str, version: str, on: date) -> str:
-    """The file where Unreleased is that version, below a new and empty Unreleased.
+    """Return the file where Unreleased is that version, below a new and empty Unreleased.
 
     Raises:
         ChangelogError: The version has a section already, or nothing is unreleased.
     """
-    said = sections(text)
-    if version in said:
+    by_version = sections(text)
+    if version in by_version:
         raise ChangelogError(f"CHANGELOG.md has a section {version} already; take a higher version")
-    if not said.get(UNRELEASED):
+    if not by_version.get(UNRELEASED):
         raise ChangelogError(f"CHANGELOG.md has nothing under ## [{UNRELEASED}]: there is nothing to release")
     return text.replace(f"## [{UNRELEASED}]", f"## [{UNRELEASED}]\n\n## [{version}] - {on.isoformat()}", 1)

@@ -64,12 +64,15 @@ def sam_command(findings: Sequence[Finding], *, is_first: bool) -> list[str]:
 def parameters_of(cloudformation: Any, stack: str) -> dict[str, str] | None:  # noqa: ANN401  made at run time
     """Read the parameters of a stack; None if there is no such stack. Raises ClientError."""
     try:
-        (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+        (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         if error.response["Error"]["Code"] == "ValidationError":
             return None
         raise
-    return {one["ParameterKey"]: one.get("ParameterValue", "") for one in found.get("Parameters") or ()}
+    return {
+        parameter["ParameterKey"]: parameter.get("ParameterValue", "")
+        for parameter in description.get("Parameters") or ()
+    }
 
 
 def protect(cloudformation: Any, stack: str, say: Callable[[str], None]) -> None:  # noqa: ANN401  made at run time

@@ -18,7 +18,7 @@ Document = dict[str, Any]
 METADATA = "AWS::ServerlessRepo::Application"
 _LAYER = "AWS::Serverless::LayerVersion"
 CODE = {"AWS::Serverless::Function": "CodeUri", _LAYER: "ContentUri"}
-"""Where each type of resource says what its code is."""
+"""Property that names the code, by type of resource."""
 BESIDE = ("LICENSE", "README.md", "samconfig.toml")
 """Files of the checkout that go with the template: the metadata names the first two, SAM reads the third."""
 _LONGEST_LINE = 100_000
@@ -46,9 +46,9 @@ def pack(built: Path, into: Path, *, root: Path, version: str, home_page: str | 
 
 
 def code_of(template: Document) -> dict[str, str]:
-    """What each resource with code says where it is, by logical id."""
-    found = {name: (CODE.get(body["Type"]), body) for name, body in template["Resources"].items()}
-    return {name: body["Properties"][key] for name, (key, body) in found.items() if key is not None}
+    """Return where each resource with code says it is, by logical id."""
+    by_resource = {name: (CODE.get(body["Type"]), body) for name, body in template["Resources"].items()}
+    return {name: body["Properties"][key] for name, (key, body) in by_resource.items() if key is not None}
 
 
 def packaged(template: Document, *, version: str, home_page: str | None) -> Document:

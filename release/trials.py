@@ -1,4 +1,4 @@
-"""What a release must pass before it is handed out; each trial notes its checks and what it saw."""
+"""Tries what a release must pass before it is handed out; each trial notes its checks and what it saw."""
 
 import json
 import shutil
@@ -16,11 +16,11 @@ from release import archives, building, changelog, stack
 Document = dict[str, Any]
 
 SAM_ASKS_FOR = ("Author", "Description", "Name", "SemanticVersion")
-"""Without these ``sam publish`` fails. Source: AWS SAM developer guide, "Metadata section properties"."""
+"""Metadata without which ``sam publish`` fails. Source: AWS SAM guide, "Metadata section properties"."""
 
 
 def same_bytes(report: Report, first: Mapping[str, Path], again: Mapping[str, Path]) -> None:
-    """Made a second time of the same commit."""
+    """Check that a second build of the same commit has the same bytes."""
     sums = [{name: archives.sha256(path) for name, path in made.items()} for made in (first, again)]
     for name in first:
         report.check(f"same-bytes-{name}", expected=sums[0][name], actual=sums[1][name])
@@ -65,11 +65,11 @@ def scanners(report: Report, bills: Path) -> None:
 
 
 def empty_environment(report: Report, wheel: Path, version: str) -> None:
-    """The wheel in an environment that has nothing: its version, a twin, one job."""
-    found = _program(
+    """Try the wheel in an environment that has nothing: its version, a twin, one job."""
+    document = _program(
         report, "empty-environment", ("tests.first_ten_minutes", "--way", "wheel", "--wheel", str(wheel))
     )
-    printed = found["facts"].get("wheel", {}).get("version", "")
+    printed = document["facts"].get("wheel", {}).get("version", "")
     report.check("installed-version", expected=f"trainmaster {version}", actual=printed)
 
 
@@ -89,12 +89,16 @@ def _program(report: Report, name: str, words: tuple[str, ...]) -> Document:
             if not path.exists():
                 report.check(name, expected=[], actual=str(error))
                 return {"facts": {}}
-        found: Document = json.loads(path.read_text(encoding="utf-8"))
-    failed = [one for one in found["checks"] if one["ok"] is False]
-    skipped = [one["skipped"] for one in found["checks"] if one["ok"] is None]
-    report.check(name, expected=[], actual=failed, ok=bool(found["ok"]))
-    report.facts[name] = {"checks": len(found["checks"]), "skipped": skipped, "seconds": found["seconds"]}
-    return found
+        document: Document = json.loads(path.read_text(encoding="utf-8"))
+    failed = [check for check in document["checks"] if check["ok"] is False]
+    skipped = [check["skipped"] for check in document["checks"] if check["ok"] is None]
+    report.check(name, expected=[], actual=failed, ok=bool(document["ok"]))
+    report.facts[name] = {
+        "checks": len(document["checks"]),
+        "skipped": skipped,
+        "seconds": document["seconds"],
+    }
+    return document
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

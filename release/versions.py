@@ -16,11 +16,11 @@ class VersionError(Exception):
 
 def read(root: Path) -> str:
     """The version of a checkout. Raises VersionError."""
-    found = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
-    if len(found) != 1:
-        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(found)}')
-    parts(found[0])
-    return str(found[0])
+    matches = _LINE.findall((root / HOME).read_text(encoding="utf-8"))
+    if len(matches) != 1:
+        raise VersionError(f'{HOME} has to have one line __version__ = "X.Y.Z", and has {len(matches)}')
+    parts(matches[0])
+    return str(matches[0])
 
 
 def write(root: Path, version: str) -> None:
@@ -30,11 +30,11 @@ def write(root: Path, version: str) -> None:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """Its three numbers. Raises VersionError."""
-    found = _SEMANTIC.fullmatch(version)
-    if found is None:
+    """Return its three numbers. Raises VersionError."""
+    match = _SEMANTIC.fullmatch(version)
+    if match is None:
         raise VersionError(f"{version!r} is not a valid version; use three numbers, e.g. 0.2.0 (semver.org)")
-    return tuple(int(number) for number in found.groups())
+    return tuple(int(number) for number in match.groups())
 
 
 def tag_of(version: str) -> str:

@@ -96,7 +96,9 @@ def _options_are_there(module: str, words: list[str]) -> None:
     """Each option stands in some file of the module's package, as text or as the name of a field."""
     spec = importlib.util.find_spec(module)
     assert spec is not None
-    folders = spec.submodule_search_locations or [str(Path(str(spec.origin)).parent)]
+    folders = [*(spec.submodule_search_locations or [str(Path(str(spec.origin)).parent)])]
+    if module.startswith(("tools.training.", "benchmarks.training.")):
+        folders.append(str(ROOT / "training/config"))  # they take the training program's options, too
     sources = "".join(path.read_text() for folder in folders for path in Path(folder).rglob("*.py"))
     for word in words:
         if word.startswith("--"):

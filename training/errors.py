@@ -1,4 +1,4 @@
-"""Every error this program raises on purpose, and how it is reported.
+"""Every error this program raises on purpose, and how it is reported; those of checkpoints stand with them.
 
 No torch here: bad options fail in no time.
 
@@ -8,9 +8,6 @@ No torch here: bad options fail in no time.
   + UnsupportedDeviceError   the device lacks what an option needs
   + DoesNotFitError          the model's state is larger than the memory there is
   + MissingPackageError      an option needs a package that is not installed
-  + CheckpointMismatchError  the newest checkpoint is of another training
-  + CheckpointReadError      there are checkpoints, and none may be used; going back would lose work
-  + CheckpointSaveError      one could not be saved; those before it are untouched
   + WeightsError             weights cannot be read from, or written to, files of safetensors
   + DataError                token shards are missing, damaged, out of reach or do not fit the model
   + NotFiniteError           a step would have made the weights infinite or not numbers
@@ -25,8 +22,6 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_DIFFERENCES = 5
-"""That a message lists; it has to fit into 1,024 characters."""
 _GIB = 2**30
 _FAILURE_CHARACTERS = 1024
 """SageMaker takes that many of the failure file as FailureReason (DescribeTrainingJob)."""
@@ -73,26 +68,6 @@ class MissingPackageError(TrainingError):
             "requirements.txt beside train.py"
         )
         self.packages = tuple(packages)
-
-
-class CheckpointMismatchError(TrainingError):
-    """The checkpoint was written with other values of the options that fix what is trained."""
-
-    def __init__(self, *, path: str, differences: Mapping[str, tuple[str, str]]) -> None:
-        told = [f"{key} was {was}, now {now}" for key, (was, now) in sorted(differences.items())]
-        super().__init__(
-            f"checkpoint {path} is of another training: {listed(told, most=_DIFFERENCES)}; "
-            "use another checkpoint directory"
-        )
-        self.path, self.differences = path, dict(differences)
-
-
-class CheckpointReadError(TrainingError):
-    """Starting from scratch or from an older one would lose work without a word."""
-
-
-class CheckpointSaveError(TrainingError):
-    """Raised on all ranks by whatever comes next: a save, or the wait for this one."""
 
 
 class WeightsError(TrainingError):
@@ -161,10 +136,19 @@ def listed(words: Sequence[object], *, most: int, between: str = ", ") -> str:
     return between.join(str(one) for one in words[:most]) + more
 
 
-def report_failure(error: Exception, env: Mapping[str, str]) -> None:
-    """One clear message, to stderr and into the failure file where there is a place for it."""
-    message = str(error) if isinstance(error, TrainingError) else f"{type(error).__name__}: {error}"
-    if not isinstance(error, TrainingError):
+def report_failure(
+    error: Exception, env: Mapping[str, str], *, plain: tuple[type[Exception], ...] = ()
+) -> None:
+    """Write one clear message to stderr, and into the failure file where there is a place for it.
+
+    Args:
+        error: What ended the attempt.
+        env: Names the directory of the failure file.
+        plain: Errors besides TrainingError whose message alone tells the user what to do.
+    """
+    is_plain = isinstance(error, (TrainingError, *plain))
+    message = str(error) if is_plain else f"{type(error).__name__}: {error}"
+    if not is_plain:
         traceback.print_exception(error)
     print(f"error: {message}", file=sys.stderr, flush=True)
     directory = Path(env.get("SM_OUTPUT_DIR", _DEFAULT_OUTPUT_DIR))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.options.choices import DebugLevel
-from training.options.environment import FLIGHT_RECORDER
+from training.config.choices import DebugLevel
+from training.config.environment import FLIGHT_RECORDER
 
 _STDERR = 2
 _SHOWN = 8

@@ -10,41 +10,33 @@ from pathlib import Path
 import torch
 from torch.optim import Optimizer
 
-from training.agreement import Agreement
-from training.checkpoint import Checkpointer, CheckpointStore, JobState, Retention, open_store
 from training.config import TrainConfig
 from training.data.batches import prefetched
 from training.errors import ConfigError
+from training.families import ImageData, TextData, evaluated_by, guard_of, guard_of_base, model_of, open_data
 from training.interop.exporting import export_adapters, export_weights
 from training.interop.importing import load_weights
 from training.interop.layouts import layout_of
 from training.loop import Trainer
 from training.metrics import Event, Validation
-from training.model import Backbone
 from training.models import float8
-from training.models.families import (
-    ImageData,
-    TextData,
-    evaluated_by,
-    guard_of,
-    guard_of_base,
-    model_of,
-    open_data,
-)
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
 from training.models.precision import PrecisionChoice, noted, settled
+from training.models.transformer import Backbone
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
-from training.monitoring.report import Reporter, Trace, tell
+from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
-from training.parallel import allocate, shard
-from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.ranks.memory import refuse_unless_it_fits
+from training.parallel.memory import refuse_unless_it_fits
+from training.parallel.sharding import allocate, shard
+from training.parallel.tensor_parallel import tokens_note
+from training.preemptible.agreement import Agreement
+from training.preemptible.checkpoint import Checkpointer, CheckpointStore, JobState, Retention, open_store
+from training.preemptible.preempt import EXIT_PREEMPTED, StopRequest
 from training.ranks.meshes import with_shares
-from training.ranks.tensor_parallel import tokens_note
-from training.ranks.world import World, joined_world, together
+from training.ranks.world import World, joined_world, tell, together
 
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:

@@ -11,23 +11,23 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from training.agreement import Agreement, Decision
-from training.checkpoint import Checkpointer, JobState, SaveTimer
 from training.config import TrainConfig
 from training.data import seed_of
 from training.data.batches import Batch, BatchSource
 from training.errors import NotFiniteError
+from training.families import objective_of
 from training.metrics import Event, Validation
-from training.model import Backbone
-from training.models.families import objective_of
 from training.models.float8 import gathers_float8, precompute_scales
+from training.models.transformer import Backbone
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
 from training.monitoring.hold import wait_for
-from training.monitoring.report import Reporter, Trace, tell
+from training.monitoring.report import Reporter, Trace
 from training.optim import clip, learning_rate, step_if_finite
-from training.parallel import begin_part
-from training.ranks.world import World, expect_steady_steps
+from training.parallel.sharding import begin_part
+from training.preemptible.agreement import Agreement, Decision
+from training.preemptible.checkpoint import Checkpointer, JobState, SaveTimer
+from training.ranks.world import World, expect_steady_steps, tell
 
 _BACKWARD_SHARE = 2 / 3
 """Of the time of a forward and a backward pass: the latter has twice the matrix products."""

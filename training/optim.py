@@ -17,8 +17,8 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import AdamW, Optimizer
 
 from training.config import TrainConfig
+from training.config.choices import OptimizerName, Precision
 from training.models.optimizers import AdamW8bit, AnyPrecisionAdamW, GuardedOptimizer, first_state, local_part
-from training.options.choices import OptimizerName, Precision
 
 __all__ = ["AnyPrecisionAdamW", "clip", "learning_rate", "make_optimizer", "step_if_finite"]
 

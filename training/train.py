@@ -26,19 +26,20 @@ def _name_this_folder_training() -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run one attempt; the exit code."""
     # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
-    from training.config import TrainConfig  # noqa: PLC0415
+    from training.config import TrainConfig, read_config  # noqa: PLC0415
+    from training.config.contradictions import refuse_unsupported_torch  # noqa: PLC0415
+    from training.config.environment import debug_variables, device_variables, flight_recorder  # noqa: PLC0415
+    from training.config.reader import described  # noqa: PLC0415
     from training.errors import report_failure  # noqa: PLC0415
     from training.flight import answer  # noqa: PLC0415
-    from training.options.contradictions import refuse_unsupported_torch  # noqa: PLC0415
-    from training.options.environment import debug_variables, device_variables, flight_recorder  # noqa: PLC0415
-    from training.options.reader import described  # noqa: PLC0415
-    from training.preempt import StopRequest  # noqa: PLC0415
+    from training.preemptible.checkpoint_errors import CheckpointError  # noqa: PLC0415
+    from training.preemptible.preempt import StopRequest  # noqa: PLC0415
 
     if "--help" in arguments:
         print(described(TrainConfig))
         return 0
     try:
-        config = TrainConfig.from_arguments(arguments, os.environ)
+        config = read_config(arguments, os.environ)
         refuse_unsupported_torch(config)
         # Jobs that share a machine must not fight for its cores. Read when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
 
             return run(config, os.environ, stop)
     except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker gets to know why
-        report_failure(error, os.environ)
+        report_failure(error, os.environ, plain=(CheckpointError,))
         return 1
 
 

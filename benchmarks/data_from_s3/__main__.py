@@ -41,17 +41,17 @@ def main(arguments: Sequence[str]) -> int:
         names = [PLAIN] if options.mount else options.readers
         if place.endpoint:
             report.facts["server"] = rounds.ceiling(place)
-        found = []
+        runs = []
         for number in range(options.rounds):
-            found.append(rounds.measured(place, names))
+            runs.append(rounds.measured(place, names))
             print(f"round {number + 1} of {options.rounds} is measured", flush=True)
     report.facts |= {
-        "rounds": found,
-        "medians": medians(found),
+        "rounds": runs,
+        "medians": medians(runs),
         "published_seconds_a_sample": elsewhere.PUBLISHED,
     }
     _print(report.facts)
-    _check(report, found, place.files, quick=options.quick)
+    _check(report, runs, place.files, quick=options.quick)
     elsewhere.skip_all(report)
     return report.finish(options.json)
 
@@ -83,27 +83,27 @@ def _print(facts: dict[str, Any]) -> None:
     print(f"\nA small sample, as published: {published} (on AWS, with its network; not measured here)\n")
 
 
-def _check(report: Report, found: Sequence[Round], files: Files, *, quick: bool) -> None:
+def _check(report: Report, runs: Sequence[Round], files: Files, *, quick: bool) -> None:
     amount = files.amount
     incomplete = {
         name
-        for one in found
-        for name, cases in one.items()
+        for readers in runs
+        for name, cases in readers.items()
         if {cases[CHECKED]["bytes"], cases[DELIVERED]["bytes"]} != {amount.large_bytes}
         or (cases[OBJECTS]["pieces"], cases[SHARDS]["pieces"]) != (amount.samples, PASSES * amount.samples)
     }
     report.check(
         "complete", expected="no reader that lost bytes", actual=sorted(incomplete), ok=not incomplete
     )
-    others = [name for name in found[0] if name not in {OURS, PLAIN}]
-    if OURS not in found[0] or not others:
+    others = [name for name in runs[0] if name not in {OURS, PLAIN}]
+    if OURS not in runs[0] or not others:
         return
-    large = {name: ratio(found, CHECKED, OURS, name) for name in others}
-    small = {name: ratio(found, SHARDS, OURS, name) for name in others}
-    objects = {name: PASSES * ratio(found, SHARDS, OURS, name, of=OBJECTS) for name in others}
+    large = {name: ratio(runs, CHECKED, OURS, name) for name in others}
+    small = {name: ratio(runs, SHARDS, OURS, name) for name in others}
+    objects = {name: PASSES * ratio(runs, SHARDS, OURS, name, of=OBJECTS) for name in others}
     report.facts["ratios"] = {
         "large, all checked": large,
-        "large, others unchecked": {name: ratio(found, CHECKED, OURS, name, of=DELIVERED) for name in others},
+        "large, others unchecked": {name: ratio(runs, CHECKED, OURS, name, of=DELIVERED) for name in others},
         "small, in shards": small,
         "small, others by objects": objects,
     }
@@ -126,7 +126,7 @@ def _check(report: Report, found: Sequence[Round], files: Files, *, quick: bool)
 
 
 def _least(ratios: dict[str, float]) -> str:
-    name = min(ratios, key=lambda one: ratios[one])
+    name = min(ratios, key=lambda label: ratios[label])
     return f"{ratios[name]:.2f} x {name}"
 
 

@@ -36,11 +36,11 @@ class ConnectorMap(_Connector):
         dataset = self._mapped(LARGE)
         keys = {Path(dataset[number].key).name: number for number in range(len(dataset))}
         shards = [dataset[keys[name]] for name in self.files.large]
-        found = []
-        for one in ranges:
-            shards[one.file].seek(one.offset)
-            found.append(shards[one.file].read(one.size))
-        return found
+        batch = []
+        for part in ranges:
+            shards[part.file].seek(part.offset)
+            batch.append(shards[part.file].read(part.size))
+        return batch
 
     def _mapped(self, folder: str) -> Any:
         from s3torchconnector import S3MapDataset, S3ReaderConstructor  # noqa: PLC0415
@@ -66,10 +66,10 @@ class ConnectorIterable(_Connector):
         return self._pieces()
 
     def small(self) -> Iterator[bytes]:
-        return (one.read() for one in self._iterated(SMALL))
+        return (stream.read() for stream in self._iterated(SMALL))
 
     def _streamed(self, folder: str, names: Sequence[str]) -> Iterator[Callable[[int], bytes]]:
-        return (one.read for one in self._iterated(folder) if Path(one.key).name in names)
+        return (stream.read for stream in self._iterated(folder) if Path(stream.key).name in names)
 
     def _iterated(self, folder: str) -> Any:
         from s3torchconnector import S3IterableDataset, S3ReaderConstructor  # noqa: PLC0415

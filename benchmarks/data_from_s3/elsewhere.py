@@ -1,4 +1,4 @@
-"""What is measured on AWS alone, and what others have published."""
+"""Lists what is measured on AWS alone, and what others have published."""
 
 from trainmaster_client.report import Report
 

@@ -1,4 +1,4 @@
-"""What is read: large shards, the same small samples as objects of their own and in shards."""
+"""Writes the files to read: large shards, and the same small samples as objects and in shards."""
 
 import json
 import random
@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.training.writer import Layout, Part, ShardWriter
 from training.data.index import BLOCK_BYTES, BlockFile, TokenDtype, checksum
-from training.data.writer import Layout, Part, ShardWriter
 
 LARGE, SMALL, SAMPLES = "large", "small", "samples"
 """Folders: token shards, an object for each sample, the samples in shards."""
@@ -35,7 +35,7 @@ QUICK = Amount(shards=2, shard_bytes=2 * 2**20, samples=200, sample_bytes=10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """What ``DESCRIPTION`` says."""
+    """The files as ``DESCRIPTION`` has them."""
 
     amount: Amount
     large: tuple[str, ...]
@@ -44,7 +44,7 @@ class Files:
 
 
 def written(folder: Path, amount: Amount) -> None:
-    """The same bytes each time; nothing where they are already."""
+    """Write the files, the same bytes each time; do nothing if they exist already."""
     if (folder / DESCRIPTION).exists() and described(folder).amount == amount:
         return
     source = random.Random(_SEED)
@@ -66,7 +66,7 @@ def written(folder: Path, amount: Amount) -> None:
         shards.append(_shard(folder / SAMPLES / f"samples-{first:05d}.bin", b"".join(samples)))
     description = {
         "amount": asdict(amount),
-        "large": [one.name for one in index.shards],
+        "large": [shard.name for shard in index.shards],
         "small": names,
         "samples": shards,
     }
@@ -80,10 +80,13 @@ def _shard(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def described(folder: Path) -> Files:
-    found = json.loads((folder / DESCRIPTION).read_bytes())
+    description = json.loads((folder / DESCRIPTION).read_bytes())
     return Files(
-        amount=Amount(**found["amount"]),
-        large=tuple(found["large"]),
-        small=tuple(found["small"]),
-        samples=tuple(BlockFile(**{**one, "blocks": tuple(one["blocks"])}) for one in found["samples"]),
+        amount=Amount(**description["amount"]),
+        large=tuple(description["large"]),
+        small=tuple(description["small"]),
+        samples=tuple(
+            BlockFile(**{**sample_file, "blocks": tuple(sample_file["blocks"])})
+            for sample_file in description["samples"]
+        ),
     )

@@ -17,11 +17,11 @@ from training.data.index import BLOCK_BYTES, INDEX, parse_index
 from training.data.s3 import S3Place, s3_place
 
 _THREADS = 8
-"""As the range reader has."""
+"""Threads of a reader, as many as the range reader has."""
 _AHEAD = 16
-"""Pieces that are asked for before the first of them is used."""
+"""Pieces that are requested before the first of them is used."""
 _BATCH = 64
-"""Small samples, likewise."""
+"""Small samples that are requested before the first of them is used."""
 _SEED = 3
 
 
@@ -59,7 +59,7 @@ class RangeReader(Reader):
 
     @property
     def _large(self) -> BlockReader:
-        """As a job begins: listing, index, then blocks."""
+        """Open the large shards as a job begins: listing, index, then blocks."""
         place = s3_place(f"s3://{self.source.bucket}/{LARGE}")
         index = parse_index(place.read(INDEX, 0, place.sizes()[INDEX]), place=LARGE)
         return BlockReader(place, index.shards, block_bytes=BLOCK_BYTES)
@@ -111,11 +111,11 @@ class BotoRanges(_Boto):
         with ThreadPoolExecutor(_THREADS) as pool:
             return list(pool.map(self._range, ranges))
 
-    def _range(self, one: Range) -> bytes:
+    def _range(self, part: Range) -> bytes:
         answer = self.client.get_object(
             Bucket=self.source.bucket,
-            Key=f"{LARGE}/{self.files.large[one.file]}",
-            Range=f"bytes={one.offset}-{one.offset + one.size - 1}",
+            Key=f"{LARGE}/{self.files.large[part.file]}",
+            Range=f"bytes={part.offset}-{part.offset + part.size - 1}",
         )
         content: bytes = answer["Body"].read()
         return content
@@ -162,12 +162,12 @@ class PlainFiles(Streams):
         return ((self.source.folder / SMALL / name).read_bytes() for name in self.files.small)
 
     def batch(self, ranges: Sequence[Range]) -> list[bytes]:
-        found = []
-        for one in ranges:
-            with (self.source.folder / LARGE / self.files.large[one.file]).open("rb", buffering=0) as file:
-                file.seek(one.offset)
-                found.append(file.read(one.size))
-        return found
+        contents = []
+        for part in ranges:
+            with (self.source.folder / LARGE / self.files.large[part.file]).open("rb", buffering=0) as file:
+                file.seek(part.offset)
+                contents.append(file.read(part.size))
+        return contents
 
     def _streamed(self, folder: str, names: Sequence[str]) -> Iterator[Callable[[int], bytes]]:
         for name in names:

@@ -37,17 +37,17 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the files are."""
+    """The place of the files."""
 
     bucket: str
     folder: Path
     files: Files
     endpoint: str | None
-    """Of our server; None: S3 itself."""
+    """URL of our server; None means S3 itself."""
 
     @property
     def region(self) -> str:
-        """Empty where nobody names one: mounted files need none."""
+        """Return the region; empty if none is set: mounted files need none."""
         if self.endpoint:
             return _KEYS["AWS_REGION"]
         return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
@@ -59,12 +59,12 @@ class Place:
         return os.environ | _KEYS | {"AWS_ENDPOINT_URL_S3": self.endpoint}
 
     def counts(self) -> dict[str, Any]:
-        """What the server has served since this was asked last; empty where it is S3 itself."""
+        """Return what the server has served since the last call; empty if it is S3 itself."""
         if self.endpoint is None:
             return {}
         with urlopen(self.endpoint + COUNTS) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
-        return found
+            served: dict[str, Any] = json.loads(answer.read())
+        return served
 
 
 def resume_step(files: Files) -> int:
@@ -85,7 +85,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def measured(place: Place, names: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
-    """One round: by reader and case. The first case of a process finds it as a job does at its start."""
+    """Measure one round, by reader and case. A process's first case finds it as a job does at its start."""
     questions: dict[str, dict[str, Any]] = {
         FIRST: {"case": "batch", "step": 1},
         RESUME: {"case": "batch", "step": resume_step(place.files)},
@@ -94,14 +94,14 @@ def measured(place: Place, names: Sequence[str]) -> dict[str, dict[str, dict[str
         OBJECTS: {"case": "objects"},
         SHARDS: {"case": "samples"},
     }
-    found: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in names}
+    measurements: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in names}
     with _workers(place, names) as workers:
         for case, question in questions.items():
             for name in names:
                 place.counts()
                 answer = workers[name].answer(question)
-                found[name][case] = answer | {"served": place.counts()}
-    return found
+                measurements[name][case] = answer | {"served": place.counts()}
+    return measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class _Worker:
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdin is not None
         print(json.dumps(question), file=self.process.stdin, flush=True)
-        found: dict[str, Any] = json.loads(self.line())
-        return found
+        answer: dict[str, Any] = json.loads(self.line())
+        return answer
 
     def line(self) -> str:
         assert self.process.stdout is not None
@@ -130,12 +130,12 @@ def _workers(place: Place, names: Sequence[str]) -> Iterator[dict[str, _Worker]]
             assert workers[name].line() == READY
         yield workers
     finally:
-        for one in workers.values():
-            assert one.process.stdin is not None
-            one.process.stdin.close()
-            one.process.wait()
-            assert one.process.stdout is not None
-            one.process.stdout.close()
+        for worker in workers.values():
+            assert worker.process.stdin is not None
+            worker.process.stdin.close()
+            worker.process.wait()
+            assert worker.process.stdout is not None
+            worker.process.stdout.close()
 
 
 def _started(place: Place, name: str) -> "subprocess.Popen[str]":
@@ -150,7 +150,7 @@ def _started(place: Place, name: str) -> "subprocess.Popen[str]":
 
 
 def ceiling(place: Place) -> dict[str, float]:
-    """What a loop over one socket gets of our server, without a look at the bytes: MB a second."""
+    """Measure what a loop over one socket gets of our server without reading the bytes, in MB a second."""
     assert place.endpoint is not None
     host, _, port = place.endpoint.removeprefix("http://").partition(":")
     buffer = memoryview(bytearray(_RAW_BYTES))
@@ -164,13 +164,13 @@ def ceiling(place: Place) -> dict[str, float]:
 
 
 def _raw(connection: socket.socket, target: str, offset: int, buffer: memoryview) -> int:
-    asked = f"bytes={offset}-{offset + len(buffer) - 1}"
-    connection.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nRange: {asked}\r\n\r\n".encode())
+    byte_range = f"bytes={offset}-{offset + len(buffer) - 1}"
+    connection.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nRange: {byte_range}\r\n\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head:
         head += connection.recv(1024)
-    told, _, body = head.partition(b"\r\n\r\n")
-    size = int(told.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+    header, _, body = head.partition(b"\r\n\r\n")
+    size = int(header.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
     left = size - len(body)
     while left:
         left -= connection.recv_into(buffer[:left])

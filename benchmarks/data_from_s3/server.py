@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 COUNTS = "/-/counts"
-"""What was served since the last time this was asked for."""
+"""Path that answers with what was served since it was last read."""
 _HEAD_BYTES = 2**16
 _END = b"\r\n\r\n"
 _PAGE = 1000
@@ -54,12 +54,12 @@ class Counts:
             self.sent += size
 
     def taken(self) -> bytes:
-        """As JSON; what follows is counted from nothing."""
+        """Return the counts as JSON, and count from zero again."""
         with self._lock:
             now = time.process_time()
-            told = {"requests": self.requests, "bytes": self.sent, "cpu": now - self._cpu}
+            counts = {"requests": self.requests, "bytes": self.sent, "cpu": now - self._cpu}
             self.requests, self.sent, self._cpu = {}, 0, now
-        return json.dumps(told).encode()
+        return json.dumps(counts).encode()
 
 
 class Bucket:
@@ -76,18 +76,18 @@ class Bucket:
         keys = [key for key in self._sizes if key.startswith(prefix) and key > after]
         if query.get("delimiter") == ["/"]:
             keys = [key for key in keys if "/" not in key[len(prefix) :]]
-        page, more = keys[:_PAGE], len(keys) > _PAGE
+        page, is_truncated = keys[:_PAGE], len(keys) > _PAGE
         contents = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
             f"<ETag>&quot;{self._etag(key)}&quot;</ETag><Size>{self._sizes[key]}</Size>"
             "<StorageClass>STANDARD</StorageClass></Contents>"
             for key in page
         )
-        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
+        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if is_truncated else ""
         body = (
             f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
             f"<Name>{self._folder.name}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(page)}</KeyCount>"
-            f"<MaxKeys>{_PAGE}</MaxKeys><IsTruncated>{str(more).lower()}</IsTruncated>{token}{contents}</ListBucketResult>"
+            f"<MaxKeys>{_PAGE}</MaxKeys><IsTruncated>{str(is_truncated).lower()}</IsTruncated>{token}{contents}</ListBucketResult>"
         )
         return Answer(200, {"Content-Type": "application/xml"}, body.encode())
 
@@ -97,7 +97,7 @@ class Bucket:
         size, etag = self._sizes[key], f'"{self._etag(key)}"'
         if headers.get("if-match", etag) != etag:
             return _error(412, "PreconditionFailed")
-        told = {
+        fields = {
             "ETag": etag,
             "Accept-Ranges": "bytes",
             "Content-Type": "binary/octet-stream",
@@ -105,13 +105,13 @@ class Bucket:
         }
         path = self._folder / key
         if "range" not in headers:
-            return Answer(200, told, file=path, size=size)
+            return Answer(200, fields, file=path, size=size)
         first, _, last = headers["range"].removeprefix("bytes=").partition("-")
         begin, end = int(first), min(int(last or size), size - 1)
         if begin >= size:
             return _error(416, "InvalidRange")
-        told["Content-Range"] = f"bytes {begin}-{end}/{size}"
-        return Answer(206, told, file=path, offset=begin, size=end - begin + 1)
+        fields["Content-Range"] = f"bytes {begin}-{end}/{size}"
+        return Answer(206, fields, file=path, offset=begin, size=end - begin + 1)
 
     def _etag(self, key: str) -> str:
         return md5(f"{key}{self._sizes[key]}".encode(), usedforsecurity=False).hexdigest()
@@ -129,7 +129,7 @@ class Server:
     _buckets: dict[str, Bucket] = field(default_factory=dict)
 
     def serve(self, listener: socket.socket) -> None:
-        """Until the listener is shut down."""
+        """Accept connections until the listener is shut down."""
         with suppress(OSError):
             while True:
                 connection, _ = listener.accept()
@@ -142,9 +142,9 @@ class Server:
         with connection, suppress(ConnectionError):
             while True:
                 while _END not in pending:
-                    if not (some := connection.recv(_HEAD_BYTES)):
+                    if not (received := connection.recv(_HEAD_BYTES)):
                         break
-                    pending += some
+                    pending += received
                 else:
                     head, _, pending = pending.partition(_END)
                     self._answer(connection, head.decode("latin-1"), files)
@@ -160,11 +160,13 @@ class Server:
         answer = self._found(target, headers)
         size = answer.size if answer.file else len(answer.body)
         first = [f"HTTP/1.1 {answer.status} {_REASONS[answer.status]}", f"Content-Length: {size}"]
-        told = [*first, *(f"{name}: {value}" for name, value in answer.headers.items())]
+        head_lines = [*first, *(f"{name}: {value}" for name, value in answer.headers.items())]
         if target != COUNTS:
             kind = "LIST" if method == "GET" and answer.file is None else method
             self.counts.add(kind, 0 if method == "HEAD" else size)
-        connection.sendall("\r\n".join(told).encode() + _END + (b"" if method == "HEAD" else answer.body))
+        connection.sendall(
+            "\r\n".join(head_lines).encode() + _END + (b"" if method == "HEAD" else answer.body)
+        )
         if answer.file is None or method == "HEAD":
             return
         if answer.file not in files:

@@ -1,4 +1,4 @@
-"""What a reader is given, and what it has to give."""
+"""Defines what a reader is given, and what it has to give."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -48,17 +48,17 @@ class Reader(ABC):
 
 
 class Streams(Reader):
-    """What reads objects from their beginning; samples of shards come in their order."""
+    """Reads objects from their beginning; samples of shards come in their order."""
 
     def samples(self) -> Iterator[bytes]:
         size = self.files.amount.sample_bytes
-        for shard in self._streamed(SAMPLES, [one.name for one in self.files.samples]):
+        for shard in self._streamed(SAMPLES, [shard_file.name for shard_file in self.files.samples]):
             while sample := shard(size):
                 yield sample
 
     @abstractmethod
     def _streamed(self, folder: str, names: Sequence[str]) -> Iterator[Callable[[int], bytes]]:
-        """Of each object, what reads its next bytes."""
+        """Yield, for each object, a function that reads its next bytes."""
 
     def _pieces(self) -> Iterator[bytes]:
         for shard in self._streamed(LARGE, self.files.large):

@@ -42,10 +42,10 @@ def main(arguments: list[str]) -> None:
     serve(lambda: READERS[name](source), sys.stdin, sys.stdout)
 
 
-def serve(made: Callable[[], Reader], asked: Iterable[str], told: TextIO) -> None:
-    for line in asked:
+def serve(made: Callable[[], Reader], questions: Iterable[str], answers: TextIO) -> None:
+    for line in questions:
         question = json.loads(line)
-        print(json.dumps(measured(made, **question)), file=told, flush=True)
+        print(json.dumps(measured(made, **question)), file=answers, flush=True)
 
 
 def measured(
@@ -77,7 +77,7 @@ def _pieces(reader: Reader, case: str, step: int) -> Iterable[bytes]:
 
 
 def ranges_of(reader: Reader, step: int) -> list[Range]:
-    """Of the batch of a step, in the order in which the program trains."""
+    """Return the ranges of a step's batch, in the order in which the program trains."""
     amount = reader.files.amount
     whole = amount.shard_bytes // SEQUENCE_BYTES
     order = Order(sequences=amount.shards * whole, chunk=2**20 // SEQUENCE_BYTES, seed=_SEED)

@@ -1,4 +1,4 @@
-"""What no decider can beat, found from the trace with every run time known: bounds, not schedules.
+"""Finds what no decider can beat, from the trace with every run time known: bounds, not schedules.
 
 The weighted delay is bounded by Lagrangian duality. Give each second of an instance a price. Whatever the
 prices: of every schedule, the weighted delay is no less than the same delay, plus what all jobs pay for the
@@ -26,7 +26,7 @@ ROUNDS = 12
 FIRST_STEP, SMALLER = 1.0, 0.9
 """Steps of the prices, as shares of Polyak's."""
 REACHED = 0.9
-"""Of what the oracle needs: about where the best bound is expected."""
+"""Share of what the oracle needs at which the best bound is expected."""
 ROUNDING = 1e-3
 
 
@@ -38,12 +38,12 @@ class Bound:
     """Weighted delay of a schedule that knows run times and stops for nothing: no bound can be higher."""
 
     def as_json(self) -> dict[str, Any]:
-        found = {name: round(value, 4) for name, value in self.figures.items()}
-        return found | {"oracle_weighted_delay_h": round(self.oracle_h, 4)}
+        document = {name: round(value, 4) for name, value in self.figures.items()}
+        return document | {"oracle_weighted_delay_h": round(self.oracle_h, 4)}
 
 
 def bound_of(jobs: Sequence[TraceJob], capacity: Mapping[str, int]) -> Bound:
-    """Of each figure that is compared; where nothing better is known, one warm start."""
+    """Return the bound of each compared figure; if nothing better is known, one warm start."""
     start_h = START_S / HOUR_S
     weight = sum(WEIGHTS[job.klass] for job in jobs)
     parts = [_least_delays(jobs, pool, count) for pool, count in capacity.items()]
@@ -63,24 +63,24 @@ def bound_of(jobs: Sequence[TraceJob], capacity: Mapping[str, int]) -> Bound:
             "preemptions": 0.0,
             **floor,
         },
-        oracle_h=sum(found for _, found in parts) / weight / HOUR_S,
+        oracle_h=sum(oracle_s for _, oracle_s in parts) / weight / HOUR_S,
     )
 
 
 def _least_delays(jobs: Iterable[TraceJob], pool: str, count: int) -> tuple[float, float]:
-    """Weighted seconds in one pool: the bound, and the oracle's."""
+    """Return weighted seconds in one pool: the bound's, and the oracle's."""
     mine = [
         Demand(WEIGHTS[job.klass], job.submit_s, job.duration_s + START_S, job.instances)
         for job in jobs
         if job.pool == pool
     ]
     starts = sum(job.weight for job in mine) * START_S
-    least, found = least_delay_s(mine, count)
-    return least + starts, found + starts
+    least, oracle_s = least_delay_s(mine, count)
+    return least + starts, oracle_s + starts
 
 
 def least_delay_s(jobs: Sequence[Demand], count: int) -> tuple[float, float]:
-    """Sum of weight x (completion - release - time held): no schedule has less, and the oracle's."""
+    """Bound the sum of weight x (completion - release - time held), and return the oracle's sum beside it."""
     schedule = oracle(jobs, count)
     slot_s = max(SLOT_S, -(-schedule.end_s // MOST_SLOTS))
     prices, best = Prices.falling(schedule.steps, slot_s), 0.0
@@ -92,7 +92,7 @@ def least_delay_s(jobs: Sequence[Demand], count: int) -> tuple[float, float]:
             use - count * slot_s if use > count * slot_s or price > 0 else 0.0
             for use, price in zip(held, prices.slots, strict=True)
         ]
-        square = sum(one * one for one in crowded)
+        square = sum(excess * excess for excess in crowded)
         if not square or value >= REACHED * schedule.weighted_s:
             break
         step = FIRST_STEP * SMALLER**number * (REACHED * schedule.weighted_s - value) / square
@@ -101,7 +101,7 @@ def least_delay_s(jobs: Sequence[Demand], count: int) -> tuple[float, float]:
 
 
 def most_goodput(jobs: Sequence[TraceJob], capacity: Mapping[str, int]) -> float:
-    """Of all GPU time up to the horizon.
+    """Bound the share of all GPU time up to the horizon that is useful.
 
     No schedule trains more than each job alone could up to some instant, and full instances from then on.
     That holds of every instant, so the one that says least counts.
@@ -128,20 +128,20 @@ def _most_trained_s(jobs: Sequence[TraceJob], count: int, horizon: int) -> float
 
 
 def _changes(jobs: Iterable[TraceJob], horizon: int) -> list[tuple[int, int]]:
-    """Where jobs begin and end if each trains at once."""
-    found: list[tuple[int, int]] = []
+    """Return when instances begin and stop to be used if each job trains at once, as (second, change)."""
+    steps: list[tuple[int, int]] = []
     for job in jobs:
         since = job.submit_s + START_S
         if since < horizon:
-            found += [(since, job.instances), (min(since + job.duration_s, horizon), -job.instances)]
-    return sorted(found)
+            steps += [(since, job.instances), (min(since + job.duration_s, horizon), -job.instances)]
+    return sorted(steps)
 
 
-def none_over(found: Mapping[str, float], bound: Bound) -> Iterator[str]:
-    """Figures that are better than any can be: something is wrong with the accounting or the bound."""
+def none_over(figures: Mapping[str, float], bound: Bound) -> Iterator[str]:
+    """Yield the figures that are better than possible: then the accounting or the bound is wrong."""
     for name, best in bound.figures.items():
-        if name not in found:
+        if name not in figures:
             continue
-        is_over = found[name] > best + ROUNDING if name == "goodput" else found[name] < best - ROUNDING
+        is_over = figures[name] > best + ROUNDING if name == "goodput" else figures[name] < best - ROUNDING
         if is_over:
-            yield f"{name}: {found[name]:.4f}, and the bound is {best:.4f}"
+            yield f"{name}: {figures[name]:.4f}, and the bound is {best:.4f}"

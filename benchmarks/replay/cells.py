@@ -28,10 +28,10 @@ class Run:
     is_product: bool = False
     passes: int = 0
     cpu_s: float = 0.0
-    """Of all passes."""
+    """CPU seconds of all passes."""
     refused_claims: int = 0
     idle_warm_gpu_h: float = 0.0
-    """What warm pools kept without a job; on the bill, and in no other figure."""
+    """GPU-hours that warm pools kept without a job; they are on the bill and in no other figure."""
 
     def as_json(self) -> dict[str, Any]:
         facts = {"seed": self.seed, "algorithm": self.algorithm, "capacity": dict(self.capacity)}
@@ -49,13 +49,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What every decider gets."""
+    """The jobs, pools and account that every decider gets."""
 
     jobs: Sequence[TraceJob]
     capacity: Mapping[str, int]
     """Instances of each pool."""
     account: AccountBounds | None = None
-    """None: the account allows everything."""
+    """Bounds of the account; None means it allows everything."""
 
 
 def run_of(decider: Decider, world: World, *, seed: int, progress: Progress | None = None) -> Run:
@@ -75,15 +75,18 @@ def run_of(decider: Decider, world: World, *, seed: int, progress: Progress | No
         cpu_s=sum(tally.cpu_s for tally in tallies),
         refused_claims=sum(tally.refused_claims for tally in tallies),
         idle_warm_gpu_h=sum(
-            (one.until_s - one.since_s) * one.instances * POOLS[one.pool].gpus / HOUR_S
+            (warm_time.until_s - warm_time.since_s)
+            * warm_time.instances
+            * POOLS[warm_time.pool].gpus
+            / HOUR_S
             for tally in tallies
-            for one in tally.warm
+            for warm_time in tally.warm
         ),
     )
 
 
 def model() -> dict[str, Any]:
-    """What a report says of the model that its cells were replayed in."""
+    """Return the constants of the model that the cells were replayed in, for a report."""
     return {
         "cold_s": COLD_START.seconds,
         "warm_s": WARM_START.seconds,

@@ -11,7 +11,7 @@ ENDLESS = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Of an instance for a second, slot by slot from second 0; the last slot has no end, and is free."""
+    """Prices of an instance for a second, by slot from second 0; the last slot has no end, and is free."""
 
     slot_s: int
     slots: list[float]
@@ -36,13 +36,13 @@ class Prices:
         return cls(slot_s, slots)
 
     def moved(self, by: Iterable[float], step: float) -> "Prices":
-        """Never below 0, and the last stays free."""
-        moved = [max(0.0, price + step * one) for price, one in zip(self.slots, by, strict=True)]
+        """Move the prices by step; none falls below 0, and the last stays free."""
+        moved = [max(0.0, price + step * change) for price, change in zip(self.slots, by, strict=True)]
         return Prices(self.slot_s, [*moved[:-1], 0.0])
 
 
 def cheapest_run(job: Demand, prices: Prices, held: list[float]) -> float:
-    """What the job pays at least, with its weight for each second of delay.
+    """Return the least that the job pays, with its weight for each second of delay.
 
     It begins with the first seconds that it can have, looks further slot by slot, and gives the most
     expensive that it has for cheaper ones: at each instant it has the cheapest seconds up to then.
@@ -84,12 +84,12 @@ def cheapest_run(job: Demand, prices: Prices, held: list[float]) -> float:
 
 
 def _first_seconds(job: Demand, prices: Prices) -> list[tuple[float, int, int]]:
-    """Without any delay: (-price, slot, seconds)."""
+    """Return the seconds without any delay, as (-price, slot, seconds)."""
     slot_s, last = prices.slot_s, len(prices.slots) - 1
-    now, end, found = job.release_s, job.release_s + job.holds_s, list[tuple[float, int, int]]()
+    now, end, seconds_had = job.release_s, job.release_s + job.holds_s, list[tuple[float, int, int]]()
     while now < end:
         slot = min(now // slot_s, last)
         until = end if slot == last else min(end, (slot + 1) * slot_s)
-        found.append((-prices.slots[slot], slot, until - now))
+        seconds_had.append((-prices.slots[slot], slot, until - now))
         now = until
-    return found
+    return seconds_had

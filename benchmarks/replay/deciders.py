@@ -1,4 +1,4 @@
-"""Who decides in a tournament: simple queues, and the product under one policy each. A new one is one row."""
+"""Defines a tournament's deciders: simple queues, and the product under several policies, one row each."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,27 +32,27 @@ from benchmarks.replay.slurm import Slurm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "policy.example.yaml"
 _OF_A_POOL = ("order", "preemption", "warm_pool", "limits")
-"""What a pool of a policy says that is not about its own instances and teams."""
+"""Keys of a policy's pool that are not about its own instances and teams."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
     label: str
     title: str
-    """For people: what it does."""
+    """Description of the decider for people."""
     queue: type[PlainPool] | None = None
-    """None: the product."""
+    """The simple queue; None means the product."""
     rules: Callable[[], Mapping[str, Any]] = dict
-    """Gives what the product's policy says of every pool."""
+    """Makes the rules that the product's policy has for every pool."""
     only_full: bool = False
-    """Left out unless everything is replayed."""
+    """Whether it is left out unless everything is replayed."""
 
     @property
     def is_product(self) -> bool:
         return self.queue is None
 
     def policy(self, capacities: Mapping[str, int]) -> Policy:
-        """For pools of this size."""
+        """Parse the decider's policy for pools of this size."""
         return parse_policy(self.document(capacities))
 
     def document(self, capacities: Mapping[str, int]) -> dict[str, Any]:
@@ -64,13 +64,13 @@ class Decider:
 
 
 def rules_of(path: Path) -> Mapping[str, Any]:
-    """What a policy file says of its first pool."""
+    """Return the rules that a policy file has for its first pool."""
     first = yaml.safe_load(path.read_text(encoding="utf-8"))["pools"][0]
     return {key: first[key] for key in _OF_A_POOL if key in first}
 
 
 def with_policy(path: Path) -> Decider:
-    """The product with what a file says of its first pool; called as the file is.
+    """Make a decider of the product with a file's rules for its first pool, named as the file.
 
     Raises:
         InvalidArgumentError: It has no pool, or is no policy.
@@ -81,9 +81,11 @@ def with_policy(path: Path) -> Decider:
         raise InvalidArgumentError(
             f"{path} has no policy with a pool: {error!r}.", hint="Give a file like policy.example.yaml."
         ) from error
-    found = Decider(label=path.stem, title=f"product, first pool of {path.name}", rules=partial(dict, rules))
-    policy_of(found.document({"g1": 1}), source=str(path))
-    return found
+    decider = Decider(
+        label=path.stem, title=f"product, first pool of {path.name}", rules=partial(dict, rules)
+    )
+    policy_of(decider.document({"g1": 1}), source=str(path))
+    return decider
 
 
 def unpriced_rules() -> Mapping[str, Any]:
@@ -105,13 +107,13 @@ def shortest_first_rules() -> Mapping[str, Any]:
 
 
 def tuned_rules(*, shortest_first: bool = False) -> Mapping[str, Any]:
-    """Of ``benchmarks.trace``."""
+    """Return the rules of ``benchmarks.trace``."""
     return {"order": {"aging": AGING, "backfill": True, "shortest_first": shortest_first}, **RULES}
 
 
 PLAIN, PLAIN_NEWEST = "plain", "plain-newest"
 BASES = (PLAIN, PLAIN_NEWEST)
-"""What the others are compared with: at each figure the better of the two."""
+"""Deciders that others are compared with: at each figure the better of the two."""
 DEFAULT, SHORTEST_FIRST = "default", "shortest-first"
 
 DECIDERS: Sequence[Decider] = (
@@ -146,18 +148,18 @@ DECIDERS: Sequence[Decider] = (
 def replayed(
     decider: Decider, history: History, capacities: Mapping[str, int], *, progress: Progress | None = None
 ) -> list[Tally]:
-    """What came of each pool."""
+    """Replay a history under a decider; return the tally of each pool."""
     policy = decider.policy(capacities)
     make: Callable[..., Any] = PoolReplay.of if decider.queue is None else decider.queue.of
     names = tuple(capacities)
     parts = groups(policy) if decider.is_product else [(name,) for name in names]
     parts = [names] if history.account.joins_pools else parts
-    found: list[Tally] = []
+    tallies: list[Tally] = []
     for number, pools in enumerate(parts):
         engine = engine_of(history, policy, pools, make, cpu_clock=time.process_time)
         engine.run(progress=None if progress is None else _part(progress, number, len(parts)))
-        found += engine.close()
-    return found
+        tallies += engine.close()
+    return tallies
 
 
 def _part(progress: Progress, number: int, parts: int) -> Progress:

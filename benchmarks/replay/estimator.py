@@ -9,9 +9,11 @@ from trainmaster_client.simulate.engine.pool_state import PoolState
 
 
 def estimated_start(table: PoolState, name: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """The p50 and the p90; None where the product has no estimate."""
+    """Return the p50 and the p90 of a job's start; None if the product has no estimate."""
     *before, job = table.lanes.ahead_of(name)
-    lanes = Counter((one.team, lane_text(one.shapes, one.choice)) for one in before[MOST_AHEAD:])
+    lanes = Counter(
+        (waiting.team, lane_text(waiting.shapes, waiting.choice)) for waiting in before[MOST_AHEAD:]
+    )
     question = Question(
         snapshot=table.snapshot(now),
         job=job,
@@ -21,5 +23,5 @@ def estimated_start(table: PoolState, name: str, now: datetime) -> tuple[datetim
         run_times=table.run_times,
         now=now,
     )
-    found = estimate(question, seed=name)
-    return None if found is None else (found.p50, found.p90)
+    estimated = estimate(question, seed=name)
+    return None if estimated is None else (estimated.p50, estimated.p90)

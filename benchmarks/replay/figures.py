@@ -1,4 +1,4 @@
-"""What a replay comes to, from its rows and the trace alone: anybody can work it out again."""
+"""Computes a replay's figures from its rows and the trace alone, so that anybody can repeat it."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from trainmaster_client.simulate.comparison.audits import highest
 from trainmaster_client.simulate.comparison.figures import HIGHEST, MEDIAN, lasting_s, quantile, weighted_mean
 from trainmaster_client.simulate.engine.assumptions import COLD_START, STOP
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
 from benchmarks.replay.rows import Row
@@ -25,7 +25,7 @@ class Figures:
     weighted_delay_g8_h: float
     """The same in the 8-GPU pool."""
     mean_delay_h: Mapping[str, float]
-    """By class, not weighted."""
+    """Mean delay in hours by class, not weighted."""
     p50_delay_h: Mapping[str, float]
     p99_delay_h: Mapping[str, float]
     longest_delay_h: float
@@ -44,15 +44,15 @@ class Figures:
 
 
 def capacities(jobs: Sequence[TraceJob], *, load: float) -> dict[str, int]:
-    """Instances of each pool: the mean demand, start-up included, is this share of them."""
+    """Return the instances of each pool: the mean demand, start-up included, is this share of them."""
     horizon = horizon_s(jobs)
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for pool in POOLS:
         mine = [job for job in jobs if job.pool == pool]
         demand = sum(job.instances * (job.duration_s + COLD_S) for job in mine)
         if mine:
-            found[pool] = max(math.ceil(demand / max(horizon, 1) / load), *(job.instances for job in mine))
-    return found
+            sizes[pool] = max(math.ceil(demand / max(horizon, 1) / load), *(job.instances for job in mine))
+    return sizes
 
 
 def horizon_s(jobs: Iterable[TraceJob]) -> int:
@@ -104,7 +104,7 @@ def _lasting_s(row: Row, horizon: int) -> int:
 
 
 def _delays(rows: Iterable[Row], jobs: Iterable[TraceJob]) -> list[tuple[TraceJob, int]]:
-    """Of jobs that came to their end; some of them fail there."""
+    """Return the delay in seconds of each job that came to its end; some of them fail there."""
     ends = {(row.job_id, row.end): row.end_s for row in rows}
     over = [(job, ends.get((job.job_id, job.end))) for job in jobs]
     return [(job, end_s - job.submit_s - job.duration_s) for job, end_s in over if end_s is not None]

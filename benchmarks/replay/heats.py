@@ -34,18 +34,18 @@ class Draw:
 class Unit:
     draw: Draw
     decider: Decider | None
-    """None: the bound."""
+    """The decider; None computes the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """What is compared."""
+    """The comparison: windows, draws and deciders."""
 
     windows: Sequence[Window]
     draws: Sequence[Draw]
     deciders: Sequence[Decider]
     account: Callable[[Mapping[str, int]], AccountBounds] | None = None
-    """What the account allows, by the instances of the pools; None: everything."""
+    """Makes the account's bounds from the instances of the pools; None allows everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +56,18 @@ class Outcome:
 
 
 def play(field: Field, *, progress: Progress | None = None, processes: int | None = None) -> list[Outcome]:
-    """Every decider in every draw; the same whatever the number of processes."""
-    units = [Unit(draw=draw, decider=one) for draw in field.draws for one in (None, *field.deciders)]
+    """Replay every decider in every draw; the result does not depend on the number of processes."""
+    units = [Unit(draw=draw, decider=decider) for draw in field.draws for decider in (None, *field.deciders)]
     weights = [_weight(unit, field.windows[unit.draw.window]) for unit in units]
     work = Work(task=_played, shared=field, units=units, weights=weights)
     few = sum(len(window.rows) for window in field.windows) <= FEW_JOBS
-    found = iter(spread(work, progress=progress, processes=1 if few else processes))
-    return [_outcome(draw, [next(found) for _ in (None, *field.deciders)]) for draw in field.draws]
+    results = iter(spread(work, progress=progress, processes=1 if few else processes))
+    return [_outcome(draw, [next(results) for _ in (None, *field.deciders)]) for draw in field.draws]
 
 
-def _outcome(draw: Draw, found: Sequence[Run | Bound]) -> Outcome:
-    (bound,) = (one for one in found if isinstance(one, Bound))
-    return Outcome(draw=draw, runs=[one for one in found if isinstance(one, Run)], bound=bound)
+def _outcome(draw: Draw, results: Sequence[Run | Bound]) -> Outcome:
+    (bound,) = (result for result in results if isinstance(result, Bound))
+    return Outcome(draw=draw, runs=[result for result in results if isinstance(result, Run)], bound=bound)
 
 
 def _weight(unit: Unit, window: Window) -> float:
@@ -84,7 +84,7 @@ def _played(field: Field, unit: Unit, progress: Progress) -> Run | Bound:
 
 
 def world_of(field: Field, draw: Draw) -> World:
-    """What every decider gets in it."""
+    """Return the world that every decider gets in the draw."""
     jobs = jobs_of(field.windows[draw.window].rows, seed=draw.seed)
     capacity = capacities(jobs, load=draw.load)
     account = None if field.account is None else field.account(capacity)

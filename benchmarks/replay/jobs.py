@@ -7,15 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from trainmaster_client.simulate.sources.drawn_facts import (
+from trainmaster_client.simulate.histories.trace_draws import (
     Klass,
     draw,
     drawn_checkpoints_s,
     drawn_class,
     usual_limit,
 )
-from trainmaster_client.simulate.sources.text_lines import text_of
-from trainmaster_client.simulate.sources.trace_rows import read_rows
+from trainmaster_client.simulate.histories.trace_rows import read_rows
+from trainmaster_client.simulate.sources.text_files import text_of
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
@@ -28,12 +28,12 @@ MOST_SINGLE_GPUS = 2
 
 
 WEIGHTS: Mapping[Klass, int] = {Klass.HIGH: 8, Klass.NORMAL: 3, Klass.LOW: 1}
-"""Of a job's delay in the weighted mean."""
+"""Weight of a job's delay in the weighted mean, by class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """What one pool is made of."""
+    """The instance that one pool is made of."""
 
     type: str
     gpus: int
@@ -44,7 +44,7 @@ POOLS: Mapping[str, Instance] = {
     "g4": Instance(type="ml.g5.12xlarge", gpus=4),
     "g8": Instance(type="ml.g5.48xlarge", gpus=8),
 }
-"""By the pool's name."""
+"""Instances by the pool's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +58,15 @@ class TraceJob:
     instances: int
     klass: Klass
     checkpoint_every_s: int | None
-    """None: it saves nothing."""
+    """Seconds between checkpoints; None if the job saves nothing."""
     user: str | None = None
-    """None: the trace does not say, and the team is as good."""
+    """Name of the user; None if the trace has none: the team then counts as the user."""
     requested_s: int | None = None
-    """None: the shortest of the usual limits above the run time."""
+    """Requested run time in seconds; None takes the shortest usual limit above the run time."""
     breaks_after_s: int | None = None
-    """The service fails so much training later, once; the job goes on in another attempt."""
+    """Seconds of training after which the service fails once; the job continues in another attempt."""
     end: Literal["completed", "failed"] = "completed"
-    """What it comes to once it has trained so long."""
+    """State of the job once it has trained that long."""
 
     @property
     def gpus(self) -> int:
@@ -94,9 +94,9 @@ def read_trace(path: Path) -> list[dict[str, str]]:
 
 
 def read_file(path: Path) -> TraceFile:
-    """As ``read_trace``, with what kind of file it is. Jobs whose run time is not known are left out."""
+    """Read a trace file with its kind; jobs whose run time is not known are left out."""
     with text_of(path) as lines:
-        found = read_rows(lines, where=str(path))
+        trace = read_rows(lines, where=str(path))
     rows = [
         {
             "job_id": row.job_id,
@@ -105,11 +105,11 @@ def read_file(path: Path) -> TraceFile:
             "duration_s": str(row.duration_s),
             "vc": row.vc or "",
         }
-        for row in found.rows
+        for row in trace.rows
         if not row.is_cut
     ]
     return TraceFile(
-        rows=rows, is_openb=found.is_openb, left_out=found.never_placed + len(found.rows) - len(rows)
+        rows=rows, is_openb=trace.is_openb, left_out=trace.never_placed + len(trace.rows) - len(rows)
     )
 
 

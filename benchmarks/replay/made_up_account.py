@@ -1,4 +1,4 @@
-"""An account where no trace is at hand: made up, always the same, with what no published trace has.
+"""Makes up an account to use without a trace: always the same, with what no published trace has.
 
 Users repeat themselves: jobs of one name prefix take about as long as each other. Some fail, some are
 interrupted by a failure of the service, and the account allows less than the policy promises.
@@ -16,13 +16,13 @@ from benchmarks.replay.jobs import DAY_S, HOUR_S, POOLS
 DAYS = 6
 TEAMS = ("language", "vision", "speech", "ranking", "robotics")
 BUSIEST_SHARE = 0.35
-"""Of the jobs, from the first team; each next team sends less."""
+"""Share of the jobs that the first team sends; each next team sends less."""
 USERS = 4
-"""Of each team."""
+"""Users of each team."""
 PROJECTS = 3
-"""Of each user, each with a name prefix of its own."""
+"""Projects of each user, each with a name prefix of its own."""
 GPUS = {1: 0.90, 2: 0.03, 4: 0.05, 8: 0.015, 16: 0.005}
-"""Projects by width."""
+"""Share of the projects by width in GPUs."""
 MEDIAN_RUN_S = {1: 1200, 2: 2000, 4: 8000, 8: 15_000, 16: 15_000}
 AMONG_PROJECTS, WITHIN_PROJECT = 1.7, 0.5
 """Standard deviations of the logarithm of run times."""
@@ -30,12 +30,12 @@ SWEEP = 12
 """Mean number of jobs that a user submits at once."""
 SWEEPS_A_DAY = 55
 NIGHT_SHARE = 0.35
-"""Of the submissions of the busiest hour, in the quietest."""
+"""Submissions in the quietest hour, as a share of those in the busiest."""
 FAILED_SHARE, BROKEN_SHARE = 0.06, 0.03
 REQUESTS = (2, 4, 10)
 """Users ask for this many times what a project usually takes, in whole hours."""
 ACCOUNT_SHARE = 0.97
-"""Of the single-GPU instances that the policy promises."""
+"""Share of the single-GPU instances promised by the policy that the account allows."""
 START_GAP_S = 1
 SEED = 20_260_105
 
@@ -51,20 +51,20 @@ class Project:
 
 
 def rows() -> list[dict[str, str]]:
-    """Columns as of a trace file, and those that ``jobs_of`` reads beside them."""
+    """Make the rows, with the columns of a trace file and those that ``jobs_of`` reads beside them."""
     chance = random.Random(SEED)
     projects = list(_projects(chance))
-    weights = [BUSIEST_SHARE * (1 - BUSIEST_SHARE) ** TEAMS.index(one.team) for one in projects]
+    weights = [BUSIEST_SHARE * (1 - BUSIEST_SHARE) ** TEAMS.index(project.team) for project in projects]
     made: list[tuple[int, dict[str, str]]] = []
     for _ in range(DAYS * SWEEPS_A_DAY):
         (project,) = chance.choices(projects, weights=weights)
         made += _sweep(chance, project, _moment_s(chance))
-    made.sort(key=lambda one: one[0])
+    made.sort(key=lambda entry: entry[0])
     return [row | {"job_id": f"{row['job_id']}-{number:05d}"} for number, (_, row) in enumerate(made)]
 
 
 def bounds(capacities: Mapping[str, int]) -> AccountBounds:
-    """What the account allows of pools of this size."""
+    """Return what the account allows for pools of this size."""
     most = (
         {POOLS["g1"].type: max(2, math.floor(ACCOUNT_SHARE * capacities["g1"]))} if "g1" in capacities else {}
     )

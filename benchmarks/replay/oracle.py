@@ -42,9 +42,9 @@ class _Pool:
     jobs: Sequence[Demand]
     count: int
     left_s: dict[int, int] = field(default_factory=dict)
-    """Of jobs that are not over."""
+    """Seconds left, by the number of each job that is not over."""
     waiting: list[tuple[float, int]] = field(default_factory=list)
-    """A heap: the most worth first."""
+    """Heap of waiting jobs, the most worth first."""
     running: list[int] = field(default_factory=list)
 
     def enters(self, number: int) -> None:
@@ -56,7 +56,7 @@ class _Pool:
         return (-job.weight / (job.instances * self.left_s[number]), number)
 
     def choose(self) -> float:
-        """Who runs from now on; gives the worth of the least of them if anybody waits."""
+        """Choose who runs from now on; return the least worth among them if any job waits, else 0."""
         ranked = sorted(map(self.rank, self.running))
         free, chosen, place, worth = self.count, list[int](), 0, 0.0
         while free and (place < len(ranked) or self.waiting):
@@ -77,7 +77,7 @@ class _Pool:
         return worth if self.waiting else 0.0
 
     def train(self, seconds: int) -> list[Demand]:
-        """Who has ended by then."""
+        """Train the running jobs for so many seconds; return those that have ended."""
         over = []
         for number in self.running:
             self.left_s[number] -= seconds
@@ -89,9 +89,9 @@ class _Pool:
 
 
 def oracle(jobs: Sequence[Demand], count: int) -> Schedule:
-    """No job is wider than ``count``."""
+    """Schedule the jobs with full knowledge; no job is wider than ``count``."""
     ordered = sorted(jobs, key=lambda job: job.release_s)
-    pool, found = _Pool(ordered, count), Schedule()
+    pool, schedule = _Pool(ordered, count), Schedule()
     now = entered = 0
     while entered < len(ordered) or pool.left_s:
         if not pool.left_s:
@@ -103,9 +103,9 @@ def oracle(jobs: Sequence[Demand], count: int) -> Schedule:
         seconds = min(pool.left_s[number] for number in pool.running)
         if entered < len(ordered):
             seconds = min(seconds, ordered[entered].release_s - now)
-        found.steps.append(Step(now, now + seconds, worth))
+        schedule.steps.append(Step(now, now + seconds, worth))
         now += seconds
         for job in pool.train(seconds):
-            found.weighted_s += job.weight * (now - job.release_s - job.holds_s)
-    found.end_s = now
-    return found
+            schedule.weighted_s += job.weight * (now - job.release_s - job.holds_s)
+    schedule.end_s = now
+    return schedule

@@ -31,7 +31,7 @@ class StrictPriority(PlainPool):
 
 
 class NewestVictim(PlainPool):
-    """Of the lowest priority the one that was submitted last.
+    """Stops, of the lowest priority, the job that was submitted last.
 
     The plain queue takes the one that came first. Which of the two a list of training jobs gives depends on
     its order, which AWS's pages say in two ways.
@@ -41,7 +41,9 @@ class NewestVictim(PlainPool):
 
     def victim(self, below: Sequence[Entry]) -> Entry | None:
         return max(
-            below, key=lambda one: (-one.found.priority, one.past.submitted_at, one.past.name), default=None
+            below,
+            key=lambda entry: (-entry.found.priority, entry.past.submitted_at, entry.past.name),
+            default=None,
         )
 
 
@@ -71,7 +73,12 @@ class LeastLoss(PlainPool):
     def victim(self, below: Sequence[Entry]) -> Entry | None:
         return min(
             below,
-            key=lambda one: (self._lost_s(one), one.found.priority, one.past.submitted_at, one.past.name),
+            key=lambda entry: (
+                self._lost_s(entry),
+                entry.found.priority,
+                entry.past.submitted_at,
+                entry.past.name,
+            ),
             default=None,
         )
 

@@ -17,12 +17,12 @@ RULES: Mapping[str, Any] = {
     },
     "warm_pool": {"keep_alive": "10m", "retain": "10m", "max_idle": "30m"},
 }
-"""Of every pool."""
+"""Rules of every pool."""
 AGING = "off"
 
 
 def document(capacities: Mapping[str, int], *, shortest_first: bool) -> dict[str, Any]:
-    """The policy, for pools of this size."""
+    """Return the policy for pools of this size."""
     order = {"aging": AGING, "backfill": True, "shortest_first": shortest_first}
     pools = [
         {"name": pool, "capacity": {POOLS[pool].type: count}, "order": order, **RULES}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster_client.simulate.engine.past_jobs import AccountBounds, Break, History, PastJob
 from trainmaster_client.simulate.engine.replays import ReplayedAttempt
-from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
+from trainmaster_client.simulate.histories.trace_draws import PRIORITIES
 
 from benchmarks.replay.jobs import POOLS, TraceJob
 
@@ -23,11 +23,11 @@ class Row(NamedTuple):
     pool: str
     instances: int
     start_s: int
-    """From here on it holds its instances."""
+    """Second from which it holds its instances."""
     train_s: int
-    """When it began to train; of an attempt that never did, when it was stopped."""
+    """Second in which it began to train; if it never did, the one in which it was stopped."""
     end_s: int
-    """Its instances are free."""
+    """Second from which its instances are free."""
     end: str
     """``completed``, or ``preempted``: then it was stopped STOP_S before ``end_s``."""
     lost_s: int
@@ -72,16 +72,16 @@ def _breaks(job: TraceJob) -> tuple[Break, ...]:
 def rows_of(attempts: Iterable[ReplayedAttempt]) -> list[Row]:
     return [
         Row(
-            job_id=one.job,
-            attempt=one.attempt,
-            pool=one.pool,
-            instances=one.instances,
-            start_s=one.start_s,
-            train_s=one.train_s,
-            end_s=one.end_s,
-            end=one.end,
-            lost_s=one.lost_s,
-            warm=one.warm,
+            job_id=attempt.job,
+            attempt=attempt.attempt,
+            pool=attempt.pool,
+            instances=attempt.instances,
+            start_s=attempt.start_s,
+            train_s=attempt.train_s,
+            end_s=attempt.end_s,
+            end=attempt.end,
+            lost_s=attempt.lost_s,
+            warm=attempt.warm,
         )
-        for one in attempts
+        for attempt in attempts
     ]

@@ -25,7 +25,7 @@ _Out = TypeVar("_Out")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is replayed."""
+    """The trace to replay, and how."""
 
     trace: Sequence[Mapping[str, str]]
     load: float
@@ -53,8 +53,8 @@ def ask(setting: Setting, runs: Iterable[Run], *, count: int, estimator: Estimat
     """Replay the product again, and ask for start estimates on the way: ``count`` over all seeds."""
     products = [run for run in runs if run.algorithm == PRODUCT]
     each = -(-count // len(products))
-    found = _side_by_side(partial(_ask_run, setting, each, estimator), products)
-    return [answer for answers in found for answer in answers][:count]
+    answered = _side_by_side(partial(_ask_run, setting, each, estimator), products)
+    return [answer for answers in answered for answer in answers][:count]
 
 
 def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
@@ -69,10 +69,10 @@ def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
 
 
 def _side_by_side(work: Callable[[_In], _Out], each: Sequence[_In]) -> list[_Out]:
-    """In processes of their own where there is more than one."""
+    """Run the work in processes of its own if there is more than one entry."""
     workers = min(len(each), os.cpu_count() or 1)
     if workers == 1:
-        return [work(one) for one in each]
+        return [work(entry) for entry in each]
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as processes:
         return list(processes.map(work, each))
 

@@ -12,7 +12,7 @@ from trainmaster_client.simulate.engine.assumptions import COLD_START
 from trainmaster_client.simulate.engine.past_jobs import PastJob
 from trainmaster_client.simulate.engine.plain_pool import Entry, PlainPool
 from trainmaster_client.simulate.engine.runs import SECOND
-from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
+from trainmaster_client.simulate.histories.trace_draws import PRIORITIES
 
 WEIGHT_AGE, WEIGHT_FAIR_SHARE, WEIGHT_QOS = 1_000, 10_000, 20_000
 """PriorityWeight*: a step of class is worth all of the fair share, and that is worth ten times the age."""

@@ -31,19 +31,19 @@ Figures = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heat:
-    """One window with one load and seed: what each decider came to, and what none can beat."""
+    """One window with one load and seed: the figures of each decider, and the bound of all."""
 
     window: int
     load: float
     seed: int
     figures: Mapping[str, Figures]
-    """By decider."""
+    """Figures by decider."""
     bound: Figures
 
     def base(self, figure: str) -> float:
-        """Of the better plain queue at this figure."""
-        found = [self.figures[label][figure] for label in BASES]
-        return max(found) if figure == GOODPUT else min(found)
+        """Return the figure of the better plain queue."""
+        values = [self.figures[label][figure] for label in BASES]
+        return max(values) if figure == GOODPUT else min(values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ class Standing:
     """Share of the gap between the better plain queue and the bound, of the sums over all heats."""
 
     def as_json(self) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in self.__slots__}
-        return {name: None if value is None else round(value, 4) for name, value in found.items()}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {name: None if value is None else round(value, 4) for name, value in fields.items()}
 
 
 def heat_figures(run: Run) -> Figures:
@@ -71,12 +71,12 @@ def heat_figures(run: Run) -> Figures:
 
 
 def heat(window: int, load: float, runs: Iterable[Run], bound: Bound) -> Heat:
-    found = list(runs)
+    replays = list(runs)
     return Heat(
         window=window,
         load=load,
-        seed=found[0].seed,
-        figures={run.algorithm: heat_figures(run) for run in found},
+        seed=replays[0].seed,
+        figures={run.algorithm: heat_figures(run) for run in replays},
         bound=bound.figures,
     )
 
@@ -96,16 +96,16 @@ def standing(heats: Sequence[Heat], label: str, figure: str) -> Standing:
 
 
 def ratios_to(heats: Iterable[Heat], label: str, figure: str, base: Callable[[Heat], float]) -> list[float]:
-    """Of the heats whose base is not 0."""
+    """Return the ratios in the heats whose base is not 0."""
     return [heat.figures[label][figure] / base(heat) for heat in heats if base(heat)]
 
 
 def _mean_ratio(heats: Sequence[Heat], label: str, figure: str, to: str) -> float | None:
-    found = ratios_to(heats, label, figure, lambda heat: heat.figures[to][figure])
-    return fmean(found) if found else None
+    ratios = ratios_to(heats, label, figure, lambda heat: heat.figures[to][figure])
+    return fmean(ratios) if ratios else None
 
 
 def standings(heats: Sequence[Heat]) -> dict[str, dict[str, Standing]]:
-    """By decider and figure."""
+    """Return the standings by decider and figure."""
     labels = heats[0].figures if heats else {}
     return {label: {figure: standing(heats, label, figure) for figure in COMPARED} for label in labels}

@@ -31,7 +31,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What one decider answered in one window, in all draws of it."""
+    """One decider's answers in one window, in all draws of it."""
 
     window: int
     decider: str
@@ -58,35 +58,35 @@ def ask_all(
     ]
     work = Work(task=_answers, shared=field, units=units, weights=weights)
     few = sum(len(window.rows) for window in field.windows) <= FEW_JOBS
-    found = spread(work, progress=progress, processes=1 if few else processes)
-    groups = groupby(zip(units, found, strict=True), key=lambda one: _place(one[0]))
+    answers = spread(work, progress=progress, processes=1 if few else processes)
+    groups = groupby(zip(units, answers, strict=True), key=lambda pair: _place(pair[0]))
     return [_together(field, list(group)) for _, group in groups]
 
 
 def check_all(report: Report, asked_in: Sequence[Asked]) -> None:
-    """Each window alone: wide bands in one would make up for narrow ones in another."""
-    report.facts["estimate_answers"] = [one.as_json() for one in asked_in]
+    """Check each window alone: wide bands in one would make up for narrow ones in another."""
+    report.facts["estimate_answers"] = [asked.as_json() for asked in asked_in]
     report.facts["estimates"] = [
-        {"window": one.window, "decider": one.decider} | found
-        for one in asked_in
-        if (found := _checked(report, one)) is not None
+        {"window": asked.window, "decider": asked.decider} | checked
+        for asked in asked_in
+        if (checked := _checked(report, asked)) is not None
     ]
 
 
-def _checked(report: Report, one: Asked) -> dict[str, float] | None:
-    of = f"{one.decider}-window-{one.window}-"
-    if one.questions < LEAST_QUESTIONS:
-        reason = f"{one.questions} jobs that could be asked about waited for more than a minute"
+def _checked(report: Report, answered: Asked) -> dict[str, float] | None:
+    of = f"{answered.decider}-window-{answered.window}-"
+    if answered.questions < LEAST_QUESTIONS:
+        reason = f"{answered.questions} jobs that could be asked about waited for more than a minute"
         report.skip(f"{of}starts-under-p90", reason=reason, expected=f"{COVERAGE[0]} to {COVERAGE[1]}")
         return None
-    return check_answers(report, one.answers, asked=one.questions, of=of)
+    return check_answers(report, answered.answers, asked=answered.questions, of=of)
 
 
 def _units(field: Field, outcomes: Sequence[Outcome], *, count: int) -> Iterator[Unit]:
     labels = [decider.label for decider in field.deciders]
     for outcome in outcomes:
         draw = outcome.draw
-        each = -(-count // sum(one.window == draw.window for one in field.draws))
+        each = -(-count // sum(other_draw.window == draw.window for other_draw in field.draws))
         jobs = world_of(field, draw).jobs
         for run in outcome.runs:
             if run.is_product:

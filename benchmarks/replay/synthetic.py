@@ -9,16 +9,16 @@ DAYS = 7
 JOBS_A_DAY = 800
 TEAMS = 11
 BUSIEST_SHARE = 0.3
-"""Of the jobs, from the team that sends most; each next team sends less."""
+"""Share of the jobs from the team that sends most; each next team sends less."""
 GPUS = {1: 0.942, 2: 0.016, 4: 0.028, 8: 0.012, 16: 0.0015, 32: 0.0005}
-"""Jobs by width."""
+"""Share of the jobs by width in GPUs."""
 MEDIAN_RUN_S = {1: 1100, 2: 1500, 4: 10_000, 8: 20_000, 16: 20_000, 32: 20_000}
 SPREAD = 2.0
 """Standard deviation of the logarithm of run times: most are short, a few take days."""
 BURST_SHARE = 0.5
-"""Of the jobs come in bursts: sweeps of one team in one width."""
+"""Share of the jobs that come in bursts: sweeps of one team in one width."""
 BURST_LENGTH = 15
-"""Mean number of jobs in one."""
+"""Mean number of jobs in a burst."""
 SEED = 20_171_018
 
 

@@ -18,23 +18,23 @@ class Table:
     cell: Cell
 
 
-def ratio(found: Standing) -> str:
-    """With its standard deviation over the heats."""
-    if found.ratio is None:
+def ratio(standing: Standing) -> str:
+    """Write the ratio with its standard deviation over the heats."""
+    if standing.ratio is None:
         return "-"
-    return _short(found.ratio) + ("" if found.spread is None else f" ±{_short(found.spread)}")
+    return _short(standing.ratio) + ("" if standing.spread is None else f" ±{_short(standing.spread)}")
 
 
-def closed(found: Standing) -> str:
-    return "-" if found.closed is None else f"{found.closed:.0%}"
+def closed(standing: Standing) -> str:
+    return "-" if standing.closed is None else f"{standing.closed:.0%}"
 
 
 def _short(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"  # noqa: PLR2004  width of a cell
 
 
-def _mean(found: Standing) -> str:
-    return f"{found.mean:,.2f}" if abs(found.mean) < 100 else f"{found.mean:,.0f}"  # noqa: PLR2004  width
+def _mean(standing: Standing) -> str:
+    return f"{standing.mean:,.2f}" if abs(standing.mean) < 100 else f"{standing.mean:,.0f}"  # noqa: PLR2004  width
 
 
 DELAYS = {

@@ -1,4 +1,4 @@
-"""What a replay must come to: the targets, and the checks without which its figures would mean nothing."""
+"""Defines what a replay must reach: the targets, and the checks without which figures mean nothing."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from benchmarks.replay.waits import Answer, scores
 TARGET_LOAD = 0.95
 """Share of the pools that the jobs would keep busy on average; the targets are for this."""
 LEAST_DAYS = 6
-"""Of submissions: in a shorter window the pools hardly fill up, and there is little to be won."""
+"""Least days of submissions: in a shorter window pools hardly fill up, so there is little to win."""
 MAX_CPU_MS = 1.0
-"""Mean of a pass: making the snapshot, and the plan."""
+"""Most CPU milliseconds of a pass on average: making the snapshot, and the plan."""
 MAX_SECONDS = 600.0
-"""The whole run, estimates apart."""
+"""Most seconds of the whole run, without estimates."""
 
 LEAST_ANSWERED = 0.99
-"""Of the questions that were to be asked."""
+"""Least share of the questions that must be answered."""
 COVERAGE = (0.85, 0.95)
 """Share of starts that lie under the p90 of their estimate."""
 MAX_PINBALL = 0.8
@@ -59,7 +59,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """Of each figure over the seeds, by algorithm."""
+    """Means of each figure over the seeds, by algorithm."""
 
     product: Mapping[str, float]
     naive: Mapping[str, float]
@@ -92,7 +92,7 @@ def targets_of(setting: Setting) -> tuple[Target, ...]:
 
 
 def means_of(runs: Sequence[Run]) -> Means:
-    by_algorithm = {name: [one.figures for one in runs if one.algorithm == name] for name in (NAIVE, PRODUCT)}
+    by_algorithm = {name: [run.figures for run in runs if run.algorithm == name] for name in (NAIVE, PRODUCT)}
     return Means(product=_mean(by_algorithm[PRODUCT]), naive=_mean(by_algorithm[NAIVE]))
 
 
@@ -120,17 +120,17 @@ def check_seconds(report: Report, seconds: float) -> None:
 
 
 def check_estimates(report: Report, answers: Sequence[Answer], *, asked: int) -> None:
-    """Of one replay; the facts have every answer."""
-    report.facts["estimate_answers"] = [one.as_json() for one in answers]
-    found = check_answers(report, answers, asked=asked)
-    if found is not None:
-        report.facts["estimates"] = found
+    """Check the estimates of one replay; the facts have every answer."""
+    report.facts["estimate_answers"] = [answer.as_json() for answer in answers]
+    estimates = check_answers(report, answers, asked=asked)
+    if estimates is not None:
+        report.facts["estimates"] = estimates
 
 
 def check_answers(
     report: Report, answers: Sequence[Answer], *, asked: int, of: str = ""
 ) -> dict[str, float] | None:
-    """How often the start lay under p90, and how much closer the guesses are than what past waits say.
+    """Check how often the start lay under p90, and how much closer estimates are than past waits.
 
     Args:
         report: Gets the checks.
@@ -145,18 +145,18 @@ def check_answers(
     report.check(f"{of}questions-answered", expected=f">= {enough}", actual=answered, ok=answered >= enough)
     if not answers:
         return None
-    found = scores(answers)
+    estimates = scores(answers)
     least, most = COVERAGE
-    covered = found["p90_coverage"]
+    covered = estimates["p90_coverage"]
     report.check(
         f"{of}starts-under-p90", expected=f"{least} to {most}", actual=covered, ok=least <= covered <= most
     )
     for name in ("p50", "p90"):
-        ratio = round(found[f"pinball_{name}"] / found[f"baseline_{name}"], 4)
+        ratio = round(estimates[f"pinball_{name}"] / estimates[f"baseline_{name}"], 4)
         report.check(
             f"{of}pinball-{name}", expected=f"<= {MAX_PINBALL}", actual=ratio, ok=ratio <= MAX_PINBALL
         )
-    return found
+    return estimates
 
 
 def _check_replay(report: Report, runs: Sequence[Run]) -> None:
@@ -214,6 +214,6 @@ def _no_target(setting: Setting) -> str | None:
     return None
 
 
-def _mean(found: Sequence[Figures]) -> dict[str, float]:
-    each = [dict(flat(one.as_json())) for one in found]
-    return {name: sum(one[name] for one in each) / len(each) for name in each[0]}
+def _mean(figures_of_seeds: Sequence[Figures]) -> dict[str, float]:
+    each = [dict(flat(figures.as_json())) for figures in figures_of_seeds]
+    return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]}

@@ -1,4 +1,4 @@
-"""What the product must come to in a tournament, and on which traces that is asked of it."""
+"""Defines what the product must reach in a tournament, and on which traces."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from benchmarks.replay.standings import CLASSES, GOODPUT, Heat, heat_figures, ra
 
 TARGET_LOAD = 0.95
 LEAST_DAYS = 3.0
-"""Of a window."""
+"""Least days of a window."""
 MAX_CPU_MS = 1.0
-"""Mean of a pass of the default policy."""
+"""Most CPU milliseconds of a pass of the default policy, on average."""
 
 
 class Kind(StrEnum):
-    """Of trace."""
+    """Kinds of traces."""
 
     OWN = "own"
-    """A file with the five columns: of whole jobs of a shared cluster."""
+    """A file with the five columns, of whole jobs of a shared cluster."""
     OPENB = "openb"
     MADE_UP = "made up"
 
@@ -39,7 +39,7 @@ class Target:
     decider: str = DEFAULT
 
     def met_by(self, value: float | None) -> bool:
-        """Where the plain queue has nothing of it there is nothing to fall short of."""
+        """Tell whether the value meets the target; None, a figure that the plain queue lacks, does."""
         if value is None:
             return True
         over = self.at_most is not None and value > self.at_most
@@ -51,17 +51,17 @@ class Target:
 
 
 def _to_plain(label: str, figure: str) -> Callable[[Sequence[Heat]], float | None]:
-    """To the plain queue that stops the oldest."""
+    """Measure the ratio to the plain queue that stops the oldest."""
     return lambda heats: standing(heats, label, figure).to_oldest
 
 
 def _p99_of_high(heats: Sequence[Heat]) -> float | None:
-    """To the better of both plain queues."""
+    """Return the ratio to the better of both plain queues."""
     return standing(heats, DEFAULT, "p99_delay_h.high").ratio
 
 
 def _goodput(heats: Sequence[Heat]) -> float:
-    """Of the default policy, as a share of that of the best queue of another kind."""
+    """Return the default policy's goodput as a share of that of the best queue of another kind."""
     others = [decider.label for decider in DECIDERS if not decider.is_product]
 
     def best(heat: Heat) -> float:
@@ -71,8 +71,8 @@ def _goodput(heats: Sequence[Heat]) -> float:
 
 
 def _worst_class(heats: Sequence[Heat]) -> float | None:
-    found = [standing(heats, DEFAULT, f"mean_delay_h.{klass}").to_oldest for klass in CLASSES]
-    return max((ratio for ratio in found if ratio is not None), default=None)
+    ratios = [standing(heats, DEFAULT, f"mean_delay_h.{klass}").to_oldest for klass in CLASSES]
+    return max((ratio for ratio in ratios if ratio is not None), default=None)
 
 
 TARGETS = (
@@ -127,7 +127,7 @@ def unfit(target: Target, heats: Sequence[Heat], *, kind: Kind, days: float) -> 
 
 
 def check(report: Report, outcomes: Sequence[Outcome]) -> None:
-    """Without these no figure means anything."""
+    """Check the facts without which no figure means anything."""
     runs = [run for outcome in outcomes for run in outcome.runs]
     unfinished = sum(run.figures.unfinished for run in runs)
     report.check("jobs-that-are-not-finished", expected=0, actual=unfinished)
@@ -156,12 +156,12 @@ def _check_cpu(report: Report, runs: Sequence[Run]) -> None:
     if not passes:
         report.skip("cpu-ms-a-pass", reason=f"{DEFAULT} was left out", expected=expected)
         return
-    found = round(1000 * sum(run.cpu_s for run in runs) / passes, 3)
-    report.check("cpu-ms-a-pass", expected=expected, actual=found, ok=found <= MAX_CPU_MS)
+    milliseconds = round(1000 * sum(run.cpu_s for run in runs) / passes, 3)
+    report.check("cpu-ms-a-pass", expected=expected, actual=milliseconds, ok=milliseconds <= MAX_CPU_MS)
 
 
 def check_targets(report: Report, heats: Sequence[Heat], kind: Kind, *, days: float) -> None:
-    mine = [one for one in heats if one.load == TARGET_LOAD]
+    mine = [heat for heat in heats if heat.load == TARGET_LOAD]
     for target in TARGETS:
         if target.of is not kind and kind is not Kind.MADE_UP:
             continue

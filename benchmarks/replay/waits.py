@@ -18,7 +18,7 @@ from trainmaster_client.simulate.engine.event_queue import What
 from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.engine.pool_replay import PoolReplay
 from trainmaster_client.simulate.engine.pool_state import PoolState
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.rows import Row, instant
@@ -74,21 +74,21 @@ class Questions:
 
     def __init__(self, waits: Iterable[Wait], estimator: Estimator, *, seed: int) -> None:
         self.answers: list[Answer] = []
-        """Of those that the estimator had an answer to."""
+        """Answers that the estimator gave; questions without an answer are left out."""
         self._waits = {wait.job_id: wait for wait in waits}
         self._estimator = estimator
         self._seed = seed
 
     def submitted(self, name: str, table: PoolState, *, second: float) -> None:
-        """Called when the job has been submitted and the pass after it is over."""
+        """Ask for the job's estimate; called when it has been submitted and the next pass is over."""
         wait = self._waits.get(name)
         if wait is None:
             return
         now = instant(second)
-        found = self._estimator(table, name, now)
-        if found is None:
+        estimate = self._estimator(table, name, now)
+        if estimate is None:
             return
-        p50, p90 = found
+        p50, p90 = estimate
         self.answers.append(
             Answer(
                 seed=self._seed,
@@ -131,19 +131,19 @@ def sampled(jobs: Sequence[TraceJob], rows: Iterable[Row], *, count: int, seed: 
 
 
 def scores(answers: Sequence[Answer]) -> dict[str, float]:
-    """Shares, and mean pinball losses in seconds."""
-    waited = [one.waited_s for one in answers]
-    covered = sum(one.waited_s <= one.p90_s for one in answers)
-    under_p50 = sum(one.waited_s <= one.p50_s for one in answers)
-    covered_by_past = sum(one.waited_s <= one.past_p90_s for one in answers)
+    """Return shares, and mean pinball losses in seconds."""
+    waited = [answer.waited_s for answer in answers]
+    covered = sum(answer.waited_s <= answer.p90_s for answer in answers)
+    under_p50 = sum(answer.waited_s <= answer.p50_s for answer in answers)
+    covered_by_past = sum(answer.waited_s <= answer.past_p90_s for answer in answers)
     return {
         "n": len(answers),
         "p90_coverage": round(covered / len(answers), 4),
         "p50_coverage": round(under_p50 / len(answers), 4),
-        "pinball_p50": round(pinball(waited, [one.p50_s for one in answers], MEDIAN), 1),
-        "pinball_p90": round(pinball(waited, [one.p90_s for one in answers], HIGH), 1),
-        "baseline_p50": round(pinball(waited, [one.past_p50_s for one in answers], MEDIAN), 1),
-        "baseline_p90": round(pinball(waited, [one.past_p90_s for one in answers], HIGH), 1),
+        "pinball_p50": round(pinball(waited, [answer.p50_s for answer in answers], MEDIAN), 1),
+        "pinball_p90": round(pinball(waited, [answer.p90_s for answer in answers], HIGH), 1),
+        "baseline_p50": round(pinball(waited, [answer.past_p50_s for answer in answers], MEDIAN), 1),
+        "baseline_p90": round(pinball(waited, [answer.past_p90_s for answer in answers], HIGH), 1),
         "baseline_p90_coverage": round(covered_by_past / len(answers), 4),
     }
 

@@ -15,12 +15,12 @@ TraceLine = Mapping[str, str]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     number: int
-    """From 1 on."""
+    """Number of the window, counted from 1."""
     since_s: int
     until_s: int
-    """Seconds of the trace; the last is not in it."""
+    """Second of the trace at which the window ends; it is not in the window."""
     rows: Sequence[TraceLine]
-    """Whose seconds begin with the window."""
+    """Jobs of the window; their seconds begin with the window."""
 
     @property
     def days(self) -> float:
@@ -28,7 +28,7 @@ class Window:
 
 
 def parts(rows: Sequence[TraceLine], count: int) -> list[Window]:
-    """Of the time up to the last submission, rounded up to a full hour. Each job is in one of them.
+    """Divide the time up to the last submission, rounded up to a full hour. Each job is in one part.
 
     Raises:
         InvalidArgumentError: A part has no jobs.
@@ -36,7 +36,7 @@ def parts(rows: Sequence[TraceLine], count: int) -> list[Window]:
     submitted = [float(row["submit_s"]) for row in rows]
     length_s = math.floor(max(submitted) / HOUR_S + 1) * HOUR_S
     edges = [length_s * number // count for number in range(count + 1)]
-    found = [
+    windows = [
         Window(
             number=number + 1,
             since_s=since,
@@ -49,9 +49,9 @@ def parts(rows: Sequence[TraceLine], count: int) -> list[Window]:
         )
         for number, (since, until) in enumerate(pairwise(edges))
     ]
-    empty = [window.number for window in found if not window.rows]
+    empty = [window.number for window in windows if not window.rows]
     if empty:
         raise InvalidArgumentError(
             f"Window {empty[0]} of {count} has no jobs.", hint="Give fewer --windows, or another trace."
         )
-    return found
+    return windows

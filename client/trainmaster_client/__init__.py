@@ -1,4 +1,4 @@
-"""What a user of trainmaster installs: the SageMaker SDK session, the API client, the command line.
+"""The package that users of trainmaster install: SageMaker SDK session, API client, command line.
 
 ``trainmaster_client.submit``, ``job`` and ``jobs`` make handles on jobs; they are loaded when asked for.
 """

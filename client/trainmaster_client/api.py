@@ -75,17 +75,17 @@ class ApiClient(ApiCalls):
 
         ``team``: as if somebody of it had asked; for admins.
         """
-        asked = query({"dry_run": True, "team": team})
+        parameters = query({"dry_run": True, "team": team})
         headers = _with_key(new_key())
-        return self._call("POST", f"/add-job{asked}", request, attempts=ATTEMPTS, headers=headers)
+        return self._call("POST", f"/add-job{parameters}", request, attempts=ATTEMPTS, headers=headers)
 
     def job(self, name: str, *, estimate: bool = True, request: bool = False) -> Document:
         """One job; without an estimate of its start the answer costs the server next to nothing.
 
         With ``request`` also the CreateTrainingJob request as it was submitted.
         """
-        asked = {"estimate": None if estimate else False, "request": request or None}
-        return self._read(f"/jobs/{path_name(name)}{query(asked)}")
+        parameters = {"estimate": None if estimate else False, "request": request or None}
+        return self._read(f"/jobs/{path_name(name)}{query(parameters)}")
 
     def jobs(self, **filters: Parameter) -> Document:
         """One page. ``filters`` are the query parameters of docs/api.md, such as ``mine=True``."""
@@ -119,7 +119,7 @@ class ApiClient(ApiCalls):
         return self._whole("/pools", {}, "pools")
 
     def usage(self, *, team: str | None = None, month: str | None = None) -> Document:
-        """Of one team and month; without them the caller's only team, this month."""
+        """Return the usage of one team and month; by default the caller's only team and this month."""
         return self._whole("/usage", {"team": team, "month": month}, "jobs", "preemptions")
 
     def usage_by(
@@ -145,11 +145,11 @@ class ApiClient(ApiCalls):
         return self._whole_csv("/usage", _grouped(group_by, team, start, end))
 
     def me(self) -> Document:
-        """Who the API says the caller is, their teams and what bounds those."""
+        """Return the API's view of the caller: identity, teams and what bounds them."""
         return self._read("/me")
 
     def rules(self) -> Document:
-        """What of the policy binds the caller."""
+        """Return the part of the policy that binds the caller."""
         return self._read("/rules")
 
     def estimates(self, *, pool: str | None = None) -> Document:
@@ -160,8 +160,8 @@ class ApiClient(ApiCalls):
         self, *, pool: str | None = None, start: Instant | None = None, end: Instant | None = None
     ) -> Document:
         """Attempts, capacity and warm pools of a time, without times of the last 24 hours; all pages."""
-        asked = {"pool": pool, "from": start, "to": end}
-        return self._whole("/timeline", asked, "attempts", "capacity", "warm")
+        parameters = {"pool": pool, "from": start, "to": end}
+        return self._whole("/timeline", parameters, "attempts", "capacity", "warm")
 
     def pool_history(
         self,
@@ -172,8 +172,8 @@ class ApiClient(ApiCalls):
         step: int | None = None,
     ) -> Document:
         """Means of used, warm, capacity and waiting over steps of so many seconds."""
-        asked = {"pool": pool, "from": start, "to": end, "step": step}
-        return self._read(f"/pools/history{query(asked)}")
+        parameters = {"pool": pool, "from": start, "to": end, "step": step}
+        return self._read(f"/pools/history{query(parameters)}")
 
     def events(
         self,
@@ -184,8 +184,8 @@ class ApiClient(ApiCalls):
         next_token: str | None = None,
     ) -> Document:
         """One page, the oldest first."""
-        asked = {"since": since, "team": team, "kind": kind, "next_token": next_token}
-        return self._read(f"/events{query(asked)}")
+        parameters = {"since": since, "team": team, "kind": kind, "next_token": next_token}
+        return self._read(f"/events{query(parameters)}")
 
     def history_page(
         self, *, start: Instant, end: Instant, next_token: str | None = None
@@ -194,8 +194,8 @@ class ApiClient(ApiCalls):
 
         For admins; a period has at most 31 days. None: this is the last page.
         """
-        asked = {"from": start, "to": end, "next_token": next_token}
-        page, token = self._text_page("/history/export", asked, _JSON_LINES)
+        parameters = {"from": start, "to": end, "next_token": next_token}
+        page, token = self._text_page("/history/export", parameters, _JSON_LINES)
         return page, None if token in {"", next_token} else token
 
     def violations(self, *, month: str | None = None, next_token: str | None = None) -> Document:
@@ -212,12 +212,12 @@ class ApiClient(ApiCalls):
             try:
                 return self._call("PUT", "/policy", {"policy": policy, "text": text})
             except PolicyViolationError as error:
-                if not {"policy", "text"} <= {one.field for one in error.problem.errors}:
+                if not {"policy", "text"} <= {error.field for error in error.problem.errors}:
                     raise  # else an API that knows no texts took both for unknown keys
         return self._call("PUT", "/policy", policy)
 
     def try_policy(self, policy: Mapping[str, Any]) -> Document:
-        """What a put would answer, and in ``changes`` what it would do to jobs. Changes nothing."""
+        """Return the answer a put would give, with its effects on jobs in ``changes``. Changes nothing."""
         return self._call("PUT", "/policy?dry_run=true", policy, attempts=ATTEMPTS)
 
     def set_paused(self, paused: bool) -> Document:  # noqa: FBT001  as in the API

@@ -1,4 +1,4 @@
-"""The warning of calls that bypass the queue: they go on as they are, and their user is warned once."""
+"""Warns of calls that bypass the queue: they pass unchanged, and their user is warned once."""
 
 import json
 import warnings
@@ -24,12 +24,12 @@ class Bypasses:
         self._warned: set[str] = set()
 
     def handlers(self) -> Iterator[tuple[str, Callable[..., None]]]:
-        """For events of a boto3 session or client."""
+        """Yield each event of a boto3 session or client with the handler to register for it."""
         for event, what, counts in _CALLS:
             yield event, self._handler(what, counts)
 
     def training_in(self, region: str, operation: str, *, queue: str) -> None:
-        """What starts training in another region than the queue's."""
+        """Warn of an operation that starts training in another region than the queue's."""
         self._warn(f"This client's {operation} goes to {region}, the queue serves {queue}")
 
     def _handler(self, what: str, counts: Callable[[Mapping[str, Any]], bool]) -> Callable[..., None]:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _FLOOR = (1, 40)
-"""Of boto3 and botocore, as pyproject.toml has it: the oldest that tests run with."""
+"""Oldest boto3 and botocore that tests run with, as in pyproject.toml."""
 
 
 def install(
@@ -63,9 +63,9 @@ def install(
         hooks_of(boto_session, api_url=api_url, on_unreachable=on_unreachable).register(boto_session.events)
         return
     check_on_unreachable(on_unreachable)
-    found = find_api_url(api_url, boto3.DEFAULT_SESSION or boto3.Session())
-    checked_url(found)
-    PROCESS.switch_on(ProcessOptions(api_url=found, on_unreachable=on_unreachable))
+    url = find_api_url(api_url, boto3.DEFAULT_SESSION or boto3.Session())
+    checked_url(url)
+    PROCESS.switch_on(ProcessOptions(api_url=url, on_unreachable=on_unreachable))
     PROCESS.hook_existing()
 
 
@@ -81,7 +81,7 @@ def install_on_client(
     api_url: str | None = None,
     on_unreachable: OnUnreachable = "raise",
 ) -> None:
-    """As ``install``, for one client that exists: for SageMaker, CloudWatch or CloudWatch Logs.
+    """Install the hooks on one existing client of SageMaker, CloudWatch or CloudWatch Logs.
 
     ``boto_session`` signs what is asked of the queue; it should be the one that the client was made from.
     """
@@ -91,9 +91,9 @@ def install_on_client(
 
 
 def _check_botocore() -> None:
-    """Raises UnsupportedBotocoreError."""
-    found = tuple(int(one) for one in re.findall(r"\d+", botocore.__version__)[:2])
-    if found < _FLOOR:
+    """Raise UnsupportedBotocoreError if the installed botocore is older than the floor."""
+    installed = tuple(int(part) for part in re.findall(r"\d+", botocore.__version__)[:2])
+    if installed < _FLOOR:
         raise UnsupportedBotocoreError(botocore.__version__, floor=".".join(map(str, _FLOOR)))
 
 

@@ -56,4 +56,4 @@ LAUNCHER: list[str] = [
     f"import sys; LINES = {len(_LINES)}; exec('\\n'.join(sys.argv[1:LINES + 1]))",
     *_LINES,
 ]
-"""For ``container_entry_point=`` of an estimator of the SDK v2, or ContainerEntrypoint of a request."""
+"""Value of ``container_entry_point=`` of an SDK v2 estimator, or of a request's ContainerEntrypoint."""

@@ -18,15 +18,15 @@ _PACKAGE = Path(__file__).parent
 class Check:
     id: str
     ok: bool | None
-    """None: skipped, which never counts as passed."""
+    """Whether the check passed; None if it was skipped, which never counts as passed."""
     expected: Any
     actual: Any
     skipped: str | None = None
-    """Why."""
+    """Reason for skipping the check."""
 
     def as_json(self) -> dict[str, Any]:
-        found = {"id": self.id, "ok": self.ok, "expected": self.expected, "actual": self.actual}
-        return found if self.skipped is None else found | {"skipped": self.skipped}
+        document = {"id": self.id, "ok": self.ok, "expected": self.expected, "actual": self.actual}
+        return document if self.skipped is None else document | {"skipped": self.skipped}
 
     def line(self) -> str:
         if self.skipped is not None:
@@ -87,13 +87,13 @@ class Report:
 
 
 def _git(*arguments: str) -> str | None:
-    """None outside a git checkout; one that an installed wheel happens to lie in is not ours."""
+    """Run git in the checkout; None outside of one. A checkout that a wheel happens to lie in is not ours."""
     root = _PACKAGE.parents[1]
     if (_PACKAGE / "_checkout").is_dir() or not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), *arguments]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip()
+    return result.stdout.strip()

@@ -51,4 +51,4 @@ JOB3 = SmokeJob(label="job3", priority=1, steps=15)
 JOB4 = SmokeJob(label="job4", priority=3, steps=15)
 JOBS = (JOB1, JOB2, JOB3, JOB4)
 KEYED = SmokeJob(label="keyed", priority=1, steps=1)
-"""With a customer's key for its volume, where one was lent."""
+"""Job whose volume has a customer's key, if one was lent."""

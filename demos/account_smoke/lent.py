@@ -1,4 +1,4 @@
-"""What the user lends: credentials, a role, a bucket, a way into the VPC; refused before anything is made."""
+"""Takes what the user lends: credentials, a role, a bucket, a way into the VPC; refuses before any change."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Lent:
     account: str
     region: str
     caller: str
-    """As STS names it."""
+    """The caller's ARN as STS names it."""
     principal: str
     """The caller's IAM ARN, for the stack's parameters."""
     role: str
@@ -76,9 +76,9 @@ def lent_by(environment: Mapping[str, str]) -> Lent:
 
 
 def principal_of(caller: str, session: boto3.Session) -> str:
-    """The role of a session with its path, which only IAM knows; a user is his own."""
-    found = _SESSION.fullmatch(caller)
-    if found is None:
+    """Return the role of a session with its path, which only IAM knows; a user's ARN stays as it is."""
+    match = _SESSION.fullmatch(caller)
+    if match is None:
         return caller
-    role: str = session.client("iam", config=_QUICK).get_role(RoleName=found["role"])["Role"]["Arn"]
+    role: str = session.client("iam", config=_QUICK).get_role(RoleName=match["role"])["Role"]["Arn"]
     return role

@@ -1,4 +1,4 @@
-"""What only a stack shows: refusals of the private API, the caller's ARN, metrics, alarms, dead letters."""
+"""Looks at what only a stack shows: its API refusing calls, caller ARN, metrics, alarms, dead letters."""
 
 import json
 import time
@@ -15,7 +15,7 @@ Document = dict[str, Any]
 NAMESPACE = "trainmaster"
 """POWERTOOLS_METRICS_NAMESPACE in template.yaml."""
 _UNKNOWN_KEY = "AKIAIOSFODNN7EXAMPLE"
-"""Of the IAM User Guide; nobody has it."""
+"""Access key id of the IAM User Guide, which has no owner."""
 _METRIC_SECONDS = 300.0
 _LOOK_SECONDS = 10.0
 
@@ -28,7 +28,7 @@ class StackLooks:
     pause: Callable[[float], None] = time.sleep
 
     def refusals(self) -> Document:
-        """Of a call that nobody signed, of an unknown key and of a wrong secret."""
+        """Return the answers to an unsigned call, to an unknown key and to a wrong secret."""
         keys = self.session.get_credentials()
         assert keys is not None, "the stack was made with them"
         wrong = {
@@ -37,11 +37,13 @@ class StackLooks:
                 keys.access_key, "not-the-secret", keys.token, region_name=self.session.region_name
             ),
         }
-        found = {"unsigned": answered(self._wire(self.session).look("/pools"))}
-        return found | {who: answered(self._wire(one).send("GET", "/pools")) for who, one in wrong.items()}
+        answers = {"unsigned": answered(self._wire(self.session).look("/pools"))}
+        return answers | {
+            who: answered(self._wire(session).send("GET", "/pools")) for who, session in wrong.items()
+        }
 
     def metric_seconds(self) -> float | None:
-        """Until a metric of this stack can be listed; None: not in five minutes."""
+        """Return seconds until a metric of this stack can be listed; None if that takes over five minutes."""
         began = time.monotonic()
         while time.monotonic() - began < _METRIC_SECONDS:
             listed = self.session.client("cloudwatch").list_metrics(Namespace=NAMESPACE)
@@ -51,9 +53,11 @@ class StackLooks:
         return None
 
     def operator_alarms(self) -> dict[str, str]:
-        """State by name."""
-        found = self.session.client("cloudwatch").describe_alarms(AlarmNamePrefix=f"operator-{self.stack}-")
-        return {one["AlarmName"]: one["StateValue"] for one in found["MetricAlarms"]}
+        """Return the state of each operator alarm by name."""
+        described = self.session.client("cloudwatch").describe_alarms(
+            AlarmNamePrefix=f"operator-{self.stack}-"
+        )
+        return {alarm["AlarmName"]: alarm["StateValue"] for alarm in described["MetricAlarms"]}
 
     def dead_letters(self, queues: Mapping[str, str]) -> dict[str, int]:
         """Messages by queue; given are their URLs."""

@@ -58,42 +58,46 @@ class SmokeStack:
         self._sam("deploy", *options, *template, "--parameter-overrides", *given)
 
     def described(self) -> Document | None:
-        """None: there is no such stack."""
+        """Return the stack's description; None if there is no such stack."""
         try:
-            found = self._cloudformation.describe_stacks(StackName=self.lent.stack)["Stacks"]
+            stacks = self._cloudformation.describe_stacks(StackName=self.lent.stack)["Stacks"]
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationError":
                 return None
             raise
-        return dict(found[0])
+        return dict(stacks[0])
 
     def outputs(self) -> dict[str, str]:
-        found = self.described() or {}
-        return {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+        description = self.described() or {}
+        return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
 
     def resources(self) -> dict[str, str]:
-        """Physical ids by logical ones."""
+        """Return physical ids by logical ones."""
         pages = self._cloudformation.get_paginator("list_stack_resources").paginate(StackName=self.lent.stack)
         return {
-            one["LogicalResourceId"]: one.get("PhysicalResourceId", "")
+            resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "")
             for page in pages
-            for one in page["StackResourceSummaries"]
+            for resource in page["StackResourceSummaries"]
         }
 
     def delete(self) -> list[str]:
-        """The stack, its table and its key; what is not there is none. Returns what was deleted.
+        """Delete the stack, its table and its key, as far as they exist; return what was deleted.
 
         Raises SmokeStackError for a stack of this name that this did not make.
         """
-        found = self.described()
+        description = self.described()
         kept: dict[str, str] = {}
         deleted = []
-        if found is not None:
-            if {"Key": TAG, "Value": "smoke"} not in found.get("Tags", ()):
+        if description is not None:
+            if {"Key": TAG, "Value": "smoke"} not in description.get("Tags", ()):
                 raise SmokeStackError(
                     f"the stack {self.lent.stack} was not made by account-smoke; rename or delete it yourself"
                 )
-            kept = {name: one for name, one in self.resources().items() if name in {"Table", "Key"} and one}
+            kept = {
+                name: resource
+                for name, resource in self.resources().items()
+                if name in {"Table", "Key"} and resource
+            }
             self.say(f"deleting the stack {self.lent.stack} ...")
             self._cloudformation.delete_stack(StackName=self.lent.stack)
             self._await_deletion()
@@ -120,26 +124,28 @@ class SmokeStack:
         return deleted
 
     def _kept_of_earlier_runs(self) -> list[str]:
-        """ARNs of what a killed run left when its stack was gone."""
+        """Return the ARNs of what a killed run left when its stack was gone."""
         client = self.lent.session.client("resourcegroupstaggingapi")
         try:
-            found = client.get_resources(
+            tagged = client.get_resources(
                 TagFilters=[{"Key": TAG, "Values": ["smoke"]}],
                 ResourceTypeFilters=["dynamodb:table", "kms:key"],
             )
         except ClientError as error:
             self.say(f"leftovers of an earlier run cannot be looked for: {error.response['Error']['Code']}")
             return []
-        return [one["ResourceARN"] for one in found["ResourceTagMappingList"]]
+        return [resource["ResourceARN"] for resource in tagged["ResourceTagMappingList"]]
 
     def _await_deletion(self) -> None:
         until = time.monotonic() + _SAM_SECONDS
         while time.monotonic() < until:
-            found = self.described()
-            if found is None:
+            description = self.described()
+            if description is None:
                 return
-            if found["StackStatus"] == "DELETE_FAILED":
-                raise SmokeStackError(f"{self.lent.stack}: {found.get('StackStatusReason', 'DELETE_FAILED')}")
+            if description["StackStatus"] == "DELETE_FAILED":
+                raise SmokeStackError(
+                    f"{self.lent.stack}: {description.get('StackStatusReason', 'DELETE_FAILED')}"
+                )
             self.pause(_LOOK_SECONDS)
         raise SmokeStackError(f"{self.lent.stack} is still being deleted; run make account-smoke again later")
 

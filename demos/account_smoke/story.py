@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 FINAL = frozenset({"completed", "failed", "stopped"})
 LONGEST_SECONDS = 1500.0
-"""From the first submission to the last end."""
+"""Seconds between the first submission and the last end."""
 _LOOK_SECONDS = 5.0
 _RUN_FORMAT = "%m%d%H%M%S"
 
@@ -123,7 +123,7 @@ class Scene:
         _say(f"{job.label}: submitted, priority {job.priority}")
 
     def _is_refused(self, job: SmokeJob) -> bool:
-        """Where a right is missing it would be tried again for an hour."""
+        """Tell whether the job is refused: it would be tried again for an hour while a right is missing."""
         return bool((self.views[job.label].get("waiting") or {}).get("code") == "refused")
 
     def _runs(self, job: SmokeJob) -> bool:
@@ -169,11 +169,13 @@ def note(report: Report) -> None:
 
 
 def expected_alarms(stack: str) -> list[str]:
-    """Of the alarms in template.yaml that every stack has."""
+    """Return the alarms in template.yaml that every stack has."""
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     resources = re.split(r"\n(?=  \w+:\n)", text)
-    always = [one for one in resources if "\n    Condition:" not in one]
-    names = (re.search(r"AlarmName: !Sub operator-\$\{AWS::StackName\}-([\w-]+)", one) for one in always)
+    always = [resource for resource in resources if "\n    Condition:" not in resource]
+    names = (
+        re.search(r"AlarmName: !Sub operator-\$\{AWS::StackName\}-([\w-]+)", resource) for resource in always
+    )
     return [f"operator-{stack}-{found[1]}" for found in names if found]
 
 

@@ -19,33 +19,36 @@ def _customer_key(records: Records) -> Verdict | None:
     job = records.get("customer_key")
     if job is None:
         return skipped("needs a key: TRAINMASTER_KEY=<ARN of a customer managed key>")
-    said = f"{job['state']}: {job['reason']}"
+    outcome = f"{job['state']}: {job['reason']}"
     if job["state"] == "completed":
-        return held_to(f"{said}; the stack may grant with it", holds=True)
-    return held_to(said, holds=(job["state"], job["code"]) in _REFUSED_AT_THE_START)
+        return held_to(f"{outcome}; the stack may grant with it", holds=True)
+    return held_to(outcome, holds=(job["state"], job["code"]) in _REFUSED_AT_THE_START)
 
 
 def _private_api(records: Records) -> Verdict | None:
     answers = records.get("refusals")
     if not answers:
         return None
-    said = "; ".join(
-        f"{who}: {one['status']} {one['error_type']}: {one['text']}" for who, one in answers.items()
+    outcome = "; ".join(
+        f"{who}: {answer['status']} {answer['error_type']}: {answer['text']}"
+        for who, answer in answers.items()
     )
-    holds = all(one["status"] == HTTPStatus.FORBIDDEN and one["error_type"] for one in answers.values())
-    return held_to(said, holds=holds)
+    holds = all(
+        answer["status"] == HTTPStatus.FORBIDDEN and answer["error_type"] for answer in answers.values()
+    )
+    return held_to(outcome, holds=holds)
 
 
 def _user_arn(records: Records) -> Verdict | None:
-    found = records.get("user_arn")
-    if not found:
+    arns = records.get("user_arn")
+    if not arns:
         return None
-    said = f"STS: {found['sts']}; the API: {found['api']}"
+    outcome = f"STS: {arns['sts']}; the API: {arns['api']}"
     try:
-        caller_of(found["api"])
+        caller_of(arns["api"])
     except TrainmasterError as error:
-        return differs(f"{said}; {error.detail}")
-    return held_to(said, holds=found["api"] == found["sts"])
+        return differs(f"{outcome}; {error.detail}")
+    return held_to(outcome, holds=arns["api"] == arns["sts"])
 
 
 def _embedded_metrics(records: Records) -> Verdict | None:
@@ -84,4 +87,4 @@ STACK_VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {
     "operator-alarms": _operator_alarms,
     "dead-letters": _dead_letters,
 }
-"""None: nothing was recorded."""
+"""Deciders of the verdicts by fact; one that returns None had nothing recorded."""

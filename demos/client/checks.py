@@ -1,4 +1,4 @@
-"""What the demo must have shown of each door, computed from its facts alone."""
+"""Checks what the demo must have shown of each door, from its facts alone."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def check(report: Report) -> None:
 def _check_door(report: Report, door: Document) -> None:
     name = door["door"]
     report.check(f"{name}-ends-well", expected=0, actual=door["exit_code"])
-    statuses = [one["status"] for one in door["attempts"]]
+    statuses = [attempt["status"] for attempt in door["attempts"]]
     report.check(f"{name}-attempts", expected=["Stopped", "Completed"], actual=statuses)
     resumed = (door["resumed_from"] or {}).get("step")
     report.check(f"{name}-resumed", expected="after step 0", actual=f"after step {resumed}", ok=bool(resumed))
@@ -41,8 +41,8 @@ def _check_door(report: Report, door: Document) -> None:
 
 
 def _check_statuses(report: Report, door: Document) -> None:
-    """InProgress until it is over, and waiting again in between."""
-    seen = [tuple(one) for one in door["describe_statuses"]]
+    """Check that the status is InProgress until the end, with a second wait in between."""
+    seen = [tuple(status) for status in door["describe_statuses"]]
     report.check(
         f"{door['door']}-statuses",
         expected="InProgress throughout, Pending again after Training, at last Completed",
@@ -58,13 +58,13 @@ def _check_statuses(report: Report, door: Document) -> None:
 
 def _in_order(wanted: list[tuple[str, str]], seen: list[tuple[Any, ...]]) -> bool:
     rest = iter(seen)
-    return all(one in rest for one in wanted)
+    return all(pair in rest for pair in wanted)
 
 
 def _check_starters(report: Report) -> None:
-    """Nobody but the function ``schedule`` started or stopped anything."""
-    started = [one for one in report.facts["journal"] if one["service"] == "sagemaker"]
+    """Check that only the function ``schedule`` started or stopped anything."""
+    started = [record for record in report.facts["journal"] if record["service"] == "sagemaker"]
     others = sorted(
-        {str(one["principal"]) for one in started if not str(one["principal"]).endswith("/schedule")}
+        {str(record["principal"]) for record in started if not str(record["principal"]).endswith("/schedule")}
     )
     report.check("started-by-schedule-alone", expected=[], actual=others, ok=bool(started) and not others)

@@ -1,4 +1,4 @@
-"""What happened at one door: as the queue tells it, and as its user saw it."""
+"""Gathers what happened at one door, from the queue and from its user's program."""
 
 import re
 from collections.abc import Iterable
@@ -43,22 +43,22 @@ def steps(lines: Iterable[str]) -> list[int]:
 
 
 def _step(line: str) -> int | None:
-    """Of a metric line, wherever in a printed line it begins; None: it is another line."""
+    """Return the step of a metric line, wherever in the line it begins; None for another line."""
     _, begins, rest = line.partition("metric step=")
-    found = metrics_in(f"{begins}{rest}")
-    return int(found["step"]) if found else None
+    metrics = metrics_in(f"{begins}{rest}")
+    return int(metrics["step"]) if metrics else None
 
 
 def _resumed(output: Iterable[str], checkpoints: str) -> Document | None:
-    """What the user could read of the checkpoint that a later attempt began with."""
-    found = next((found for line in output if (found := _RESUMED.search(line))), None)
-    if found is None:
+    """Return what the user could read of the checkpoint that a later attempt began with."""
+    resumed = next((resumed for line in output if (resumed := _RESUMED.search(line))), None)
+    if resumed is None:
         return None
-    return {"s3_uri": f"{checkpoints}/{found[2]}", "step": int(found[1]), "sha256_read": found[3]}
+    return {"s3_uri": f"{checkpoints}/{resumed[2]}", "step": int(resumed[1]), "sha256_read": resumed[3]}
 
 
 def calls(journal: Iterable[Document]) -> list[Document]:
-    """Who started and stopped what, in the order of the twin's journal."""
+    """Return the calls that started and stopped jobs, in the order of the twin's journal."""
     wanted = ("seq", "at", "principal", "service", "operation", "status", "error_code")
     return [
         {key: record[key] for key in wanted}

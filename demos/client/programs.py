@@ -61,7 +61,7 @@ class Program:
         self._log = folder / f"{door.name}.log"
         self._facts = folder / f"{door.name}.json"
         self.hold = Hold(folder, self.label)
-        """Where its training waits."""
+        """The order that holds its training."""
         self._command = [str(python or sys.executable), "-m", door.module]
         self._environment = os.environ | {
             "DEMO_LABEL": self.label,
@@ -93,22 +93,22 @@ class Program:
         return self._process.poll()
 
     def output(self) -> str:
-        """What its user has on the screen."""
+        """Return what its user has on the screen."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def printed_bytes(self) -> int:
         return self._log.stat().st_size
 
     def seen_secondary_statuses(self) -> list[str]:
-        """What DescribeTrainingJob answered it so far, each status once in a row."""
+        """Return what DescribeTrainingJob answered it so far, each status once in a row."""
         return [secondary for _, secondary in self.seen().get("describe_statuses", [])]
 
     def seen(self) -> Document:
-        """What it has seen; at its end also of what. Empty before its first look at the job."""
+        """Return the statuses it has seen, and at its end the job's name; empty before its first look."""
         if not self._facts.exists():
             return {}
-        found: Document = json.loads(self._facts.read_text(encoding="utf-8"))
-        return found
+        facts: Document = json.loads(self._facts.read_text(encoding="utf-8"))
+        return facts
 
     def job_among(self, queue: Iterable[Document]) -> str:
         """The name the SDK gave its job; empty before it is in the queue."""

@@ -82,7 +82,9 @@ class _Scene:
         stage.until(f"{door.name}'s program is over", lambda: self._program.is_over)
         job = stage.api.job(stage.names[self._label])
         written = [
-            line for one in job["attempts"] for line in log_lines(stage.logs, one["training_job_name"])
+            line
+            for attempt in job["attempts"]
+            for line in log_lines(stage.logs, attempt["training_job_name"])
         ]
         return evidence.door(self._program, job, written)
 

@@ -26,8 +26,8 @@ _AXE_RULES = """async () => {
 
 
 def program() -> str | None:
-    """The browser of this machine; None: there is none."""
-    return next((found for one in PROGRAMS if (found := shutil.which(one)) is not None), None)
+    """Return the browser of this machine; None if there is none."""
+    return next((path for name in PROGRAMS if (path := shutil.which(name)) is not None), None)
 
 
 def why_not() -> str | None:
@@ -58,11 +58,11 @@ def running_browser() -> Iterator[Browser]:
 
 
 def axe_findings(page: Page) -> list[Document]:
-    """What axe-core says of the page as it is shown. Its program goes round the page's policy for scripts."""
+    """Return axe-core's findings on the page as shown. Its program bypasses the page's policy for scripts."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found: list[Document] = page.evaluate(_AXE_RULES)
-    return found
+    findings: list[Document] = page.evaluate(_AXE_RULES)
+    return findings
 
 
 def grave(findings: list[Document]) -> list[Document]:
-    return [one for one in findings if one["impact"] in GRAVE]
+    return [finding for finding in findings if finding["impact"] in GRAVE]

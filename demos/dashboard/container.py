@@ -1,4 +1,4 @@
-"""What the training jobs of the demo run: metric lines and checkpoints, until a file says that it is over.
+"""Runs in the demo's training jobs: prints metric lines and saves checkpoints until a file ends it.
 
 Arguments: the folder of the job's orders. Runs as a script on a host of the twin.
 """

@@ -26,7 +26,7 @@ PATIENCE_MS = 20_000
 """How long a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
 _LOOK_SECONDS = 0.05
 _REFUSED = "Failed to load resource"
-"""What the console says of an answer with an error's status."""
+"""Begin of the console's words on an answer with an error status."""
 _VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => {
@@ -44,11 +44,11 @@ class Dashboard:
         return int(self.ready["endpoint_url"].split(":")[2].partition("/")[0])
 
     def link(self) -> str:
-        """One that opens the pages once."""
-        found = new_ui_url(self.ready["endpoint_url"])
-        if found is None:
+        """Return a link that opens the pages once."""
+        url = new_ui_url(self.ready["endpoint_url"])
+        if url is None:
             raise RuntimeError("the dashboard does not answer")
-        return found
+        return url
 
 
 @contextmanager
@@ -84,12 +84,12 @@ def running_dashboard(folder: Path, exports: Mapping[str, str], *options: str) -
 
 @dataclass(slots=True, kw_only=True)
 class Tab:
-    """A page of the dashboard in a browser of its own, and what it complained of."""
+    """A page of the dashboard in a browser of its own, with its complaints."""
 
     page: Page
     context: BrowserContext
     errors: list[str] = field(default_factory=list)
-    """Of its console, and of its scripts; without the answers that the console counts as such."""
+    """Errors of its console and scripts, without the answers that the console counts as errors."""
     refused: list[str] = field(default_factory=list)
     """Status and path of answers that were errors."""
     dialogs: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Tab:
         self.wait()
 
     def go(self, path: str) -> None:
-        """To another page by its hash, e.g. ``jobs/llama-7b``."""
+        """Go to another page by its hash, e.g. ``jobs/llama-7b``."""
         self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{path}")
         name = "job" if path.startswith("jobs/") else path.partition("?")[0]
         self.page.wait_for_selector(f"main[data-page='{name}']:not([data-state='loading'])")
@@ -113,17 +113,17 @@ class Tab:
         self.page.wait_for_selector(f"main[data-state='{state}']")
 
     def names(self) -> list[str]:
-        """Of the jobs that the page links to, in its order, each once."""
-        found: list[str] = self.page.eval_on_selector_all(
+        """Return the names of the jobs that the page links to, in its order, each once."""
+        names: list[str] = self.page.eval_on_selector_all(
             "main tbody a[href^='#/jobs/']",
             "all => all.map((one) => decodeURIComponent(one.getAttribute('href').slice(7).split('?')[0]))",
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(names))
 
     def violations(self) -> list[str]:
-        """Of the content security policy, since the document was loaded."""
-        found: list[str] = self.page.evaluate("window.violations")
-        return found
+        """Return violations of the content security policy since the document was loaded."""
+        violations: list[str] = self.page.evaluate("window.violations")
+        return violations
 
 
 def _listen(tab: Tab) -> None:

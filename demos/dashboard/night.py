@@ -1,4 +1,4 @@
-"""What happens in the demo's world: a preemption, a spot interruption, a failure, a warm pool, a queue."""
+"""Events in the demo's world: a preemption, a spot interruption, a failure, a warm pool, a queue."""
 
 from demos.dashboard.world import SMALL, World, WorldJob
 

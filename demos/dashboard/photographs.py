@@ -21,7 +21,7 @@ PHOTOGRAPHED = {name: name for name in PAGES} | {
 """Path by the name of the picture."""
 VIEWPORT = {"width": 1280, "height": 860}
 MOST_BYTES = 150_000
-"""Of a committed copy."""
+"""Most bytes of a committed copy."""
 _COLOURS = (256, 128, 64, 32, 16)
 _FIGURES = re.compile(r"\d[\d,.:]*")
 _STRUCTURE = """() => {
@@ -38,8 +38,8 @@ _STRUCTURE = """() => {
 
 
 def structure(tab: Tab) -> Document:
-    found: dict[str, list[str]] = tab.page.evaluate(_STRUCTURE)
-    return {name: [_FIGURES.sub("N", text) for text in texts] for name, texts in found.items()}
+    texts_by_kind: dict[str, list[str]] = tab.page.evaluate(_STRUCTURE)
+    return {name: [_FIGURES.sub("N", text) for text in texts] for name, texts in texts_by_kind.items()}
 
 
 def keep_copy(picture: Path, *, name: str, scheme: str, structure: Document, folder: Path = IMAGES) -> None:

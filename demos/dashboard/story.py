@@ -31,10 +31,10 @@ _ROW = "main tbody tr a[href^='#/jobs/']"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     pictures: Path
-    """Folder for them."""
+    """Folder for the pictures."""
     keep: bool = False
     images: Path | None = None
-    """Where reduced copies of the pictures go."""
+    """Folder for reduced copies of the pictures; None makes none."""
     sizes: tuple[int, ...] = SIZES
 
 
@@ -92,13 +92,13 @@ class _Walk:
         return facts
 
     def _pages(self) -> list[Document]:
-        found: list[Document] = []
+        documents: list[Document] = []
         for scheme in ("dark", "light"):
             with self._tab(color_scheme=scheme, viewport=photographs.VIEWPORT) as tab:
                 for name, path in photographs.PHOTOGRAPHED.items():
                     tab.go(path)
-                    found.append(self._page(tab, name, scheme))
-        return found
+                    documents.append(self._page(tab, name, scheme))
+        return documents
 
     def _page(self, tab: Tab, name: str, scheme: str) -> Document:
         picture = self._options.pictures / f"{name}-{scheme}.png"
@@ -135,7 +135,7 @@ class _Walk:
                     tab.page.screenshot(path=self._options.pictures / f"{name}-{width}.png")
 
     def _fill(self, size: int) -> None:
-        """So many jobs wait."""
+        """Submit jobs until this many wait."""
         there = sum(pool["waiting"] for pool in self._world.admin.pools()["pools"])
         jobs = [
             WorldJob(name=f"sweep-{number:04d}", team="vision" if number % 2 else "language", hours=2)
@@ -147,13 +147,15 @@ class _Walk:
         self._world.clock(1)
 
     def _seconds_to_first_row(self, size: int) -> Document:
-        """From the link to a row, in a browser that was never here; and how much of it the API took."""
+        """Measure from the link to a row, in a browser that was never here; and the API's part of that."""
         with new_tab(self._browser, now=self._world.now(), patience_ms=_PATIENCE_MS) as tab:
             began = time.monotonic()
             answered: list[float] = []
             tab.page.on(
                 "requestfinished",
-                lambda one: answered.append(time.monotonic() - began) if "/api/jobs" in one.url else None,
+                lambda request: (
+                    answered.append(time.monotonic() - began) if "/api/jobs" in request.url else None
+                ),
             )
             tab.page.goto(self._dashboard.link(), wait_until="commit")
             tab.page.wait_for_selector(_ROW)

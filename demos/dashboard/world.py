@@ -39,7 +39,7 @@ class WorldJob:
     is_spot: bool = False
     priority: int = 1
     hours: int = 4
-    """Of MaxRuntimeInSeconds."""
+    """Hours of MaxRuntimeInSeconds."""
     tags: Mapping[str, str] = field(default_factory=lambda: {"model_name": "tiny"})
 
 
@@ -63,7 +63,7 @@ def policy(account_id: str) -> Document:
 
 
 class World:
-    """What its people have in their hands: the API as each of them, the twin's control calls, its clock."""
+    """Gives its people the API as each of them, the twin's control calls and its clock."""
 
     def __init__(self, twin: TwinProcess, folder: Path) -> None:
         self.twin = twin
@@ -85,8 +85,8 @@ class World:
         self.control("POST", "/clock", advance_seconds=60 * minutes)
 
     def now(self) -> datetime:
-        found: str = self.control("POST", "/clock", advance_seconds=0)["clock"]
-        return datetime.fromisoformat(found)
+        clock: str = self.control("POST", "/clock", advance_seconds=0)["clock"]
+        return datetime.fromisoformat(clock)
 
     def control(self, method: str, path: str, **fields: object) -> Document:
         """Make a control call of the twin."""
@@ -96,7 +96,7 @@ class World:
         return str(self.admin.job(name, estimate=False)["state"])
 
     def training_job(self, name: str) -> str:
-        """Of the last attempt."""
+        """Return the training job of the last attempt."""
         return str(self.admin.job(name, estimate=False)["attempts"][-1]["training_job_name"])
 
     def until(self, what: str, holds: Callable[[], object]) -> None:
@@ -185,8 +185,8 @@ class World:
     def _keys(self, team: str) -> Document:
         sts = self._client("sts")
         role = f"arn:aws:iam::{self.twin.ready['account_id']}:role/{team}-people"
-        found: Document = sts.assume_role(RoleArn=role, RoleSessionName="ada")["Credentials"]
-        return found
+        credentials: Document = sts.assume_role(RoleArn=role, RoleSessionName="ada")["Credentials"]
+        return credentials
 
     def _session(self) -> boto3.Session:
         ready = self.twin.ready

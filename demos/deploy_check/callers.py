@@ -1,4 +1,4 @@
-"""Who calls the deployed API: signed, unsigned, with a wrong secret, without rights, and past the gateway."""
+"""Calls the deployed API: signed, unsigned, with a wrong secret, without rights, and past the gateway."""
 
 import json
 import urllib.error
@@ -35,14 +35,14 @@ def make_user(root: "Session", name: str, *, may_invoke: bool) -> "Session":
 
 
 def gateway_url(api_url: str, ministack: MiniStack) -> str:
-    """Where MiniStack serves the API of this URL; in a VPC the DNS of the endpoint does that step."""
+    """Return MiniStack's URL of this API; in a VPC the DNS of the endpoint does that step."""
     parts = urlsplit(api_url)
     api_id = parts.netloc.partition("-vpce-")[0]
     return ministack.url(f"/_aws/execute-api/{api_id}{parts.path}")
 
 
 def unsigned_status(url: str) -> int:
-    """Of a request that nobody signed."""
+    """Return the status of a request that nobody signed."""
     try:
         with urllib.request.urlopen(f"{url}/jobs", timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310  our own
             return int(answer.status)
@@ -66,7 +66,7 @@ def with_wrong_secret(session: "Session") -> "Session":
 
 
 def answer_without_arn(root: "Session", function: str) -> Document:
-    """What the function answers to an event of a gateway that does not authorize with IAM."""
+    """Return the function's answer to an event of a gateway that does not authorize with IAM."""
     event = {
         "httpMethod": "POST",
         "path": "/add-job",
@@ -80,5 +80,5 @@ def answer_without_arn(root: "Session", function: str) -> Document:
         "isBase64Encoded": False,
     }
     done = root.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event))
-    found: Document = json.loads(done["Payload"].read())
-    return {"function_error": done.get("FunctionError"), "status": found.get("statusCode")}
+    answer: Document = json.loads(done["Payload"].read())
+    return {"function_error": done.get("FunctionError"), "status": answer.get("statusCode")}

@@ -1,4 +1,4 @@
-"""What the check must have shown, computed from its facts alone."""
+"""Checks what the deployment must have shown, from its facts alone."""
 
 from itertools import takewhile
 from typing import Any
@@ -37,7 +37,7 @@ def check(report: Report, *, capacity: int) -> None:
 def _check_stack(report: Report) -> None:
     facts = report.facts
     report.check("stack", expected="CREATE_COMPLETE", actual=facts["stack_status"])
-    statuses = sorted({one["status"] for one in facts["resources"]})
+    statuses = sorted({resource["status"] for resource in facts["resources"]})
     report.check("resources", expected=["CREATE_COMPLETE"], actual=statuses)
     report.check("api-url", expected=facts["outputs"]["ApiUrl"], actual=facts["api_url_found"])
 
@@ -46,9 +46,9 @@ def _check_refusals(report: Report) -> None:
     refusals = report.facts["refusals"]
     report.check("unsigned-refused", expected=403, actual=refusals["unsigned"])
     for who in ("wrong_secret", "no_right", "root_user"):
-        said = refusals[who]
+        refusal = refusals[who]
         name = f"{who.replace('_', '-')}-refused"
-        report.check(name, expected="403", actual=said, ok=said is not None and "(403)" in said)
+        report.check(name, expected="403", actual=refusal, ok=refusal is not None and "(403)" in refusal)
     report.check("no-user-arn-refused", expected=500, actual=refusals["no_user_arn"]["status"])
     report.check("refused-writes-nothing", expected=refusals["items_before"], actual=refusals["items_after"])
 
@@ -57,7 +57,7 @@ def _check_jobs(report: Report, capacity: int) -> None:
     facts = report.facts
     steps = [(step["job"], step["to"]) for step in facts["transitions"]]
     report.check("first", expected=["job1", "job2"], actual=_running_before_the_preemption(steps))
-    report.check("order", expected=[list(one) for one in AFTERWARDS], actual=followed(AFTERWARDS, steps))
+    report.check("order", expected=[list(step) for step in AFTERWARDS], actual=followed(AFTERWARDS, steps))
     ends = {job: [to for name, to in steps if name == job][-1] for job in sorted({name for name, _ in steps})}
     report.check("ends", expected=dict.fromkeys(("job1", "job2", "job3", "job4"), "completed"), actual=ends)
     report.check("capacity", expected=capacity, actual=most_at_once(facts["processes"]))
@@ -80,7 +80,7 @@ def _check_update(report: Report) -> None:
 
 
 def _check_edges(report: Report) -> None:
-    """What sets off what, and that nothing was set off in vain."""
+    """Check what each event sets off, and that nothing was set off in vain."""
     facts = report.facts
     writers = sorted({call["access_key_id"] for call in facts["calls"] if call["operation"] in WRITES})
     report.check("one-hand-on-the-lever", expected=1, actual=len(writers))

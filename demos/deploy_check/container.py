@@ -1,4 +1,4 @@
-"""What the training jobs of the check run: one checkpoint, then a wait for the order to end.
+"""Runs in the training jobs of the check: saves one checkpoint, then waits for the order to end.
 
 Arguments: the folder of the job's orders. Runs as a script on a host of the twin. It saves once: SageMaker's
 copy of a file that changes all the time is late.

@@ -10,7 +10,7 @@ from demos.deploy_check.stack import BUCKET, ROLE_ARN
 Document = dict[str, Any]
 
 INSTANCE_TYPE = "ml.g5.xlarge"
-"""With a GPU, so that it gets an alarm."""
+"""Instance type of the jobs: it has a GPU, so that each gets an alarm."""
 CAPACITY = 2
 POLICY = {
     "version": 1,

@@ -1,4 +1,4 @@
-"""What MiniStack says of properties that it may drop without a word; facts for the report, not checks."""
+"""Reads properties that MiniStack may drop without a word; facts for the report, not checks."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What MiniStack says about the deployed stack while it works: logs, dead letters, items, alarms."""
+"""Reads from MiniStack what the deployed stack does: logs, dead letters, items, alarms."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -29,11 +29,11 @@ def function_lines(session: "Session", function: str) -> list[str]:
 
 def _stream(logs: Any, group: str, stream: str) -> list[str]:  # noqa: ANN401  boto3 makes its clients at run time
     lines: list[str] = []
-    asked: Document = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
-    answer = logs.get_log_events(**asked)
+    parameters: Document = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
+    answer = logs.get_log_events(**parameters)
     while answer["events"]:
         lines += [event["message"] for event in answer["events"]]
-        answer = logs.get_log_events(**asked, nextToken=answer["nextForwardToken"])
+        answer = logs.get_log_events(**parameters, nextToken=answer["nextForwardToken"])
     return lines
 
 

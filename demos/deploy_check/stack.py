@@ -29,7 +29,7 @@ PARAMETERS: Mapping[str, str] = {
     "TrainingRoleArns": ROLE_ARN,
     "CheckpointBuckets": f"arn:aws:s3:::{BUCKET}",
 }
-"""What has no default, and the bucket."""
+"""Parameters that have no default, and the bucket."""
 SAM_SECONDS = 900.0
 _RINGERS = ("Api", "OnTrainingJobEvent", "OnIdleAlarm", "Reconcile")
 MORE_RIGHTS: Sequence[Document] = (
@@ -44,9 +44,9 @@ MORE_RIGHTS: Sequence[Document] = (
         "why": "AWS reads the ARNs from AlarmNames; MiniStack knows only AlarmName and asks for *",
     },
 )
-"""Where MiniStack's rights differ. Source: SQS developer guide, "Amazon SQS API permissions"; Service
-Authorization Reference, "Actions, resources, and condition keys for Amazon CloudWatch".
-"""
+"""Rights that MiniStack asks for and AWS does not. Source: SQS developer guide, "Amazon SQS API
+permissions"; Service Authorization Reference, "Actions, resources, and condition keys for Amazon
+CloudWatch"."""
 
 
 class SamError(Exception):
@@ -60,18 +60,18 @@ class Deployment:
     ministack: MiniStack
     session: "Session"
     folder: Path
-    """Where the built artifacts go."""
+    """Folder for the built artifacts."""
     _template: Path | None = None
     _resources: dict[str, str] = field(default_factory=dict)
 
     def build(self, checkout: Path = ROOT) -> None:
-        """From now on the stack of this checkout is deployed. Raises SamError."""
+        """Build the stack of this checkout, to be deployed from now on. Raises SamError."""
         folder = self.folder / checkout.name
         self._sam("build", "--build-dir", str(folder), "--template", str(checkout / "template.yaml"))
         self.take(folder / "template.yaml")
 
     def take(self, template: Path) -> None:
-        """From now on this template is deployed, whose code is built."""
+        """Take this template, whose code is built, to be deployed from now on."""
         self._template = template
 
     def deploy(self, **changed: str) -> None:
@@ -80,7 +80,7 @@ class Deployment:
         parameters = [f"{name}={value}" for name, value in {**PARAMETERS, **changed}.items()]
         options = ["--no-confirm-changeset", "--template", str(self._template), "--region", REGION]
         self._sam("deploy", *options, "--parameter-overrides", *parameters)
-        self._resources = {one["logical_id"]: one["physical_id"] for one in self.resources()}
+        self._resources = {resource["logical_id"]: resource["physical_id"] for resource in self.resources()}
         self._count_with_numbers()
 
     def status(self) -> str:
@@ -88,20 +88,20 @@ class Deployment:
         return status
 
     def outputs(self) -> dict[str, str]:
-        return {one["OutputKey"]: one["OutputValue"] for one in self._described()["Outputs"]}
+        return {output["OutputKey"]: output["OutputValue"] for output in self._described()["Outputs"]}
 
     def resources(self) -> list[Document]:
-        """Of the stack, as CloudFormation lists them."""
+        """Return the stack's resources as CloudFormation lists them."""
         pages = self.session.client("cloudformation").get_paginator("list_stack_resources")
         return [
             {
-                "logical_id": one["LogicalResourceId"],
-                "physical_id": one["PhysicalResourceId"],
-                "type": one["ResourceType"],
-                "status": one["ResourceStatus"],
+                "logical_id": resource["LogicalResourceId"],
+                "physical_id": resource["PhysicalResourceId"],
+                "type": resource["ResourceType"],
+                "status": resource["ResourceStatus"],
             }
             for page in pages.paginate(StackName=STACK)
-            for one in page["StackResourceSummaries"]
+            for resource in page["StackResourceSummaries"]
         ]
 
     def name_of(self, logical_id: str) -> str:
@@ -122,19 +122,19 @@ class Deployment:
                 PolicyName=f"deploy-check-{number}",
                 PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
             )
-        return [{key: one[key] for key in ("role", "action", "why")} for one in added]
+        return [{key: right[key] for key in ("role", "action", "why")} for right in added]
 
     def _count_with_numbers(self) -> None:
-        """Where an update changes how wake-ups are polled, MiniStack keeps the text of the parameter.
+        """Store the polling limit as a number: after an update MiniStack keeps the parameter's text.
 
         Its poller compares that with a number and fails for ever; AWS takes the parameter as a number.
         """
         functions = self.session.client("lambda")
-        for one in functions.list_event_source_mappings()["EventSourceMappings"]:
-            most = one.get("ScalingConfig", {}).get("MaximumConcurrency")
+        for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+            most = mapping.get("ScalingConfig", {}).get("MaximumConcurrency")
             if most is not None:
                 scaling: Any = {"MaximumConcurrency": int(most)}
-                functions.update_event_source_mapping(UUID=one["UUID"], ScalingConfig=scaling)
+                functions.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig=scaling)
 
     def _described(self) -> Document:
         stacks = self.session.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]

@@ -30,11 +30,14 @@ LONGEST_SECONDS = 180.0
 """One wait of the scene; the schedule alone takes a minute."""
 LOOK_SECONDS = 0.5
 CHANGED = {"RetentionDays": "30"}
-"""What the second deployment changes: the environment of every function."""
+"""Parameters that the second deployment changes: they reach the environment of every function."""
 
 
 def tell(path: Path, console: "Console", template: Path | None = None) -> int:
-    """Run the check; the exit code. ``template`` is one whose code is built; None: the checkout's."""
+    """Run the check and return the exit code.
+
+    ``template`` is one whose code is built; None takes the checkout's.
+    """
     report = Report(name="deploy")
     try:
         _play(report, console, template)
@@ -57,7 +60,7 @@ def _play(report: Report, console: "Console", template: Path | None) -> None:
 
 
 def _deploy(world: World, screen: Screen, report: Report, template: Path | None) -> ApiClient:
-    """The stack and its first callers."""
+    """Deploy the stack and let its first callers call it."""
     deployment = world.deployment
     screen.say(f"sam deploy: {template or 'template.yaml as it is, after sam build'} ...")
     if template is None:
@@ -66,14 +69,16 @@ def _deploy(world: World, screen: Screen, report: Report, template: Path | None)
         deployment.take(template.resolve())
     deployment.deploy()
     world.session.client("s3").create_bucket(Bucket=BUCKET)
-    found = deployment.resources()
-    screen.say(f"{deployment.status()}: {len(found)} resources.")
+    resources = deployment.resources()
+    screen.say(f"{deployment.status()}: {len(resources)} resources.")
     api_url = find_api_url(None, world.session, env={})
     url = callers.gateway_url(api_url, world.ministack)
     admin = callers.make_user(world.session, ADMIN, may_invoke=True)
     report.facts |= {
         "stack_status": deployment.status(),
-        "resources": [{key: one[key] for key in ("logical_id", "type", "status")} for one in found],
+        "resources": [
+            {key: resource[key] for key in ("logical_id", "type", "status")} for resource in resources
+        ],
         "outputs": deployment.outputs(),
         "api_url_found": api_url,
         "kept": kept.kept(world.session, deployment),
@@ -84,21 +89,21 @@ def _deploy(world: World, screen: Screen, report: Report, template: Path | None)
 
 
 def _refusals(world: World, url: str, screen: Screen) -> Document:
-    """Of everybody who may not call, before anybody may."""
+    """Try every caller who may not call, before anyone may."""
     table = world.deployment.name_of("Table")
     before = looks.items_in(world.session, table)
     stranger = callers.make_user(world.session, "stranger", may_invoke=False)
     friend = callers.make_user(world.session, "friend", may_invoke=True)
-    found: Document = {
+    refusals: Document = {
         "unsigned": callers.unsigned_status(url),
         "wrong_secret": callers.refusal_of(url, callers.with_wrong_secret(friend)),
         "no_right": callers.refusal_of(url, stranger),
         "root_user": callers.refusal_of(url, world.session),
         "no_user_arn": callers.answer_without_arn(world.session, world.deployment.name_of("ApiFunction")),
     }
-    for who, what in found.items():
+    for who, what in refusals.items():
         screen.say(f"refused, {who.replace('_', ' ')}: {what}")
-    return found | {"items_before": before, "items_after": looks.items_in(world.session, table)}
+    return refusals | {"items_before": before, "items_after": looks.items_in(world.session, table)}
 
 
 class _Scene:
@@ -130,7 +135,7 @@ class _Scene:
         self._note_resumption(stored)
 
     def note(self) -> None:
-        """What the jobs, the functions and the queues came to."""
+        """Record the results of jobs, functions and queues."""
         self._wait("a reconcile of the schedule after the update", self._has_reconciled)
         session, deployment = self._world.session, self._world.deployment
         self._wait("no alarm of a job", lambda: not looks.job_alarms(session))
@@ -167,13 +172,14 @@ class _Scene:
         (self._orders(job) / END).touch()
 
     def _ring_the_alarm(self, job: "CheckedJob") -> None:
-        """MiniStack's clock is real, so its 15 minutes are skipped by the call that tests on AWS use."""
+        """Skip the alarm's 15 minutes by the call that tests on AWS use: MiniStack's clock is real."""
         session = self._world.session
         self._wait(
-            f"the alarm of {job.name}", lambda: any(job.name in one for one in looks.job_alarms(session))
+            f"the alarm of {job.name}",
+            lambda: any(job.name in alarm_name for alarm_name in looks.job_alarms(session)),
         )
         alarms = looks.job_alarms(session)
-        name = next(one for one in alarms if job.name in one)
+        name = next(alarm_name for alarm_name in alarms if job.name in alarm_name)
         cloudwatch = session.client("cloudwatch")
         self._screen.say(f"SetAlarmState ALARM, then OK: {name}")
         cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="deploy-check")
@@ -259,11 +265,11 @@ class _Scene:
         self._wait("the jobs", looked)
 
     def _what_is_wrong(self, awaited: str) -> str:
-        """With what the functions say: the logs are gone with MiniStack."""
+        """Say what is missing, with the functions' errors: the logs are gone with MiniStack."""
         session = self._world.session
-        said = [f"{name}: {line}" for name in looks.FUNCTIONS for line in looks.errors_of(session, name)]
+        errors = [f"{name}: {line}" for name in looks.FUNCTIONS for line in looks.errors_of(session, name)]
         queue = f"{awaited}: not seen in {LONGEST_SECONDS:.0f} s; the queue: {self._states()}"
-        return "\n".join([queue, *self._world.delivery.failures, *said])
+        return "\n".join([queue, *self._world.delivery.failures, *errors])
 
     def _wait(self, what: str, seen: Callable[[], bool]) -> None:
         deadline = time.monotonic() + LONGEST_SECONDS

@@ -1,4 +1,4 @@
-"""What the check stands on: MiniStack, SageMaker beside it, and the stack that is deployed there."""
+"""Sets up what the check needs: MiniStack, SageMaker beside it, and the stack deployed there."""
 
 import os
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class World:
     folder: Path
     ministack: MiniStack
     session: "Session"
-    """Of the account's root user."""
+    """Session of the account's root user."""
     sagemaker: SageMakerService
     delivery: Delivery
     deployment: Deployment

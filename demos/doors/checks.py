@@ -1,4 +1,4 @@
-"""What the demo must have shown of each door, computed from its facts alone."""
+"""Checks what the demo must have shown of each door, from its facts alone."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ COURSE = (
     ("InProgress", "Training"),
     ("Completed", "Completed"),
 )
-"""What a client must have seen in this order; what else it saw in between was in progress."""
+"""Statuses that a client must have seen in this order; others in between were in progress."""
 _RESUMED = "resumed from step="
 
 
@@ -24,23 +24,23 @@ def check(report: Report) -> None:
     for door in report.facts["doors"]:
         _check_door(report, door)
     created = report.facts["created"]
-    others = sorted({str(one["by"]) for one in created if not str(one["by"]).endswith("/schedule")})
+    others = sorted({str(record["by"]) for record in created if not str(record["by"]).endswith("/schedule")})
     report.check("started-by-schedule-alone", expected=[], actual=others, ok=bool(created) and not others)
 
 
 def _check_door(report: Report, door: Document) -> None:
     name = door["door"]
     report.check(f"{name}-ends-well", expected=0, actual=door["exit_code"])
-    attempts = [one["status"] for one in door["attempts"]]
+    attempts = [attempt["status"] for attempt in door["attempts"]]
     report.check(f"{name}-attempts", expected=["Stopped", "Completed"], actual=attempts)
-    seen = [tuple(one) for one in door["statuses"]]
+    seen = [tuple(status) for status in door["statuses"]]
     report.check(
         f"{name}-sees-it-wait-resume-and-complete",
-        expected=" ".join("/".join(one) for one in COURSE),
-        actual=" ".join("/".join(one) for one in seen),
+        expected=" ".join("/".join(pair) for pair in COURSE),
+        actual=" ".join("/".join(pair) for pair in seen),
         ok=_in_order(COURSE, seen) and {status for status, _ in seen[:-1]} == {"InProgress"},
     )
-    by = [str(one["by"]).rpartition("/")[2] for one in door["created"]]
+    by = [str(record["by"]).rpartition("/")[2] for record in door["created"]]
     report.check(f"{name}-started-by-schedule", expected=["schedule"] * len(attempts), actual=by)
     lines = door["log_lines"]
     begun = next((line for line in lines if line.startswith(_RESUMED)), f"{_RESUMED}0")
@@ -52,10 +52,10 @@ def _check_door(report: Report, door: Document) -> None:
         f"{name}-log",
         expected=f"steps 1 to {step + STEPS} or later, none missing",
         actual=f"{len(printed)} steps, the last is {last}",
-        ok=last >= step + STEPS and printed == {f"step={one}" for one in range(1, last + 1)},
+        ok=last >= step + STEPS and printed == {f"step={number}" for number in range(1, last + 1)},
     )
 
 
 def _in_order(wanted: Iterable[tuple[str, str]], seen: Iterable[tuple[Any, ...]]) -> bool:
     rest = iter(seen)
-    return all(one in rest for one in wanted)
+    return all(pair in rest for pair in wanted)

@@ -36,9 +36,9 @@ class Door:
     title: str
     command: Sequence[str | Path]
     needs: Path
-    """Without it the door cannot be tried."""
+    """File without which the door cannot be tried."""
     is_gateway: bool = False
-    """It asks the gateway, by its variable alone."""
+    """Whether the program uses the gateway, set by its variable alone."""
 
     def why_not(self) -> str | None:
         if self.needs.exists():
@@ -130,7 +130,7 @@ class Program:
 
     @property
     def exit_code(self) -> int | None:
-        """None: it runs, or was not started."""
+        """Return the exit code; None if the program runs or was not started."""
         return None if self._process is None else self._process.poll()
 
     def printed_bytes(self) -> int:
@@ -144,9 +144,9 @@ class Program:
         return self._log.read_text(encoding="utf-8", errors="replace").splitlines()
 
     def seen(self) -> Document:
-        """What it wrote at its end; empty when it did not get there."""
-        found: Document = json.loads(self._facts.read_text(encoding="utf-8")) if self._facts.exists() else {}
-        return found
+        """Return what the program wrote at its end; empty if it did not get there."""
+        facts: Document = json.loads(self._facts.read_text(encoding="utf-8")) if self._facts.exists() else {}
+        return facts
 
 
 @contextmanager

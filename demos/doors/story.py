@@ -87,7 +87,7 @@ class _Scene:
         ]
 
     def outputs(self) -> dict[str, list[str]]:
-        """What each program printed."""
+        """Return what each program printed."""
         return {program.door.name: program.output() for program in self._programs}
 
     def _facts(self, program: Program) -> Document:
@@ -146,16 +146,16 @@ def followed(statuses: Iterable[str], number: int) -> bool:
 
 
 def created(records: Iterable[Document], *, of: str = "") -> list[Document]:
-    """Each CreateTrainingJob of the twin's journal, for one job or all: who asked for what."""
+    """Return each CreateTrainingJob of the twin's journal, for one job or all, with its caller."""
     return [
         {
-            "at": one["at"],
-            "training_job": one["params"]["TrainingJobName"],
-            "by": one["principal"],
-            "status": one["status"],
+            "at": record["at"],
+            "training_job": record["params"]["TrainingJobName"],
+            "by": record["principal"],
+            "status": record["status"],
         }
-        for one in records
-        if one["kind"] == "call"
-        and one["operation"] == "CreateTrainingJob"
-        and one["params"]["TrainingJobName"].startswith(of)
+        for record in records
+        if record["kind"] == "call"
+        and record["operation"] == "CreateTrainingJob"
+        and record["params"]["TrainingJobName"].startswith(of)
     ]

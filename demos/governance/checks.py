@@ -1,4 +1,4 @@
-"""What the demo must have shown, computed from its facts alone."""
+"""Checks what the demo must have shown, from its facts alone."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -15,9 +15,9 @@ MINUTE = timedelta(minutes=1)
 PROMPT = MINUTE
 """A job that bypassed the queue is stopped within this time."""
 WARNED = ((jobs.IDLE_MINUTES - 1) * MINUTE, (jobs.IDLE_MINUTES + 3) * MINUTE)
-"""From the stall to the warning; a minute that was busy for half a second only counts as idle."""
+"""Least and most time between the stall and the warning; a minute busy for half a second counts as idle."""
 STOPPED = (jobs.WARN_MINUTES * MINUTE, jobs.WARN_MINUTES * MINUTE + 2 * MINUTE)
-"""From the warning to the stop."""
+"""Least and most time between the warning and the stop."""
 CENT_USD = 0.01
 
 
@@ -38,7 +38,7 @@ def _check_rules(report: Report) -> None:
         expected={"status": 422, "rules": ["max_runtime", "required_tags"]},
         actual={
             "status": refused.get("status"),
-            "rules": sorted(one["rule"] for one in refused.get("errors", ())),
+            "rules": sorted(error["rule"] for error in refused.get("errors", ())),
         },
     )
     _check_stopped(report, "unmanaged-stopped", facts["unmanaged"])
@@ -72,7 +72,7 @@ def _check_adopted(report: Report) -> None:
         and trained >= jobs.MIN_RUNTIME_HOURS * 3600,
     )
     stored = sorted(facts["checkpoints_at_failure"].values())
-    lines = [line for one in later for line in facts["log_lines"][one["training_job_name"]]]
+    lines = [line for attempt in later for line in facts["log_lines"][attempt["training_job_name"]]]
     resumed = sorted({line.rpartition("sha256=")[2] for line in lines if line.startswith("resumed from")})
     report.check("retried-from-checkpoint", expected=stored, actual=resumed, ok=stored == resumed != [])
 
@@ -109,7 +109,9 @@ def _check_ends(report: Report) -> None:
         ok=(bug["state"], len(bug["attempts"]), _class(bug["attempts"][0])) == ("failed", 1, "user-code")
         and bool(advice),
     )
-    (first,) = [one for one in facts["training_jobs"] if one["name"] == jobs.SPOT.name]
+    (first,) = [
+        training_job for training_job in facts["training_jobs"] if training_job["name"] == jobs.SPOT.name
+    ]
     report.check(
         "spot-ends-on-demand",
         expected={
@@ -118,8 +120,10 @@ def _check_ends(report: Report) -> None:
             "state": "completed",
         },
         actual={
-            "interruptions": [one["status"] for one in first["transitions"]].count("Interrupted"),
-            "attempts": [one["capacity_type"] for one in spot["attempts"]],
+            "interruptions": [transition["status"] for transition in first["transitions"]].count(
+                "Interrupted"
+            ),
+            "attempts": [attempt["capacity_type"] for attempt in spot["attempts"]],
             "state": spot["state"],
         },
     )
@@ -130,7 +134,7 @@ def _check_ledger(report: Report) -> None:
     lines = [line for usage in facts["ledger"] for line in usage["jobs"]]
     billed, ledger = facts["twin_billed_instance_seconds"], facts["ledger_instance_seconds"]
     report.check("ledger-time", expected=billed, actual=ledger, ok=0 < billed == ledger)
-    expected = round(sum(_usd(one, facts["prices"]) for one in facts["training_jobs"]), 2)
+    expected = round(sum(_usd(training_job, facts["prices"]) for training_job in facts["training_jobs"]), 2)
     actual = round(sum(line["usd"] for line in lines), 2)
     report.check(
         "ledger-money",
@@ -175,28 +179,32 @@ def _check_wait(
 
 
 def _reported(violations: Iterable[Document], training_job: str) -> list[str]:
-    """Outcome and rules of each record of a training job."""
+    """Return outcome and rules of each record of a training job."""
     return [
-        ", ".join([one["outcome"], *sorted(broken["rule"] for broken in one["violations"])])
-        for one in violations
-        if one["training_job_name"] == training_job
+        ", ".join([violation["outcome"], *sorted(broken["rule"] for broken in violation["violations"])])
+        for violation in violations
+        if violation["training_job_name"] == training_job
     ]
 
 
 def _class(attempt: Document) -> str | None:
     diagnosis = attempt["diagnosis"] or {}
-    found: str | None = diagnosis.get("class")
-    return found
+    failure_class: str | None = diagnosis.get("class")
+    return failure_class
 
 
 def _seconds_in(training_jobs: Iterable[Document], name: str, status: str) -> float:
-    (job,) = [one for one in training_jobs if one["name"] == name]
-    times = [_between(one["start"], one["end"]) for one in job["transitions"] if one["status"] == status]
+    (job,) = [job for job in training_jobs if job["name"] == name]
+    times = [
+        _between(transition["start"], transition["end"])
+        for transition in job["transitions"]
+        if transition["status"] == status
+    ]
     return sum((time for time in times if time is not None), timedelta()).total_seconds()
 
 
 def _usd(training_job: Document, prices: dict[str, float]) -> float:
-    """What the twin's billable time costs at list price."""
+    """Return what the twin's billable time costs at list price."""
     seconds: int = (training_job["billable_seconds"] or 0) + kept_warm_seconds(training_job)
     instances: int = training_job["instance_count"]
     return instances * seconds / 3600 * prices[training_job["instance_type"]]

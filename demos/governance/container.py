@@ -1,4 +1,4 @@
-"""What the training jobs of the demo run: no training, but what a control plane sees of it.
+"""Runs in the demo's training jobs: no training, but everything a control plane sees of it.
 
 Arguments: a folder in which the demo leaves its orders as files. Runs as a script on a host of the twin.
 """

@@ -1,4 +1,4 @@
-"""What really happened, from the twin's journal, its control calls, CloudWatch and the API."""
+"""Reads what really happened from the twin's journal, its control calls, CloudWatch and the API."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,8 +19,8 @@ _ENDED_POOLS = ("Reused", "Terminated")
 
 
 def changes(records: Iterable[Document]) -> list[Document]:
-    """What happened to training jobs, alarms and people, in the order of the journal."""
-    return [one for one in records if one["kind"] == "process" or one["operation"] in CHANGING]
+    """Return what happened to training jobs, alarms and people, in the order of the journal."""
+    return [record for record in records if record["kind"] == "process" or record["operation"] in CHANGING]
 
 
 def stopped_job(records: Iterable[Document], training_job: str) -> Document:
@@ -37,19 +37,21 @@ def stopped_job(records: Iterable[Document], training_job: str) -> Document:
 
 
 def idle(records: Sequence[Document], training_job: str, *, stall_minute: int) -> Document:
-    """From the stall to the stop; the warning is what went onto the event bus."""
+    """Return the times of stall, warning and stop; the warning is the one on the event bus."""
     starts = [
-        one
-        for one in records
-        if one["kind"] == "process" and one["training_job"] == training_job and one["event"] == "start"
+        record
+        for record in records
+        if record["kind"] == "process"
+        and record["training_job"] == training_job
+        and record["event"] == "start"
     ]
     began = datetime.fromisoformat(starts[0]["clock"]) if starts else None
     warnings = [
-        one["clock"]
-        for one in records
-        if one["kind"] == "call"
-        and one["operation"] == "PutEvents"
-        and any(_is_warning(entry, training_job) for entry in one["params"]["Entries"])
+        record["clock"]
+        for record in records
+        if record["kind"] == "call"
+        and record["operation"] == "PutEvents"
+        and any(_is_warning(entry, training_job) for entry in record["params"]["Entries"])
     ]
     stopped = stopped_job(records, training_job)
     return {
@@ -62,31 +64,35 @@ def idle(records: Sequence[Document], training_job: str, *, stall_minute: int) -
 
 
 def stops(records: Iterable[Document]) -> list[str]:
-    """Training jobs that somebody asked to stop."""
-    calls = [one for one in records if one["kind"] == "call" and one["operation"] == "StopTrainingJob"]
-    return sorted({one["params"]["TrainingJobName"] for one in calls})
+    """Return the training jobs that somebody asked to stop."""
+    calls = [
+        record for record in records if record["kind"] == "call" and record["operation"] == "StopTrainingJob"
+    ]
+    return sorted({call["params"]["TrainingJobName"] for call in calls})
 
 
 def idle_alarms(cloudwatch: "CloudWatchClient") -> dict[str, str]:
-    """State of each idle alarm, by the name of what it watches."""
-    found = cloudwatch.describe_alarms(AlarmNamePrefix=IDLE_ALARMS)["MetricAlarms"]
-    return {one["AlarmName"].removeprefix(IDLE_ALARMS): one["StateValue"] for one in found}
+    """Return the state of each idle alarm, by the name of what it watches."""
+    alarms = cloudwatch.describe_alarms(AlarmNamePrefix=IDLE_ALARMS)["MetricAlarms"]
+    return {alarm["AlarmName"].removeprefix(IDLE_ALARMS): alarm["StateValue"] for alarm in alarms}
 
 
 def billed(training_jobs: Iterable[Document], views: Iterable[Document]) -> Document:
-    """What the twin counted of the governed jobs: the time that their instances were there, or kept warm."""
+    """Return the twin's count for the governed jobs: the time that their instances ran or were kept warm."""
     names = {attempt["training_job_name"] for view in views for attempt in view["attempts"]}
-    found = [one for one in training_jobs if one["name"] in names]
+    governed = [training_job for training_job in training_jobs if training_job["name"] in names]
     return {
-        "training_jobs": found,
+        "training_jobs": governed,
         "twin_billed_instance_seconds": sum(
-            one["instance_count"] * ((one["training_seconds"] or 0) + kept_warm_seconds(one)) for one in found
+            training_job["instance_count"]
+            * ((training_job["training_seconds"] or 0) + kept_warm_seconds(training_job))
+            for training_job in governed
         ),
     }
 
 
 def kept_warm_seconds(training_job: Document) -> int:
-    """Of a warm pool that has ended: it is billed then."""
+    """Return the billed seconds of a warm pool that has ended: only then is it billed."""
     pool = training_job["warm_pool"]
     if pool is None or pool["Status"] not in _ENDED_POOLS:
         return 0
@@ -95,23 +101,23 @@ def kept_warm_seconds(training_job: Document) -> int:
 
 
 def ledger(api: ApiClient, views: Iterable[Mapping[str, Any]]) -> Document:
-    """What GET /usage says of the same jobs, in the months in which they were claimed."""
+    """Return what GET /usage says of the same jobs, in the months in which they were claimed."""
     months = sorted({str(view["started_at"])[:7] for view in views if view["started_at"]})
     usages = [api.usage(month=month) for month in months]
     return {
         "ledger": usages,
-        "ledger_instance_seconds": sum(one["total"]["instance_seconds"] for one in usages),
+        "ledger_instance_seconds": sum(usage["total"]["instance_seconds"] for usage in usages),
     }
 
 
 def _calls(records: Iterable[Document], operation: str, training_job: str) -> list[Document]:
     return [
-        one
-        for one in records
-        if one["kind"] == "call"
-        and one["operation"] == operation
-        and one["status"] < 400  # noqa: PLR2004  refused calls changed nothing
-        and one["params"].get("TrainingJobName") == training_job
+        record
+        for record in records
+        if record["kind"] == "call"
+        and record["operation"] == operation
+        and record["status"] < 400  # noqa: PLR2004  refused calls changed nothing
+        and record["params"].get("TrainingJobName") == training_job
     ]
 
 

@@ -22,13 +22,14 @@ class GovernedStage(Stage):
         self._warned: set[str] = set()
 
     def submit(self, job: DemoJob) -> Document:
-        """POST /add-job; what the API has against it, or the job."""
+        """Submit a job by POST /add-job; return the job, or what the API has against it."""
         request = job.request(self.twin.ready, self._orders(job))
         try:
             answer = self.api.add_job(request)
         except RefusedError as error:
             errors = [
-                {"field": one.field, "rule": one.rule, "message": one.message} for one in error.problem.errors
+                {"field": error.field, "rule": error.rule, "message": error.message}
+                for error in error.problem.errors
             ]
             return {"job": job.name, "status": error.problem.status, "errors": errors}
         self.name(job.name, job.name)

@@ -60,7 +60,7 @@ class DemoJob:
     max_runtime_seconds: int = _DAY_SECONDS
     is_spot: bool = False
     code: str | None = None
-    """What its container runs instead of waiting for orders."""
+    """Program that its container runs; None makes it wait for orders."""
 
     def request(self, ready: Mapping[str, str], orders: Path) -> Document:
         """A CreateTrainingJob request; ``orders`` is the folder of this job."""
@@ -103,6 +103,6 @@ SPOT = DemoJob(name="spot", tags=TAGGED, is_spot=True)
 LATE = DemoJob(name="untagged-late", tags={})
 
 SUBMITTED = (STALLED, BUSY, ONE_HOST_BUSY, BUG, SPOT)
-"""Through the queue."""
+"""Jobs that go through the queue."""
 GOVERNED = (PLAIN, *SUBMITTED)
-"""What ends up in the ledger."""
+"""Jobs that end up in the ledger."""

@@ -18,12 +18,12 @@ from demos.governance.governed_stage import GovernedStage
 from demos.stage import opened_twin
 
 STALL_MINUTE = 20
-"""From then on, counted from the start of Training, the GPUs of the stalled job do nothing."""
+"""Minute of Training at which the stalled job's GPUs stop working."""
 SETTLE_MINUTES = 2
 """Longer than SageMaker's waits at this speed, and than a period of the reconciler."""
 INTERRUPT_EVERY_MINUTES = 20
 FAIL_MINUTE = 125
-"""Of the timeline; the job that then fails has trained for more than two hours."""
+"""Minute of the timeline; the job that then fails has trained for more than two hours."""
 LAST_MINUTES = 10
 LOOK_EVERY_MINUTES = 5
 
@@ -143,8 +143,10 @@ class _Story:
         facts["alarms_at_the_end"] = evidence.idle_alarms(stage.cloudwatch)
         facts |= evidence.billed(stage.control("GET", "/training-jobs")["training_jobs"], views)
         facts |= evidence.ledger(stage.api, views)
-        types = sorted({one["instance_type"] for one in facts["training_jobs"]})
-        facts["prices"] = {one: float(PriceTable().usd_per_hour(one) or 0) for one in types}
+        types = sorted({training_job["instance_type"] for training_job in facts["training_jobs"]})
+        facts["prices"] = {
+            instance_type: float(PriceTable().usd_per_hour(instance_type) or 0) for instance_type in types
+        }
 
     def _go_on_without_pools(self) -> None:
         self._say("PUT /policy     the same rules, and no pools at all")
@@ -156,9 +158,9 @@ class _Story:
             "policy": put["policy"],
             "stopped": evidence.stopped_job(self._stage.twin.records(), jobs.LATE.name),
             "violations": [
-                one
-                for one in self._stage.api.violations()["violations"]
-                if one["training_job_name"] == jobs.LATE.name
+                violation
+                for violation in self._stage.api.violations()["violations"]
+                if violation["training_job_name"] == jobs.LATE.name
             ],
         }
 

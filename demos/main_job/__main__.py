@@ -7,7 +7,7 @@ from pathlib import Path
 from trainmaster_client.report import Report
 
 from demos import command
-from training.options.choices import Precision
+from training.config.choices import Precision
 
 REPORT = Path("build/demo.json")
 

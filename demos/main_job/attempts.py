@@ -1,4 +1,4 @@
-"""What each attempt did, as a table."""
+"""Prints what each attempt did, as a table."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ def print_attempts(attempts: list[Document], console: Console) -> None:
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     for heading in ("JOB", "ATTEMPT", "STATUS", "STEPS", "RESUMED FROM", "FIRST LOSS", "LAST LOSS"):
         table.add_column(heading)
-    for one in attempts:
-        resumed, losses = one["resumed_from"], one["losses"]
+    for attempt in attempts:
+        resumed, losses = attempt["resumed_from"], attempt["losses"]
         table.add_row(
-            one["job"].partition("-")[0],
-            str(one["attempt"]),
-            str(one["status"]),
-            f"{one['first_step']}-{one['last_step']}",
+            attempt["job"].partition("-")[0],
+            str(attempt["attempt"]),
+            str(attempt["status"]),
+            f"{attempt['first_step']}-{attempt['last_step']}",
             f"step {resumed['step']}" if resumed else "-",
             f"{losses[0][1]:.4f}" if losses else "-",
             f"{losses[-1][1]:.4f}" if losses else "-",

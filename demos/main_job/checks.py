@@ -1,4 +1,4 @@
-"""What the demo must have shown, computed from its facts alone."""
+"""Checks what the demo must have shown, from its facts alone."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ STORY = (
 def check(report: Report, *, capacity: int) -> None:
     facts = report.facts
     steps = [(step["job"][:4], step["to"]) for step in facts["transitions"]]
-    report.check("order", expected=[list(one) for one in STORY], actual=followed(STORY, steps))
+    report.check("order", expected=[list(step) for step in STORY], actual=followed(STORY, steps))
     ends = {job: [to for name, to in steps if name == job][-1] for job in sorted({name for name, _ in steps})}
     report.check("ends", expected=dict.fromkeys(("job1", "job2", "job3", "job4"), "completed"), actual=ends)
     report.check("capacity", expected=capacity, actual=facts["most_at_once"])
@@ -38,23 +38,26 @@ def check(report: Report, *, capacity: int) -> None:
 
 
 def followed(story: Sequence[tuple[str, str]], steps: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """How far the story can be read off the steps, in order."""
-    found: list[list[str]] = []
+    """Return how far the story can be read off the steps, in order."""
+    matched: list[list[str]] = []
     rest = iter(steps)
     for wanted in story:
         if wanted not in rest:
             break
-        found.append(list(wanted))
-    return found
+        matched.append(list(wanted))
+    return matched
 
 
 def _second_attempt(attempts: list[dict[str, Any]]) -> dict[str, Any]:
     none: dict[str, Any] = {"resumed_from": None, "first_step": None, "losses": []}
-    return next((one for one in attempts if one["job"].startswith("job1") and one["attempt"] == 1), none)
+    return next(
+        (attempt for attempt in attempts if attempt["job"].startswith("job1") and attempt["attempt"] == 1),
+        none,
+    )
 
 
 def _check_steps_lost(report: Report) -> None:
-    """Who hears SIGTERM saves before it leaves; who does not comes back to its last checkpoint."""
+    """Check the steps lost: a job that hears SIGTERM loses none, another those since its last checkpoint."""
     script = report.facts["script_mode"]
     report.check("steps-lost", expected=0, actual=report.facts["steps_lost"])
     report.check(

@@ -1,4 +1,4 @@
-"""What the four jobs really did, read from their logs and the twin's journal."""
+"""Reads what the four jobs really did from their logs and the twin's journal."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,14 +15,14 @@ Loss = tuple[int, float]
 
 
 def losses_of(lines: Iterable[str]) -> list[Loss]:
-    """(step, loss) of each metric line."""
-    return [(int(found["step"]), float(found["loss"])) for line in lines if (found := metrics_in(line))]
+    """Return (step, loss) of each metric line."""
+    return [(int(metrics["step"]), float(metrics["loss"])) for line in lines if (metrics := metrics_in(line))]
 
 
 def attempts(
     jobs: Sequence[Document], checkpoints: Mapping[str, str], stored: Mapping[str, str]
 ) -> list[Document]:
-    """What each attempt did, from its log.
+    """Return what each attempt did, from its log.
 
     Args:
         jobs: Answers of GET /jobs/{name}.
@@ -41,7 +41,7 @@ def _attempt(
     job: str, attempt: Document, lines: list[str], checkpoints: Mapping[str, str], stored: Mapping[str, str]
 ) -> Document:
     losses = losses_of(lines)
-    resumed = next((found for line in lines if (found := _RESUMED.match(line))), None)
+    resumed = next((match for line in lines if (match := _RESUMED.match(line))), None)
     uri = None if resumed is None else f"{checkpoints[job]}/{resumed[2]}"
     return {
         "job": job,

@@ -30,7 +30,7 @@ class DemoJob:
     priority: int
     steps: int
     hears_sigterm: bool = True
-    """By launch.py; else it is started in script mode, which keeps SIGTERM to itself."""
+    """Whether launch.py starts it, which passes SIGTERM on; script mode keeps SIGTERM to itself."""
 
     def hyperparameters(self) -> dict[str, Any]:
         return {

@@ -86,7 +86,7 @@ def _reference(folder: Path, precision: str) -> Iterator["subprocess.Popen[bytes
 
 
 def _quietly() -> AbstractContextManager[io.StringIO]:
-    """Without the session's own lines; the screen shows the same and more."""
+    """Hide the session's own lines; the screen shows the same and more."""
     return redirect_stdout(io.StringIO())
 
 
@@ -192,7 +192,7 @@ class _Scene:
         checkpoints = {stage.names[job.label]: self._submitter.checkpoints(job) for job in JOBS}
         journal = stage.twin.records()
         made = evidence.attempts(views, checkpoints, stored)
-        first = [one for one in made if one["job"] == stage.names[JOB1.label]]
+        first = [attempt for attempt in made if attempt["job"] == stage.names[JOB1.label]]
         return {
             "transitions": transitions(views),
             "attempts": made,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
-from trainmaster_client.cli.training_code import adapter_files
+from trainmaster_client.cli.training_code import preemptible_files
 from trainmaster_client.launcher import LAUNCHER
 
 from demos.evidence import Document
@@ -83,6 +83,6 @@ def _archive(script: Script) -> bytes:
         tar.add(script.path, script.path.name)
         tar.add(_GATED, _GATED.name)
         tar.add(TRAINING / "launch.py", "launch.py")
-        for file in adapter_files(TRAINING):
-            tar.add(TRAINING / file, f"training/{file}")
+        for name, file in preemptible_files(ROOT).items():
+            tar.add(ROOT / file, name)
     return packed.getvalue()

@@ -17,7 +17,7 @@ from trainmaster_client.launcher import LAUNCHER
 from demos.evidence import Document
 from demos.requests import request
 from local.twin_process import TwinProcess
-from training import prepare_images
+from tools.training import prepare_images
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
@@ -38,7 +38,7 @@ _OPTIONS = {
 
 
 def shards(folder: Path) -> Path:
-    """A colour and noise for each class, as JPEG files, and these as shards with a validation share."""
+    """Make pictures of a colour and noise for each class, and shards of them with a validation share."""
     source = torch.Generator().manual_seed(7)
     for label in range(_CLASSES):
         colour = torch.rand(3, generator=source)
@@ -47,9 +47,9 @@ def shards(folder: Path) -> Path:
         for number in range(_EACH):
             pixels = 255 * (0.5 * colour + 0.5 * torch.rand(_SIDE, _SIDE, 3, generator=source))
             Image.fromarray(pixels.to(torch.uint8).numpy()).save(place / f"{number}.jpg")
-    asked = ["--input", str(folder / "pictures"), "--output", str(folder / "shards")]
+    folders = ["--input", str(folder / "pictures"), "--output", str(folder / "shards")]
     with contextlib.redirect_stdout(io.StringIO()):
-        code = prepare_images.main([*asked, "--validation-share", "0.2", "--shard-bytes", "100000"])
+        code = prepare_images.main([*folders, "--validation-share", "0.2", "--shard-bytes", "100000"])
     assert code == 0
     return folder / "shards"
 

@@ -55,14 +55,16 @@ def tell(telling: Telling) -> int:
 
 
 def losses_of(lines: Iterable[str]) -> list[list[str]]:
-    """[step, loss] as they were printed: to the last digit."""
-    return [[found["step"], found["loss"]] for line in lines if (found := metrics_in(line))]
+    """Return [step, loss] as they were printed, to the last digit."""
+    return [[metrics["step"], metrics["loss"]] for line in lines if (metrics := metrics_in(line))]
 
 
 def validations_of(lines: Iterable[str]) -> list[list[str]]:
-    """[step, loss, accuracy] likewise."""
-    found = (validation for line in lines if (validation := validation_in(line)))
-    return [[one["step"], one["val_loss"], one["val_accuracy"]] for one in found]
+    """Return [step, loss, accuracy] as they were printed."""
+    validations = (validation for line in lines if (validation := validation_in(line)))
+    return [
+        [validation["step"], validation["val_loss"], validation["val_accuracy"]] for validation in validations
+    ]
 
 
 class _Scene:
@@ -84,7 +86,7 @@ class _Scene:
         self._until("it was completed", lambda: stage.state(JOB) == "completed")
 
     def facts(self) -> Document:
-        """What each attempt did, and how its container ended."""
+        """Return what each attempt did, and how its container ended."""
         exits = {
             record["training_job"]: record["exit_code"]
             for record in self.stage.twin.records()

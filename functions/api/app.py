@@ -19,13 +19,17 @@ from trainmaster.core.monitoring.metrics import SERVER_ERRORS, Sample
 gc.freeze()  # what was imported is never looked through again
 gc.enable()
 MARGIN = timedelta(seconds=5)
-"""Of the function's timeout: by then nothing is begun that an answer can do without."""
+"""Time before the function's timeout at which nothing optional is begun any more: the answer is still to be
+written."""
 logger = Logger()
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Bodies and headers are never logged: they may hold what only the caller should know."""
+    """Answer one request.
+
+    Bodies and headers are never logged: they may hold what only the caller should know.
+    """
     wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN)
     with wiring().measured():
         answer = wiring().api(event, context)

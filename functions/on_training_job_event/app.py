@@ -11,15 +11,16 @@ from trainmaster.core.jobs.observations import TERMINAL_STATUSES
 from trainmaster.core.request.request import TAG_STACK
 
 MARGIN = timedelta(seconds=13)
-"""Of the function's timeout, for the call made last."""
+"""Time kept before the function's timeout, so that the call made last can end."""
 ON_ITS_WAY = timedelta(seconds=55)
-"""For the same where nothing has ended: others wait for their turn too, and reconcile looks at it anyway."""
+"""The same for an event that is no end: other callers wait for their turn too, and reconcile looks at the job
+anyway."""
 logger = Logger()
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """The event is a hint: what counts is what DescribeTrainingJob says now."""
+    """Handle one event, which is a hint only: what counts is what DescribeTrainingJob says now."""
     detail = event.get("detail") or {}
     name = detail.get("TrainingJobName")
     stack = _stack_of(detail.get("Tags"))
@@ -42,7 +43,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
 
 
 def _stack_of(tags: object) -> str | None:
-    """A map in events, a list in requests; one without tags, or with others, proves nothing."""
+    """Read the stack's tag: events have a map of tags, requests a list.
+
+    None proves nothing: tags may be left out.
+    """
     if isinstance(tags, list):
         tags = {tag.get("Key"): tag.get("Value") for tag in tags if isinstance(tag, dict)}
     return tags.get(TAG_STACK) if isinstance(tags, dict) else None

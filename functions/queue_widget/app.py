@@ -8,13 +8,16 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
 
 MARGIN = timedelta(seconds=3)
-"""Of the function's timeout: by then no further pool is read."""
+"""Time before the function's timeout at which no further pool is read."""
 logger = Logger()
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> str:
-    """Writes nothing, no metrics either; rows that cannot be understood are noted by those who may write."""
+    """Render the queue and write nothing, not even metrics.
+
+    Unreadable rows are noted by functions that may write.
+    """
     wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN)
     answer = wiring().widget(event)
     logger.info("shown", characters=len(answer), described=bool(event.get("describe")))

@@ -8,7 +8,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
 
 MARGIN = timedelta(seconds=12)
-"""Of the function's timeout, for what was begun last and for the last wake-ups."""
+"""Time kept before the function's timeout, for the step begun last and for the last wake-ups."""
 logger = Logger()
 
 

@@ -16,15 +16,16 @@ from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.pass_summary import Chain, Summary
 
 MARGIN = timedelta(seconds=30)
-"""Of the function's timeout, for what was begun last: a claim is followed by its Create."""
+"""Time kept before the function's timeout, for the step begun last: a claim is followed by its Create."""
 LONGEST = timedelta(seconds=20)
-"""It holds one of the few places for all pools. What is left to do by then comes behind those who wait."""
+"""A run holds one of the few concurrent executions that all pools share; work left by then queues behind the
+others."""
 logger = Logger()
 
 
 @dataclass(slots=True)
 class _Asked:
-    """Wake-ups of one pool."""
+    """The wake-ups of one pool in this batch."""
 
     message_ids: list[str] = field(default_factory=list)
     hops: int = 0
@@ -32,33 +33,33 @@ class _Asked:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answers which messages failed, so that only they come back (ReportBatchItemFailures).
+    """Run a pass for each pool; only messages whose pass failed come back (ReportBatchItemFailures).
 
-    All pools have one deadline, and each its share of what the ones before it left; those that are known to
-    have much to do come last. What is not finished by then is asked for again, not left to the
-    queue's visibility timeout. A wake-up that was sent before the last pass over its pool began has had its
-    answer.
+    All pools share one deadline, each with an equal part of what its predecessors left; pools whose wake-ups
+    say that the work goes on (``hops``) come last. A pass that is not finished requests its own follow-up
+    instead of waiting for the queue's visibility timeout. A wake-up that was sent before the last pass over
+    its pool began is already answered and is dropped.
     """
     deadline = wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN).within(LONGEST)
-    asked, failed = _asked(event["Records"])
-    in_turn = sorted(asked.items(), key=lambda one: one[1].hops > 0)
-    for number, (pool, one) in enumerate(in_turn):
-        share = deadline.share(len(asked) - number)
+    wake_ups, failed = _asked(event["Records"])
+    calm_first = sorted(wake_ups.items(), key=lambda entry: entry[1].hops > 0)
+    for number, (pool, pending) in enumerate(calm_first):
+        share = deadline.share(len(wake_ups) - number)
         try:
-            summary = _run(pool, share, hops=one.hops)
+            summary = _run(pool, share, hops=pending.hops)
         except Exception:  # one pool must not keep the others waiting
             logger.exception("the pass failed", pool=pool)
-            failed += one.message_ids
+            failed += pending.message_ids
             continue
         if summary.failures:
-            failed += one.message_ids
+            failed += pending.message_ids
         _leave(pool, summary)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
 def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]:
-    """Wake-ups by pool, and the ids of messages that name none."""
-    asked: dict[str, _Asked] = {}
+    """Group the wake-ups by pool; also return the ids of messages that cannot be read."""
+    by_pool: dict[str, _Asked] = {}
     unreadable: list[str] = []
     for record in records:
         try:
@@ -70,14 +71,17 @@ def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]
             hops = wake_up.hops if _is_first(record) else 0
             if not hops and _is_answered(wake_up.pool, record):
                 continue
-            one = asked.setdefault(wake_up.pool, _Asked())
-            one.message_ids.append(record["messageId"])
-            one.hops = max(one.hops, hops)
-    return asked, unreadable
+            pending = by_pool.setdefault(wake_up.pool, _Asked())
+            pending.message_ids.append(record["messageId"])
+            pending.hops = max(pending.hops, hops)
+    return by_pool, unreadable
 
 
 def _is_first(record: dict[str, Any]) -> bool:
-    """What comes again comes late: others may be at its pool by now."""
+    """Tell whether the message is delivered for the first time.
+
+    A later delivery is late, and others may be at its pool.
+    """
     return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1)) == 1
 
 
@@ -85,8 +89,8 @@ def _is_answered(pool: str, record: dict[str, Any]) -> bool:
     sent = record.get("attributes", {}).get("SentTimestamp")
     if sent is None:
         return False
-    rung_at = datetime.fromtimestamp(int(sent) / 1000, tz=UTC)
-    return wiring().scheduler.has_answered(pool, rung_at)
+    sent_at = datetime.fromtimestamp(int(sent) / 1000, tz=UTC)
+    return wiring().scheduler.has_answered(pool, sent_at)
 
 
 def _run(pool: str, deadline: Deadline, *, hops: int) -> Summary:
@@ -111,35 +115,42 @@ def _run(pool: str, deadline: Deadline, *, hops: int) -> Summary:
 
 
 def _leave(pool: str, summary: Summary) -> None:
-    """To the next pass; where there is none, the minute's wake-up goes on."""
+    """Leave what is unfinished to a next pass.
+
+    If none follows, end the chain so that the minute's wake-up takes over.
+    """
     until = summary.chain.until if summary.chain else None
     failed, did_something = bool(summary.failures), bool(summary.done)
-    comes = what_next(
+    next_step = what_next(
         summary.hops,
         until=until,
         unfinished=summary.unfinished,
         failed=failed,
         did_something=did_something,
     )
-    if summary.unfinished and not failed and comes is not Next.ONE_MORE:
+    if summary.unfinished and not failed and next_step is not Next.ONE_MORE:
         with wiring().measured():
             wiring().samples.append(Sample(metric=CHAINS_ENDED, value=1, of=pool))
         logger.warning("not finished, and not asked again", pool=pool, hops=summary.hops)
     try:
         if summary.woken:
             wiring().wake_ups.send(sorted(summary.woken))
-        if comes is Next.ONE_MORE:
+        if next_step is Next.ONE_MORE:
             _ask_again(pool, hops_of_next(summary.hops, did_something=did_something), summary.chain)
-        elif comes is not Next.NOTHING:
+        elif next_step is not Next.NOTHING:
             is_over = wiring().store.change_chain(pool, until, None)
-            if is_over and comes is Next.LAST_LOOK:
+            if is_over and next_step is Next.LAST_LOOK:
                 wiring().wake_ups.send([pool])
     except UnavailableError as error:
         logger.warning("could not ask again", pool=pool, exc_info=error)
 
 
 def _ask_again(pool: str, hops: int, chain: Chain | None) -> None:
-    """Unless others have begun to meanwhile. First it is noted, so that the next pass finds it."""
+    """Request another pass, unless others have begun a chain meanwhile.
+
+    The chain is noted before the message is sent, so that the next pass finds it; if sending fails it is
+    taken back.
+    """
     if chain is None:  # nobody looked, or the policy has no such pool
         wiring().wake_ups.send([pool], hops=hops)
         return

@@ -1,1 +1,1 @@
-"""What the twin says about the account around the stack: its network, its limits, its Studio domains."""
+"""The twin's answers about the account around the stack: its network, limits and Studio domains."""

@@ -52,7 +52,7 @@ class AccountAround:
     def with_warm_pools(self, quotas: Answer) -> Answer:
         """Add the quotas of warm pools to an answer of ListServiceQuotas."""
         allowed: Mapping[str, int] = self.document["warm_pool_quotas"]
-        more = [
+        warm_quotas = [
             {
                 "QuotaName": f"{name} for training warm pool usage",
                 "Value": float(count),
@@ -60,7 +60,7 @@ class AccountAround:
             }
             for name, count in allowed.items()
         ]
-        return {**quotas, "Quotas": [*(quotas.get("Quotas") or ()), *more]}
+        return {**quotas, "Quotas": [*(quotas.get("Quotas") or ()), *warm_quotas]}
 
     def _vpcs(self, _params: Mapping[str, Any]) -> Answer:
         return {"Vpcs": [{"VpcId": vpc["id"]} for vpc in self.document["vpcs"]]}
@@ -76,13 +76,13 @@ class AccountAround:
         return {
             "VpcEndpoints": [
                 {
-                    "VpcEndpointId": one["id"],
-                    "VpcId": one["vpc"],
-                    "ServiceName": f"com.amazonaws.{self._region}.{one['service']}",
-                    "State": one["state"],
-                    "PrivateDnsEnabled": one["private_dns"],
+                    "VpcEndpointId": endpoint["id"],
+                    "VpcId": endpoint["vpc"],
+                    "ServiceName": f"com.amazonaws.{self._region}.{endpoint['service']}",
+                    "State": endpoint["state"],
+                    "PrivateDnsEnabled": endpoint["private_dns"],
                 }
-                for one in self.document["endpoints"]
+                for endpoint in self.document["endpoints"]
             ]
         }
 
@@ -111,13 +111,13 @@ class AccountAround:
 
     def _stacks(self, params: Mapping[str, Any]) -> Answer:
         name = params.get("StackName")
-        found = [stack for stack in self.document["stacks"] if stack["name"] == name]
-        if not found:
+        stacks = [stack for stack in self.document["stacks"] if stack["name"] == name]
+        if not stacks:
             raise AwsError("ValidationError", f"Stack with id {name} does not exist")
         return {
             "Stacks": [
                 {"StackName": stack["name"], "StackStatus": stack["status"], "CreationTime": _LONG_AGO}
-                for stack in found
+                for stack in stacks
             ]
         }
 

@@ -31,7 +31,7 @@ class Alarm:
     name: str
     arn: str
     settings: Mapping[str, Any]
-    """What was put, without tags."""
+    """Settings that were put, without tags."""
     configured_at: datetime
     state: State
     definition: Watched | Rule
@@ -53,7 +53,7 @@ class Alarm:
         return replace(self, state=State(value=verdict.state, reason=verdict.reason, since=at))
 
     def described(self) -> dict[str, Any]:
-        """As in the answer of DescribeAlarms."""
+        """Return the alarm as DescribeAlarms answers with it."""
         lists: dict[str, Any] = {name: [] for name in ACTIONS.values()}
         if self.kind == METRIC_ALARM and "Metrics" not in self.settings:
             lists["Dimensions"] = []

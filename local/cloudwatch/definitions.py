@@ -1,4 +1,4 @@
-"""What PutMetricAlarm asks to watch, checked.
+"""Reads and checks what PutMetricAlarm asks to watch.
 
 Source: CloudWatch API reference, PutMetricAlarm; CloudWatch User Guide, "Alarms on math expressions".
 """
@@ -14,7 +14,7 @@ from local.cloudwatch.metrics import MetricStore
 from local.cloudwatch.queries import Queries, invalid
 
 MOST_METRICS = 10
-"""In the expression of one alarm."""
+"""Most metrics in the expression of one alarm."""
 _DAY = timedelta(days=1)
 _WEEK = timedelta(days=7)
 _HOUR = timedelta(hours=1)
@@ -31,7 +31,7 @@ class Watched:
     threshold: Threshold
 
     def points(self, end: datetime, store: MetricStore) -> list[DataPoint]:
-        """Of the periods before ``end``, the oldest first; a minute later they are a minute later too."""
+        """Return the points of the periods before ``end``, oldest first; they move on with each minute."""
         count = self.threshold.evaluated + EXTRA_PERIODS
         starts = [end - self.period * back for back in range(count, 0, -1)]
         return [
@@ -40,20 +40,20 @@ class Watched:
 
 
 def watched(settings: Mapping[str, Any]) -> Watched:
-    """Raises AwsError for what makes no sense and for what the twin does not know."""
+    """Read an alarm's settings. Raises AwsError if they make no sense or the twin does not know them."""
     for name in (*_UNKNOWN, "ExtendedStatistic", "EvaluationInterval"):
         if name in settings:
             raise invalid(f"the twin does not know {name}")
-    asked = _queries(settings)
-    (query_id,) = asked.returned
-    found = Watched(
-        queries=asked,
+    metric_queries = _queries(settings)
+    (query_id,) = metric_queries.returned
+    definition = Watched(
+        queries=metric_queries,
         query_id=query_id,
-        period=asked.period(query_id),
+        period=metric_queries.period(query_id),
         threshold=_threshold(settings),
     )
-    _check_length(found.period, found.threshold.evaluated)
-    return found
+    _check_length(definition.period, definition.threshold.evaluated)
+    return definition
 
 
 def _queries(settings: Mapping[str, Any]) -> Queries:
@@ -63,21 +63,21 @@ def _queries(settings: Mapping[str, Any]) -> Queries:
         return queries.of_metric(settings)
     if extra := [name for name in _OF_ONE_METRIC if name in settings]:
         raise invalid(f"an alarm with Metrics has no {', '.join(extra)}")
-    found = queries.read(settings["Metrics"])
-    for problem in _problems(found, settings["Metrics"]):
+    metric_queries = queries.read(settings["Metrics"])
+    for problem in _problems(metric_queries, settings["Metrics"]):
         raise invalid(problem)
-    return found
+    return metric_queries
 
 
-def _problems(found: Queries, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if len(found.returned) != 1:
-        yield f"exactly one of Metrics must return data, not {len(found.returned)}"
-    if len(found.sources) > MOST_METRICS:
-        yield f"an alarm may have up to {MOST_METRICS} metrics, not {len(found.sources)}"
-    if len({source.period for source in found.sources.values()}) > 1:
+def _problems(metric_queries: Queries, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if len(metric_queries.returned) != 1:
+        yield f"exactly one of Metrics must return data, not {len(metric_queries.returned)}"
+    if len(metric_queries.sources) > MOST_METRICS:
+        yield f"an alarm may have up to {MOST_METRICS} metrics, not {len(metric_queries.sources)}"
+    if len({source.period for source in metric_queries.sources.values()}) > 1:
         yield "all metrics of an alarm must have one period"
-    if not found.sources:
-        yield f"none of {', '.join(one['Id'] for one in documents)} is a metric"
+    if not metric_queries.sources:
+        yield f"none of {', '.join(document['Id'] for document in documents)} is a metric"
 
 
 def _threshold(settings: Mapping[str, Any]) -> Threshold:

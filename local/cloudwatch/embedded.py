@@ -23,17 +23,19 @@ class Embedded:
 
 
 def embedded_in(line: str) -> Iterator[Embedded]:
-    """What a line holds; nothing when it is none of that format, as CloudWatch does."""
+    """Yield the metrics that a line holds; none if it is not of that format, as CloudWatch does."""
     if _MARK not in line:
         return
     try:
         document = json.loads(line)
         about = document["_aws"]
         at = datetime.fromtimestamp(about["Timestamp"] / 1000, UTC)
-        found = [one for directive in about["CloudWatchMetrics"] for one in _read(document, directive, at)]
+        metrics = [
+            metric for directive in about["CloudWatchMetrics"] for metric in _read(document, directive, at)
+        ]
     except (ValueError, KeyError, TypeError):
         return
-    yield from found
+    yield from metrics
 
 
 def _read(document: Mapping[str, Any], directive: Mapping[str, Any], at: datetime) -> Iterator[Embedded]:

@@ -1,4 +1,4 @@
-"""From the data points of a metric alarm to its state.
+"""Computes the state of a metric alarm from its data points.
 
 Source: CloudWatch User Guide, "Using Amazon CloudWatch alarms", "How alarm state is evaluated when data is
 missing"; its two tables are test cases.
@@ -62,7 +62,7 @@ class Threshold:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPoint:
     start: datetime
-    """Of its period."""
+    """Begin of the point's period."""
     value: Point
 
 
@@ -73,28 +73,28 @@ class Verdict:
 
 
 def judge(points: Sequence[DataPoint], threshold: Threshold) -> Verdict | None:
-    """The state after these data points, the oldest first; None: it stays what it is.
+    """Compute the state after these data points, oldest first; None leaves it as it is.
 
     Args:
         points: As many as are evaluated and ``EXTRA_PERIODS`` more.
         threshold: When a point breaches, and what becomes of missing ones.
     """
-    found = [point for point in points if point.value is not None][-threshold.evaluated :]
-    breaching = [point for point in found if _breaches(point, threshold)]
-    unknown = threshold.evaluated - len(found)
+    known = [point for point in points if point.value is not None][-threshold.evaluated :]
+    breaching = [point for point in known if _breaches(point, threshold)]
+    unknown = threshold.evaluated - len(known)
     if len(breaching) >= threshold.to_alarm:
-        return _crossed(StateValue.ALARM, found, threshold)
+        return _crossed(StateValue.ALARM, known, threshold)
     if unknown == 0 or threshold.missing is Missing.NOT_BREACHING:
-        return _crossed(StateValue.OK, found, threshold)
+        return _crossed(StateValue.OK, known, threshold)
     if threshold.missing is Missing.BREACHING:
         is_enough = len(breaching) + unknown >= threshold.to_alarm
-        return _crossed(StateValue.ALARM if is_enough else StateValue.OK, found, threshold)
-    if len(found) > len(breaching):
-        return _crossed(StateValue.OK, found, threshold)
+        return _crossed(StateValue.ALARM if is_enough else StateValue.OK, known, threshold)
+    if len(known) > len(breaching):
+        return _crossed(StateValue.OK, known, threshold)
     if threshold.missing is Missing.IGNORE:
         return None
     if breaching and _age(breaching[0], points) >= threshold.to_alarm:
-        return _crossed(StateValue.ALARM, found, threshold)
+        return _crossed(StateValue.ALARM, known, threshold)
     return Verdict(state=StateValue.INSUFFICIENT_DATA, reason=_unknown(unknown))
 
 
@@ -103,12 +103,12 @@ def _breaches(point: DataPoint, threshold: Threshold) -> bool:
 
 
 def _age(point: DataPoint, points: Sequence[DataPoint]) -> int:
-    """In periods; the newest is 1."""
+    """Return the age of a point in periods; the newest is 1."""
     return len(points) - points.index(point)
 
 
-def _crossed(state: StateValue, found: Sequence[DataPoint], threshold: Threshold) -> Verdict:
-    if not found:
+def _crossed(state: StateValue, known: Sequence[DataPoint], threshold: Threshold) -> Verdict:
+    if not known:
         kind = "Breaching" if threshold.missing is Missing.BREACHING else "NonBreaching"
         periods = threshold.evaluated
         reason = (
@@ -117,7 +117,7 @@ def _crossed(state: StateValue, found: Sequence[DataPoint], threshold: Threshold
         )
         return Verdict(state=state, reason=reason)
     is_alarm = state is StateValue.ALARM
-    shown = [point for point in found if _breaches(point, threshold) is is_alarm] or found
+    shown = [point for point in known if _breaches(point, threshold) is is_alarm] or known
     values = ", ".join(f"{point.value} ({point.start:%d/%m/%y %H:%M:%S})" for point in reversed(shown))
     needed = threshold.to_alarm if is_alarm else threshold.evaluated - threshold.to_alarm + 1
     edge = "OK -> ALARM" if is_alarm else "ALARM -> OK"

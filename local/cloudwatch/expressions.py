@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 Point: TypeAlias = float | None
-"""None: nothing was measured then."""
+"""A value at one instant; None if nothing was measured then."""
 
 
 class ExpressionError(ValueError):
@@ -87,14 +87,14 @@ def parse(text: str) -> Node:
 
 
 def kind_of(node: Node, kinds: Mapping[str, Kind]) -> Kind:
-    """What it gives, if these are the kinds of what it refers to. Raises ExpressionError."""
+    """Return the kind of a node, given the kinds of what it refers to. Raises ExpressionError."""
     match node:
         case Number():
             return Kind.SCALAR
         case Reference(id=name):
             return _known(name, kinds)
         case Array(items=items):
-            return _listed([kind_of(item, kinds) for item in items])
+            return _listed([kind_of(member, kinds) for member in items])
         case Fill(value=value):
             return _filled(kind_of(value, kinds))
         case Overall(name=name, array=array):
@@ -119,15 +119,15 @@ def references(node: Node) -> frozenset[str]:
 
 
 def compute(node: Node, points: Mapping[str, Point]) -> Point:
-    """At one instant, of an expression that gives a series or a number; ``points`` has its references."""
+    """Compute a node that gives a series or a number, at one instant; ``points`` has its references."""
     match node:
         case Number(value=value):
             return value
         case Reference(id=name):
             return points[name]
         case Fill(value=value, number=number):
-            found = compute(value, points)
-            return number if found is None else found
+            point = compute(value, points)
+            return number if point is None else point
         case Overall(name=name, array=array):
             known = [point for point in _each(array, points) if point is not None]
             return _OVERALL[name](known) if known else None
@@ -138,17 +138,17 @@ def compute(node: Node, points: Mapping[str, Point]) -> Point:
 
 
 def _each(node: Node, points: Mapping[str, Point]) -> list[Point]:
-    """The points of an array at one instant; anything else counts as an array of one."""
+    """Return the points of an array at one instant; any other node counts as an array of one."""
     match node:
         case Array(items=items):
-            return [compute(item, points) for item in items]
+            return [compute(member, points) for member in items]
         case Fill(value=value, number=number):
             return [number if point is None else point for point in _each(value, points)]
         case Operation(sign=sign, left=left, right=right):
             lefts, rights = _each(left, points), _each(right, points)
             longest = max(len(lefts), len(rights))
             pairs = zip(_stretched(lefts, longest), _stretched(rights, longest), strict=True)
-            return [_apply(sign, one, other) for one, other in pairs]
+            return [_apply(sign, first, other) for first, other in pairs]
         case _:
             return [compute(node, points)]
 
@@ -218,8 +218,8 @@ class _Reader:
         return word
 
     def _expect(self, word: str) -> None:
-        if (found := self._take()) != word:
-            raise self._error(f"{word!r} was expected, not {found!r}")
+        if (token := self._take()) != word:
+            raise self._error(f"{word!r} was expected, not {token!r}")
 
     def _error(self, problem: str) -> ExpressionError:
         return ExpressionError(f"{self._text!r}: {problem}")

@@ -1,4 +1,4 @@
-"""Which alarms DescribeAlarms answers with.
+"""Selects the alarms that DescribeAlarms answers with.
 
 Source: CloudWatch API reference, DescribeAlarms.
 """
@@ -15,11 +15,11 @@ _PAGE = 50
 
 
 def answer(params: Mapping[str, Any], alarms: Mapping[str, Alarm]) -> dict[str, Any]:
-    """A page, in the order of the names."""
+    """Answer with one page, in the order of the names."""
     if "AlarmNames" in params and "AlarmNamePrefix" in params:
         raise invalid("AlarmNames and AlarmNamePrefix must not be given together.")
-    found = sorted(_selected(params, alarms), key=lambda alarm: alarm.name)
-    rest = [alarm for alarm in found if alarm.name > params.get("NextToken", "")]
+    selected = sorted(_selected(params, alarms), key=lambda alarm: alarm.name)
+    rest = [alarm for alarm in selected if alarm.name > params.get("NextToken", "")]
     page = rest[: params.get("MaxRecords", _PAGE)]
     return {
         "MetricAlarms": [alarm.described() for alarm in page if alarm.kind == METRIC_ALARM],

@@ -1,4 +1,4 @@
-"""What an alarm tells an SNS topic.
+"""Writes the message that an alarm sends to an SNS topic.
 
 Source: CloudWatch User Guide, "Acting on alarm changes"; the fields as messages of the service have them.
 """
@@ -45,8 +45,11 @@ def _cause(transition: Transition) -> dict[str, Any]:
     if transition.alarm.kind == METRIC_ALARM:
         return {"Trigger": _trigger(settings)}
     children = [
-        {"Arn": one.arn, "State": {"Value": one.state.value.value, "Timestamp": _written(one.state.since)}}
-        for one in transition.children
+        {
+            "Arn": child.arn,
+            "State": {"Value": child.state.value.value, "Timestamp": _written(child.state.since)},
+        }
+        for child in transition.children
     ]
     return {"AlarmRule": settings["AlarmRule"], "TriggeringChildren": children}
 
@@ -61,7 +64,7 @@ def _trigger(settings: Mapping[str, Any]) -> dict[str, Any]:
         "EvaluateLowSampleCountPercentile": "",
     }
     if "Metrics" in settings:
-        return {"Metrics": [_query(one) for one in settings["Metrics"]], **compared}
+        return {"Metrics": [_query(query) for query in settings["Metrics"]], **compared}
     return {
         "MetricName": settings["MetricName"],
         "Namespace": settings["Namespace"],
@@ -84,7 +87,7 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dimensions(dimensions: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    return [{"value": one["Value"], "name": one["Name"]} for one in dimensions]
+    return [{"value": dimension["Value"], "name": dimension["Name"]} for dimension in dimensions]
 
 
 def _written(instant: datetime) -> str:
@@ -97,7 +100,11 @@ def _region(alarm: Alarm) -> str:
 
 @cache
 def _region_name(region: str) -> str:
-    """As the console calls it, "US East (N. Virginia)" for example."""
+    """Return the console's name of a region, such as "US East (N. Virginia)"."""
     partitions = Loader().load_data("endpoints")["partitions"]
-    names = {code: one["description"] for part in partitions for code, one in part["regions"].items()}
+    names = {
+        code: description["description"]
+        for part in partitions
+        for code, description in part["regions"].items()
+    }
     return str(names.get(region, region))

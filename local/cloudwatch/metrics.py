@@ -1,4 +1,4 @@
-"""What was measured, by the minute; statistics over any window of whole minutes."""
+"""Keeps measurements by the minute, and computes statistics over any window of whole minutes."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,12 +22,12 @@ class Metric:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """From what has Namespace, MetricName and perhaps Dimensions."""
+        """Read the metric of a document with Namespace, MetricName and perhaps Dimensions."""
         dimensions = document.get("Dimensions", ())
         return cls(
             namespace=document["Namespace"],
             name=document["MetricName"],
-            dimensions=frozenset((one["Name"], one["Value"]) for one in dimensions),
+            dimensions=frozenset((dimension["Name"], dimension["Value"]) for dimension in dimensions),
         )
 
     def as_document(self) -> dict[str, Any]:
@@ -101,13 +101,13 @@ class MetricStore:
     def samples(
         self, metric: Metric, *, start: datetime, end: datetime, unit: str | None = _ANY_UNIT
     ) -> Samples | None:
-        """Of the minutes from ``start`` on and before ``end``; None when nothing was measured."""
-        found: Samples | None = None
+        """Join the minutes from ``start`` on and before ``end``; None if nothing was measured."""
+        joined: Samples | None = None
         for minutes in self._minutes(metric, unit):
             for minute in _between(start, end):
-                if (one := minutes.get(minute)) is not None:
-                    found = one if found is None else found.joined(one)
-        return found
+                if (measured := minutes.get(minute)) is not None:
+                    joined = measured if joined is None else joined.joined(measured)
+        return joined
 
     def units(self, metric: Metric) -> tuple[str, ...]:
         """Those that its samples came in."""

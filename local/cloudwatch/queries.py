@@ -26,33 +26,36 @@ class Source:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
     sources: Mapping[str, Source]
-    """By id."""
+    """Metrics by the id of their query."""
     formulas: Mapping[str, Node]
-    """By id."""
+    """Parsed expressions by the id of their query."""
     returned: tuple[str, ...]
     """Ids of those whose result is wanted."""
     labels: Mapping[str, str]
 
     def period(self, query_id: str) -> timedelta:
-        """Of a query; those under an expression have the same. Raises AwsError when they do not."""
+        """Return the period of a query and of all under it. Raises AwsError if those differ."""
         if query_id in self.sources:
             return self.sources[query_id].period
         needed = expressions.references(self.formulas[query_id])
-        periods = {self.period(one) for one in needed}
+        periods = {self.period(needed_id) for needed_id in needed}
         if len(periods) != 1:
             raise invalid(f"the metrics of expression {query_id!r} must have one period")
         return periods.pop()
 
     def point(self, query_id: str, start: datetime, store: MetricStore) -> Point:
-        """What a query gives for the period that begins at ``start``."""
+        """Return a query's value for the period that begins at ``start``."""
         source = self.sources.get(query_id)
         if source is None:
             formula = self.formulas[query_id]
-            points = {one: self.point(one, start, store) for one in expressions.references(formula)}
+            points = {
+                reference: self.point(reference, start, store)
+                for reference in expressions.references(formula)
+            }
             return expressions.compute(formula, points)
         end = start + source.period
-        found = store.samples(source.metric, start=start, end=end, unit=source.unit)
-        return None if found is None else found.statistic(source.statistic)
+        samples = store.samples(source.metric, start=start, end=end, unit=source.unit)
+        return None if samples is None else samples.statistic(source.statistic)
 
 
 def invalid(problem: str) -> AwsError:
@@ -73,14 +76,16 @@ def of_metric(document: Mapping[str, Any]) -> Queries:
 
 
 def read(documents: Sequence[Mapping[str, Any]]) -> Queries:
-    """From a list of MetricDataQuery. Raises AwsError for nonsense and for what the twin does not know."""
-    if len({one["Id"] for one in documents}) < len(documents):
+    """Read a list of MetricDataQuery. Raises AwsError for nonsense and for what the twin does not know."""
+    if len({document["Id"] for document in documents}) < len(documents):
         raise invalid("the ids of metric data queries must differ")
     queries = Queries(
-        sources={one["Id"]: _source(one) for one in documents if "MetricStat" in one},
-        formulas={one["Id"]: _formula(one) for one in documents if "MetricStat" not in one},
-        returned=tuple(one["Id"] for one in documents if one.get("ReturnData", True)),
-        labels={one["Id"]: _label(one) for one in documents},
+        sources={document["Id"]: _source(document) for document in documents if "MetricStat" in document},
+        formulas={
+            document["Id"]: _formula(document) for document in documents if "MetricStat" not in document
+        },
+        returned=tuple(document["Id"] for document in documents if document.get("ReturnData", True)),
+        labels={document["Id"]: _label(document) for document in documents},
     )
     kinds: dict[str, Kind] = dict.fromkeys(queries.sources, Kind.SERIES)
     for query_id in queries.formulas:

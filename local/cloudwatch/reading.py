@@ -1,4 +1,4 @@
-"""What the calls that read metrics answer."""
+"""Answers the calls that read metrics."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -13,20 +13,20 @@ MOST_PERIODS = 100_800
 
 
 def metric_data(params: Mapping[str, Any], store: MetricStore) -> dict[str, Any]:
-    """GetMetricData."""
-    asked = queries.read(params["MetricDataQueries"])
+    """Answer GetMetricData."""
+    wanted = queries.read(params["MetricDataQueries"])
     start, end = params["StartTime"], params["EndTime"]
     if start >= end:
         raise invalid("The parameter EndTime must be greater than StartTime.")
     newest_first = params.get("ScanBy", "TimestampDescending") == "TimestampDescending"
     results = []
-    for query_id in asked.returned:
-        points = _points(asked, query_id, start, end, store)
+    for query_id in wanted.returned:
+        points = _points(wanted, query_id, start, end, store)
         if newest_first:
             points.reverse()
         result = {
             "Id": query_id,
-            "Label": asked.labels[query_id],
+            "Label": wanted.labels[query_id],
             "Timestamps": [instant for instant, _ in points],
             "Values": [value for _, value in points],
             "StatusCode": "Complete",
@@ -36,7 +36,7 @@ def metric_data(params: Mapping[str, Any], store: MetricStore) -> dict[str, Any]
 
 
 def metric_statistics(params: Mapping[str, Any], store: MetricStore) -> dict[str, Any]:
-    """GetMetricStatistics."""
+    """Answer GetMetricStatistics."""
     names = [queries.statistic(name) for name in params.get("Statistics", ())]
     if not names:
         raise invalid("The parameter Statistics is missing.")
@@ -44,24 +44,24 @@ def metric_statistics(params: Mapping[str, Any], store: MetricStore) -> dict[str
     datapoints = []
     for unit in [params["Unit"]] if "Unit" in params else store.units(metric):
         for instant in _steps(params["StartTime"], params["EndTime"], step):
-            found = store.samples(metric, start=instant, end=instant + step, unit=unit)
-            if found is not None:
-                values = {name: found.statistic(name) for name in names}
+            samples = store.samples(metric, start=instant, end=instant + step, unit=unit)
+            if samples is not None:
+                values = {name: samples.statistic(name) for name in names}
                 datapoints.append({"Timestamp": instant, **values, "Unit": unit})
     return {"Label": metric.name, "Datapoints": datapoints}
 
 
 def metric_list(params: Mapping[str, Any], store: MetricStore) -> dict[str, Any]:
-    """ListMetrics, all on one page."""
-    found = [metric.as_document() for metric in store.metrics() if _is_asked(metric, params)]
-    return {"Metrics": found}
+    """Answer ListMetrics, all on one page."""
+    metrics = [metric.as_document() for metric in store.metrics() if _is_asked(metric, params)]
+    return {"Metrics": metrics}
 
 
 def _points(
-    asked: Queries, query_id: str, start: datetime, end: datetime, store: MetricStore
+    wanted: Queries, query_id: str, start: datetime, end: datetime, store: MetricStore
 ) -> list[tuple[datetime, float]]:
-    step = asked.period(query_id)
-    points = ((instant, asked.point(query_id, instant, store)) for instant in _steps(start, end, step))
+    step = wanted.period(query_id)
+    points = ((instant, wanted.point(query_id, instant, store)) for instant in _steps(start, end, step))
     return [(instant, value) for instant, value in points if value is not None]
 
 
@@ -79,7 +79,7 @@ def _is_asked(metric: Metric, params: Mapping[str, Any]) -> bool:
     return (
         params.get("Namespace", metric.namespace) == metric.namespace
         and params.get("MetricName", metric.name) == metric.name
-        and all(_has(metric, one) for one in wanted)
+        and all(_has(metric, dimension) for dimension in wanted)
     )
 
 

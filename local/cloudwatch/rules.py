@@ -57,7 +57,7 @@ def parse(text: str) -> Rule:
 
 
 def alarms_of(rule: Rule) -> tuple[str, ...]:
-    """The names of the alarms that it asks about, each once."""
+    """Return the names of the alarms that the rule mentions, each once."""
     match rule:
         case InState(alarm=alarm):
             return (alarm.rpartition(_ARN_MARK)[2],)
@@ -66,11 +66,11 @@ def alarms_of(rule: Rule) -> tuple[str, ...]:
         case Not(rule=inner):
             return alarms_of(inner)
         case Both(rules=rules) | Either(rules=rules):
-            return tuple(dict.fromkeys(name for one in rules for name in alarms_of(one)))
+            return tuple(dict.fromkeys(name for part in rules for name in alarms_of(part)))
 
 
 def holds(rule: Rule, states: Mapping[str, str]) -> bool:
-    """Under these states by alarm name; an alarm that is gone is in none."""
+    """Tell whether the rule holds under these states by alarm name; a missing alarm is in no state."""
     match rule:
         case InState(alarm=alarm, state=state):
             return states.get(alarm.rpartition(_ARN_MARK)[2]) == state
@@ -79,9 +79,9 @@ def holds(rule: Rule, states: Mapping[str, str]) -> bool:
         case Not(rule=inner):
             return not holds(inner, states)
         case Both(rules=rules):
-            return all(holds(one, states) for one in rules)
+            return all(holds(part, states) for part in rules)
         case Either(rules=rules):
-            return any(holds(one, states) for one in rules)
+            return any(holds(part, states) for part in rules)
 
 
 class _Reader:
@@ -90,11 +90,11 @@ class _Reader:
         self._tokens: list[str] = []
         place, text = 0, text.rstrip()
         while place < len(text):
-            found = _TOKEN.match(text, place)
-            if found is None:
+            match = _TOKEN.match(text, place)
+            if match is None:
                 raise self._error(f"cannot be read from character {place + 1} on")
-            self._tokens.append(next(part for part in found.groups() if part is not None))
-            place = found.end()
+            self._tokens.append(next(part for part in match.groups() if part is not None))
+            place = match.end()
         self._tokens.reverse()
 
     def whole(self) -> Rule:
@@ -112,8 +112,8 @@ class _Reader:
         return self._tokens.pop()
 
     def _expect(self, word: str) -> None:
-        if (found := self._take()) != word:
-            raise self._error(f"{word!r} was expected, not {found!r}")
+        if (token := self._take()) != word:
+            raise self._error(f"{word!r} was expected, not {token!r}")
 
     def _follows(self, word: str) -> bool:
         if self._tokens and self._tokens[-1] == word:

@@ -57,10 +57,10 @@ class CloudWatchTwin:
 
     def read_log(self, line: str) -> None:
         """Take the metrics that a line of a log holds."""
-        found = list(embedded_in(line))
+        metrics = list(embedded_in(line))
         with self._lock:
-            for one in found:
-                self._store.put(one.metric, one.samples, at=one.at, unit=one.unit)
+            for metric in metrics:
+                self._store.put(metric.metric, metric.samples, at=metric.at, unit=metric.unit)
 
     def call(self, operation: str, params: Params) -> Answer:
         """Answer a call. Raises AwsError."""
@@ -122,11 +122,11 @@ class CloudWatchTwin:
         self._unseen.append(params["AlarmName"])
 
     def _under(self, names: Iterable[str]) -> set[str]:
-        """These alarms, and all that they ask about."""
-        found = set(names)
-        for name in tuple(found):
-            found |= self._under(listing.children_of(self._alarms[name]))
-        return found
+        """Return these alarms and all below them."""
+        names_below = set(names)
+        for name in tuple(names_below):
+            names_below |= self._under(listing.children_of(self._alarms[name]))
+        return names_below
 
     def _keep(self, settings: Params, tags: Iterable[Mapping[str, str]], definition: Watched | Rule) -> None:
         """A new alarm begins without data; one that is put again keeps its state and its tags."""
@@ -154,14 +154,14 @@ class CloudWatchTwin:
         names = params["AlarmNames"]
         if len(names) > _MOST_DELETED:
             raise invalid(f"up to {_MOST_DELETED} alarms can be deleted at once")
-        found = [self._alarms[name] for name in names if name in self._alarms]
-        if sum(alarm.kind == COMPOSITE_ALARM for alarm in found) > 1:
+        alarms = [self._alarms[name] for name in names if name in self._alarms]
+        if sum(alarm.kind == COMPOSITE_ALARM for alarm in alarms) > 1:
             raise invalid("up to one composite alarm can be deleted at once")
-        for alarm in found:
-            parents = [one.name for one in listing.parents_of(alarm.name, self._alarms)]
+        for alarm in alarms:
+            parents = [parent.name for parent in listing.parents_of(alarm.name, self._alarms)]
             if parents:
                 raise invalid(f"{alarm.name} cannot be deleted as composite alarms {parents} depend on it")
-        for alarm in found:
+        for alarm in alarms:
             del self._alarms[alarm.name]
             self._tags.pop(alarm.arn, None)
 
@@ -190,22 +190,22 @@ class CloudWatchTwin:
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
     def _settle(self, alarm: Alarm, verdict: Verdict | None) -> None:
-        """Take a verdict; those who listen, and composite alarms, hear of a change alone."""
+        """Set the alarm's state; listeners and composite alarms hear of changes only."""
         if verdict is None or verdict.state is alarm.state.value:
             return
         moved = self._alarms[alarm.name] = alarm.moved(verdict, self._now())
-        children = tuple(self._alarms[one] for one in listing.children_of(moved) if one in self._alarms)
+        children = tuple(self._alarms[child] for child in listing.children_of(moved) if child in self._alarms)
         for listener in self._listeners:
             listener(Transition(alarm=moved, before=alarm.state.value, children=children))
-        self._combine(one.name for one in listing.parents_of(alarm.name, self._alarms))
+        self._combine(parent.name for parent in listing.parents_of(alarm.name, self._alarms))
 
     def _combine(self, names: Iterable[str]) -> None:
-        """Evaluate composite alarms, and those above them that change thereby."""
+        """Evaluate composite alarms, and those above them that change as a result."""
         for name in names:
             alarm = self._alarms.get(name)
             if alarm is None or isinstance(alarm.definition, Watched):
                 continue
-            states = {one.name: one.state.value.value for one in self._alarms.values()}
+            states = {known.name: known.state.value.value for known in self._alarms.values()}
             holds = rules.holds(alarm.definition, states)
             value = StateValue.ALARM if holds else StateValue.OK
             reason = f"{alarm.settings['AlarmRule']} is {'TRUE' if holds else 'FALSE'}"

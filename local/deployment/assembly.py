@@ -85,10 +85,10 @@ def assemble(wiring: Wiring, platform: Platform, *, answered: Answered) -> Assem
 def _warm_first(wiring: Wiring) -> tuple[str, ...]:
     routed = (arn for api in wiring.apis.values() for arn in api.routes.values())
     queued = (trigger.function_arn for trigger in wiring.queue_triggers)
-    told = (subscription.function_arn for subscription in wiring.subscriptions)
+    subscribed = (subscription.function_arn for subscription in wiring.subscriptions)
     timed = (schedule.function_arn for schedule in wiring.schedules)
-    heard = (arn for rule in wiring.rules for arn in rule.function_arns)
-    return tuple(dict.fromkeys([*routed, *queued, *heard, *told, *timed]))
+    ruled = (arn for rule in wiring.rules for arn in rule.function_arns)
+    return tuple(dict.fromkeys([*routed, *queued, *ruled, *subscribed, *timed]))
 
 
 def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:

@@ -15,7 +15,7 @@ _NO_VALUE = object()
 
 
 class Names(Protocol):
-    """What ``Ref`` and ``Fn::GetAtt`` may name; raises TemplateError for anything else."""
+    """The names that ``Ref`` and ``Fn::GetAtt`` may use; raises TemplateError for any other."""
 
     def ref(self, name: str) -> Node:
         """Answer a parameter, a pseudo parameter or the physical id of a resource."""
@@ -46,11 +46,11 @@ class Resolver:
         return self.truth(self.conditions[name])
 
     def value(self, node: Node) -> Node:
-        """As ``resolve``, with a mark for AWS::NoValue, which the caller leaves out."""
+        """Resolve like ``resolve``, with a mark for AWS::NoValue, which the caller leaves out."""
         if isinstance(node, Mapping):
             return self._mapping(node)
         if isinstance(node, list):
-            values = (self.value(item) for item in node)
+            values = (self.value(child) for child in node)
             return [value for value in values if value is not _NO_VALUE]
         return node
 
@@ -73,7 +73,7 @@ class Resolver:
                 return function(self, argument)
             if key.startswith("Fn::"):
                 raise TemplateError(key, "the twin does not know this intrinsic function")
-        values = {key: self.value(item) for key, item in node.items()}
+        values = {key: self.value(child) for key, child in node.items()}
         return {key: value for key, value in values.items() if value is not _NO_VALUE}
 
 
@@ -136,11 +136,11 @@ def _comparable(value: Node) -> Node:
 
 
 def _and(resolver: Resolver, argument: Node) -> bool:
-    return all(resolver.truth(item) for item in argument)
+    return all(resolver.truth(condition) for condition in argument)
 
 
 def _or(resolver: Resolver, argument: Node) -> bool:
-    return any(resolver.truth(item) for item in argument)
+    return any(resolver.truth(condition) for condition in argument)
 
 
 def _not(resolver: Resolver, argument: Node) -> bool:
@@ -155,13 +155,13 @@ def _condition(resolver: Resolver, argument: Node) -> Node:
 
 
 def _find_in_map(resolver: Resolver, argument: Node) -> Node:
-    path = [resolver.value(item) for item in argument]
-    found: Node = resolver.mappings
+    path = [resolver.value(key) for key in argument]
+    value: Node = resolver.mappings
     for step in path:
-        if step not in found:
+        if step not in value:
             raise TemplateError("Fn::FindInMap", f"nothing at {'.'.join(map(str, path))}")
-        found = found[step]
-    return found
+        value = value[step]
+    return value
 
 
 def _text(value: Node) -> str:

@@ -34,9 +34,9 @@ def _value(name: str, declaration: Mapping[str, Any], given: str | None) -> str 
     if not kind.startswith(_LIST_TYPES):
         _check(name, declaration, str(text))
         return str(text)
-    items = [item.strip() for item in str(text).split(",")] if str(text) else []
-    for item in items:
-        _check(name, declaration, item)
+    items = [element.strip() for element in str(text).split(",")] if str(text) else []
+    for element in items:
+        _check(name, declaration, element)
     return items
 
 

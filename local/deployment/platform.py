@@ -1,4 +1,4 @@
-"""What a deployed stack runs on: the parts of the twin that its functions and triggers need."""
+"""The parts of the twin that a deployed stack's functions and triggers run on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from local.wire import Principal, Request, Response
 
 
 class Door(Protocol):
-    """Where requests come in."""
+    """The entrance of requests."""
 
     @property
     def endpoint_url(self) -> str: ...

@@ -125,9 +125,9 @@ class _Deployment:
             case str():
                 return _API_HOST.sub(lambda match: f"{self.api_root}{match[1]}", value)
             case list():
-                return [self._local(item) for item in value]
+                return [self._local(child) for child in value]
             case dict():
-                return {key: self._local(item) for key, item in value.items()}
+                return {key: self._local(child) for key, child in value.items()}
             case _:
                 return value
 

@@ -32,7 +32,7 @@ class Template:
     """Plain CloudFormation, intrinsics not yet resolved."""
 
     folder: Path
-    """Where code of functions and layers is found."""
+    """Folder that holds the code of functions and layers."""
     parameters: Mapping[str, str | list[str]]
     conditions: Mapping[str, Any]
     mappings: Mapping[str, Any]

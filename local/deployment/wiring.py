@@ -1,4 +1,4 @@
-"""What the stack wires together, as data: functions, what triggers them, and who may do so."""
+"""The stack's wiring as data: functions, their triggers, and the rights of those triggers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -49,7 +49,7 @@ class Service:
 
 @dataclass(slots=True)
 class _Entry:
-    """What the journal will say; filled in as it becomes known."""
+    """Facts for the journal, filled in as they become known."""
 
     principal: Principal | None = None
     call: AwsCall | None = None
@@ -181,8 +181,8 @@ def _on_demand(call: AwsCall, code: str) -> AwsError:
 def _error_code(response: Response) -> str | None:
     if response.status < _FAILED:
         return None
-    if found := _XML_CODE.search(response.body):
-        return found[1].decode()
+    if match := _XML_CODE.search(response.body):
+        return match[1].decode()
     try:
         return str(json.loads(response.body)["__type"]).rpartition("#")[2]
     except (ValueError, KeyError, TypeError):

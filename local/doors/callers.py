@@ -1,4 +1,4 @@
-"""From the key in a request to the caller it belongs to."""
+"""Finds the caller that the key in a request belongs to."""
 
 from local.engine.moto_engine import MotoEngine
 from local.identity.identities import Credentials, Identities

@@ -1,4 +1,4 @@
-"""What both kinds of call need around them."""
+"""The parts of the twin that both kinds of call need."""
 
 from dataclasses import dataclass
 

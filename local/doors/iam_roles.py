@@ -52,7 +52,7 @@ class IamRoles:
     authorizer: Authorizer
     account_id: str
     arns: Sequence[str]
-    """Of roles that nobody has to make."""
+    """ARNs of roles that exist without being made."""
     is_made: Callable[[str], bool]
     """Whether somebody made a user or role of this ARN through IAM."""
 
@@ -79,7 +79,9 @@ class IamRoles:
             raise AwsError("InvalidInput", f"the twin does not simulate with {', '.join(unknown)}")
         statements = self._statements(params)
         entries = params.get("ContextEntries", ())
-        context = normalized({one["ContextKeyName"]: one.get("ContextKeyValues", ()) for one in entries})
+        context = normalized(
+            {entry["ContextKeyName"]: entry.get("ContextKeyValues", ()) for entry in entries}
+        )
         results = []
         for action, resource in product(params["ActionNames"], params.get("ResourceArns") or ["*"]):
             decision = (
@@ -97,25 +99,25 @@ class IamRoles:
         return {"EvaluationResults": results, "IsTruncated": False}
 
     def _statements(self, params: Mapping[str, Any]) -> tuple[Statement, ...] | None:
-        """None: nothing limits whom is asked about, as at each call of his."""
+        """Return the statements of the principal in question; None if nothing limits its calls."""
         arn = params["PolicySourceArn"]
-        found = _SOURCE.fullmatch(arn)
-        if found is None or found[1] != self.account_id:
+        match = _SOURCE.fullmatch(arn)
+        if match is None or match[1] != self.account_id:
             raise AwsError("NoSuchEntity", f"{arn} cannot be found.", status=404)
-        asked = Principal(
+        principal = Principal(
             arn=arn,
             account_id=self.account_id,
             access_key_id="",
-            role_arn=arn if found[2] == "role" else None,
+            role_arn=arn if match[2] == "role" else None,
         )
-        theirs = self.authorizer.statements_of(asked)
+        theirs = self.authorizer.statements_of(principal)
         if theirs is None:
             return None
         try:
             given = [parse_policy(json.loads(text)) for text in params.get("PolicyInputList", ())]
         except (ValueError, KeyError, TypeError) as error:
             raise AwsError("InvalidInput", f"PolicyInputList: {error}") from error
-        return (*theirs, *(one for statements in given for one in statements))
+        return (*theirs, *(statement for statements in given for statement in statements))
 
 
 def _role(arn: str) -> dict[str, Any]:

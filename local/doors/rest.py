@@ -115,7 +115,7 @@ def _params(request: Request) -> dict[str, Any]:
 
 
 def _body(body: bytes) -> Any:  # noqa: ANN401  any JSON value
-    """For the journal, which shortens what is long; what is not JSON is only counted."""
+    """Read the body for the journal, which shortens long texts; what is not JSON is only counted."""
     if not body:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a request to AWS asks for, in boto3's names."""
+"""Reads which operation a request to AWS asks for, in boto3's names."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ class AwsCall:
     service: str
     operation: str
     params: Mapping[str, Any]
-    """As boto3 takes them; of S3 the bucket, the key and the query alone."""
+    """Parameters as boto3 takes them; for S3 only the bucket, the key and the query."""
     region: str
 
 
@@ -116,7 +116,7 @@ def _read_query(request: Request, service: str, region: str) -> AwsCall:
     kind = EC2QueryParser if model.protocol == "ec2" else QueryParser
     parser = kind(model.operation_model(operation), timestamp_parser=_instant)
     try:
-        params = parser.parse({"values": {name: each[0] for name, each in values.items()}})
+        params = parser.parse({"values": {name: given[0] for name, given in values.items()}})
     except ValueError as error:
         raise AwsError("MalformedInput", str(error)) from error
     return AwsCall(service=service, operation=operation, params=params, region=region)

@@ -44,18 +44,18 @@ SERVICES = (
     "sqs",
     "ssm",
 )
-"""What is answered here; their names are the same in moto and in boto3."""
+"""Services that are answered here; their names are the same in moto and in boto3."""
 
 DASHBOARDS = frozenset({"DeleteDashboards", "GetDashboard", "ListDashboards", "PutDashboard"})
-"""What is left of CloudWatch for moto."""
+"""Operations of CloudWatch that are left to moto."""
 
 MAX_LONG_POLL_SECONDS = 20
 """Source: SQS API reference, ReceiveMessage, WaitTimeSeconds."""
 _AWS_POLICIES = "arn:aws:iam::aws:policy/"
 _MESSAGES = (b'"Messages"', b"<Message>")
-"""What an answer to ReceiveMessage holds when there is something in it."""
+"""Marks of an answer to ReceiveMessage that holds a message."""
 _POLL_SECONDS = 0.2
-"""How long a message that becomes visible by itself may go unseen by a long poll."""
+"""Seconds a message that becomes visible by itself may go unseen by a long poll."""
 
 
 class MotoEngine:

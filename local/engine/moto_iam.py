@@ -1,4 +1,4 @@
-"""What callers of the twin have set up in moto that decides about rights: IAM policies, encryption keys."""
+"""Reads IAM policies and encryption keys that callers of the twin have made in moto."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,28 +19,28 @@ def policies_of(account_id: str, arn: str) -> Sequence[Mapping[str, Any]] | None
     """Inline and attached policies of a user or role made through IAM; None: nobody made it."""
     kind, _, path = arn.rpartition(":")[2].partition("/")
     users = iam_backends[account_id]["aws"].users
-    found = _role(account_id, arn) if kind == "role" else users.get(path.rpartition("/")[2])
-    if found is None:
+    owner = _role(account_id, arn) if kind == "role" else users.get(path.rpartition("/")[2])
+    if owner is None:
         return None
     attached = [
         version.document
-        for policy in found.managed_policies.values()
+        for policy in owner.managed_policies.values()
         for version in policy.versions
         if version.is_default
     ]
-    return [json.loads(text) for text in (*found.policies.values(), *attached)]
+    return [json.loads(text) for text in (*owner.policies.values(), *attached)]
 
 
 def trust_of(account_id: str, arn: str) -> Mapping[str, Any] | None:
-    """The trust policy of a role made through IAM; None: nobody made it, or its policy has no statement."""
-    found = _role(account_id, arn)
-    document = json.loads(found.assume_role_policy_document or "{}") if found is not None else {}
+    """Return the trust policy of a role made through IAM; None if the role or its statements are missing."""
+    role = _role(account_id, arn)
+    document = json.loads(role.assume_role_policy_document or "{}") if role is not None else {}
     return document if document.get("Statement") else None
 
 
 def _role(account_id: str, arn: str) -> Role | None:
     name = arn.rpartition("/")[2]
-    return next((one for one in iam_backends[account_id]["aws"].roles.values() if one.name == name), None)
+    return next((role for role in iam_backends[account_id]["aws"].roles.values() if role.name == name), None)
 
 
 def know_aws_policies(account_id: str) -> None:
@@ -94,7 +94,7 @@ def _is_managed_by_aws(operation: Operation, key: str) -> bool:
 
 
 def _table_key(operation: Operation) -> str | None:
-    """Of the first table of the call; the product has one."""
+    """Return the key of the first table in the call; the product has one table."""
     tables = dynamodb_backends[operation.account_id][operation.region].tables
     for name in _table_names(operation.params):
         table = tables.get(name.rpartition("/")[2])
@@ -104,5 +104,7 @@ def _table_key(operation: Operation) -> str | None:
 
 
 def _table_names(params: Mapping[str, Any]) -> list[str]:
-    in_transaction = [body["TableName"] for item in params.get("TransactItems", ()) for body in item.values()]
+    in_transaction = [
+        body["TableName"] for action in params.get("TransactItems", ()) for body in action.values()
+    ]
     return [*params.get("RequestItems", {}), *in_transaction, params.get("TableName", "")]

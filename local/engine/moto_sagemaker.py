@@ -1,4 +1,4 @@
-"""What of SageMaker moto answers: models, endpoints and what else it keeps, never what has to run."""
+"""Selects the SageMaker calls that moto answers: models, endpoints and records, never what has to run."""
 
 import json
 import re
@@ -41,9 +41,9 @@ def check(call: AwsCall, account_id: str) -> None:
 
 
 def without_empty(response: Response) -> Response:
-    """What was not given is not told: moto tells ``"VpcConfig": {}``, on which the SDK v3 fails."""
-    told = {name: value for name, value in json.loads(response.body).items() if value not in ({}, [])}
-    return replace(response, body=json.dumps(told).encode())
+    """Drop empty members of an answer: moto sends ``"VpcConfig": {}``, on which the SDK v3 fails."""
+    members = {name: value for name, value in json.loads(response.body).items() if value not in ({}, [])}
+    return replace(response, body=json.dumps(members).encode())
 
 
 def accept_all_instance_types() -> None:
@@ -64,13 +64,16 @@ def _check_name(call: AwsCall, account_id: str) -> None:
 
 
 def _check_model_data(call: AwsCall, account_id: str) -> None:
-    """Moto does not look. The words: aws/amazon-sagemaker-examples, issue 2264 on GitHub."""
+    """Refuse model data that does not exist, as moto does not look.
+
+    The words: aws/amazon-sagemaker-examples, issue 2264 on GitHub.
+    """
     if call.operation != "CreateModel":
         return
     buckets = s3_backends[account_id]["aws"].buckets
     for uri in _model_data(call.params):
         bucket, _, key = uri.removeprefix("s3://").partition("/")
-        if bucket not in buckets or not any(one.startswith(key) for one in buckets[bucket].keys):
+        if bucket not in buckets or not any(existing.startswith(key) for existing in buckets[bucket].keys):
             raise AwsError("ValidationException", f"Could not find model data at {uri}.")
 
 

@@ -58,7 +58,7 @@ def _environ(request: Request) -> dict[str, Any]:
 
 
 def _header_variables(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Without the agent, which moto searches for a region, and the transfer coding, which is undone."""
+    """Convert headers, without the agent, which moto searches for a region, and the transfer coding."""
     kept = {name: value for name, value in headers.items() if name not in {"user-agent", "transfer-encoding"}}
     spelled = {
         environ_key_for_header(name): name for name in kept if should_preserve_original_header_name(name)
@@ -68,4 +68,4 @@ def _header_variables(headers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _nothing() -> None:
-    """What there is to close when an application gives a plain list."""
+    """Do nothing: an application that gives a plain list has nothing to close."""

@@ -47,7 +47,7 @@ class Authorizer:
         self._tags_of: dict[str, TagsOf] = {}
 
     def add_resource_tags(self, service: str, tags_of: TagsOf) -> None:
-        """From now on conditions on ``aws:ResourceTag`` see the tags of this service's resources."""
+        """Make conditions on ``aws:ResourceTag`` see the tags of this service's resources."""
         self._tags_of[service] = tags_of
 
     def check_call(self, principal: Principal, operation: Operation) -> None:
@@ -77,7 +77,7 @@ class Authorizer:
                 raise refusal(operation.service, f"{who} on resource: {role}")
 
     def statements_of(self, principal: Principal) -> tuple[Statement, ...] | None:
-        """What the policies of the caller say; None: no limits."""
+        """Return the statements of the caller's policies; None if nothing limits the caller."""
         if principal.role_arn is not None:
             limits = self._identities.statements_of(principal.role_arn)
             if limits is not None:

@@ -31,11 +31,11 @@ class Operation:
 
 
 class NotMappedError(Exception):
-    """Nobody has recorded what this operation needs."""
+    """Raised if the permissions that an operation needs are not recorded."""
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(f"{operation.service}:{operation.name} is not mapped to IAM actions")
 
 
 Checks: TypeAlias = Iterable[Check] | None
-"""None: nobody has recorded what the operation needs."""
+"""Checks of an operation; None if they are not recorded."""

@@ -36,8 +36,8 @@ _TRANSACTION_ACTIONS: Mapping[str, str] = {
 
 
 def _in_transaction(operation: Operation) -> Iterator[Check]:
-    for item in operation.params.get("TransactItems", ()):
-        for kind, body in item.items():
+    for action in operation.params.get("TransactItems", ()):
+        for kind, body in action.items():
             yield _on_table(operation, _TRANSACTION_ACTIONS.get(kind, kind), body.get("TableName", ""))
 
 
@@ -105,7 +105,7 @@ _S3_ACTIONS: Mapping[str, str] = {
 
 
 def encryption_checks(operation: Operation, key_arn: str) -> tuple[Check, ...]:
-    """What a service checks on the caller's behalf before it uses the customer's key of a resource."""
+    """Return what a service checks for the caller before it uses a resource's customer key."""
     via = {"kms:ViaService": f"{operation.service}.{operation.region}.amazonaws.com"}
     actions = _KEY_USE.get((operation.service, operation.name), ())
     if operation.service == "dynamodb":

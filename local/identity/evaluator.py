@@ -78,15 +78,15 @@ def parse_policy(document: Mapping[str, Any]) -> tuple[Statement, ...]:
 
 
 def trusting(trust: Mapping[str, Any], principal: Principal, role_arn: str) -> tuple[Statement, ...]:
-    """The statements of a role's trust policy that speak of this caller."""
+    """Return the statements of a role's trust policy that name this caller."""
     root = f"arn:aws:iam::{principal.account_id}:root"
     names = {"*", principal.arn, principal.role_arn, principal.account_id, root}
     return tuple(
         _parse_statement(
-            {name: part for name, part in one.items() if name != "Principal"} | {"Resource": role_arn}
+            {name: part for name, part in statement.items() if name != "Principal"} | {"Resource": role_arn}
         )
-        for one in _listed(trust["Statement"])
-        if names.intersection(_listed(_of_aws(one.get("Principal", ()))))
+        for statement in _listed(trust["Statement"])
+        if names.intersection(_listed(_of_aws(statement.get("Principal", ()))))
     )
 
 
@@ -131,7 +131,9 @@ def _listed(value: object) -> Sequence[Any]:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(each).lower() if isinstance(each, bool) else str(each) for each in _listed(value))
+    return tuple(
+        str(scalar).lower() if isinstance(scalar, bool) else str(scalar) for scalar in _listed(value)
+    )
 
 
 def _patterns(value: object) -> tuple[str, ...]:

@@ -18,11 +18,11 @@ _KINDS: Mapping[str, str] = {
 
 
 def hosting(operation: Operation, tag_context: Mapping[str, str | Sequence[str]]) -> Checks:
-    """``tag_context``: what the tags of the request are for conditions."""
+    """Return the checks of an operation; ``tag_context`` has the request's tags as condition keys."""
     if operation.name in _LISTS:
         return [Check(action=f"sagemaker:{operation.name}", resource="*")]
-    found = _OPERATION.fullmatch(operation.name)
-    return None if found is None else _checks(operation, found[1], tag_context)
+    match = _OPERATION.fullmatch(operation.name)
+    return None if match is None else _checks(operation, match[1], tag_context)
 
 
 def _checks(

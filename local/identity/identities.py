@@ -1,4 +1,4 @@
-"""Who exists in the twin: users and roles with their keys, and what a role's policies say."""
+"""Users and roles of the twin, with their keys and the policies of roles."""
 
 import re
 import secrets
@@ -44,7 +44,7 @@ class Identities:
         return self._remember(principal, secret_access_key or secrets.token_urlsafe(30), None)
 
     def add_role(self, arn: str, policies: Iterable[Mapping[str, Any]]) -> None:
-        """From now on sessions of this role may do exactly what these documents allow.
+        """Let sessions of this role do exactly what these documents allow, from now on.
 
         Raises:
             ValueError: a document holds something that the evaluator does not know.
@@ -81,7 +81,7 @@ class Identities:
             return self._credentials.get(access_key_id)
 
     def statements_of(self, role_arn: str) -> tuple[Statement, ...] | None:
-        """What the role may do; None when ``add_role`` was never called for it."""
+        """Return the role's statements; None if ``add_role`` was never called for it."""
         with self._lock:
             return self._statements.get(role_arn)
 

@@ -13,12 +13,12 @@ from local.identity.hosting_requests import hosting
 
 
 def checks(operation: Operation) -> tuple[Check, ...]:
-    """What AWS would check, in its order. Raises NotMappedError."""
+    """Return what AWS would check, in its order. Raises NotMappedError."""
     by_service = _SERVICES.get(operation.service)
-    found = by_service(operation) if by_service else None
-    if found is None:
+    required = by_service(operation) if by_service else None
+    if required is None:
         raise NotMappedError(operation)
-    return tuple(found)
+    return tuple(required)
 
 
 def _sagemaker(operation: Operation) -> Checks:
@@ -101,11 +101,11 @@ def _cloudwatch(operation: Operation) -> Checks:
     match operation.name:
         case "PutMetricAlarm":
             alarm = operation.arn("cloudwatch", f"alarm:{params.get('AlarmName', '')}")
-            found = [Check(action="cloudwatch:PutMetricAlarm", resource=alarm)]
+            required = [Check(action="cloudwatch:PutMetricAlarm", resource=alarm)]
             if params.get("Tags"):
                 context = _tag_context(params)
-                found.append(Check(action="cloudwatch:TagResource", resource=alarm, context=context))
-            return found
+                required.append(Check(action="cloudwatch:TagResource", resource=alarm, context=context))
+            return required
         case "DeleteAlarms":
             return [
                 Check(action="cloudwatch:DeleteAlarms", resource=operation.arn("cloudwatch", f"alarm:{name}"))
@@ -203,8 +203,10 @@ def _sts(operation: Operation) -> Checks:
             return []  # needs no permission
         case "AssumeRole":
             role, tags = operation.params.get("RoleArn", ""), _tag_context(operation.params)
-            asked = [Check(action="sts:AssumeRole", resource=role, context=tags)]
-            return [*asked, Check(action="sts:TagSession", resource=role, context=tags)] if tags else asked
+            required = [Check(action="sts:AssumeRole", resource=role, context=tags)]
+            return (
+                [*required, Check(action="sts:TagSession", resource=role, context=tags)] if tags else required
+            )
         case _:
             return None
 

@@ -30,7 +30,7 @@ _SCOPE_PARTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a request says of itself; nothing in it has been checked."""
+    """The claims of a request about itself; none of them has been checked."""
 
     access_key_id: str
     date: str
@@ -43,7 +43,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a signature must be made for."""
+    """The service, region and time that a signature must be made for."""
 
     service: str
     region: str

@@ -1,4 +1,4 @@
-"""What CreateTrainingJob refuses at once although the request has the right shape.
+"""Decides what CreateTrainingJob refuses at once although the request has the right shape.
 
 The texts with a source are AWS's; the others say plainly what AWS refuses in words we have not seen, or
 what this twin does not do.
@@ -47,10 +47,10 @@ class Admission:
                 raise AwsError("ValidationException", complaint)
 
     def _role(self, request: Request) -> Complaint:
-        """Every role of the account itself counts as one that SageMaker may assume."""
+        """Refuse a role of another account; every role of this account counts as one SageMaker may assume."""
         role = request["RoleArn"]
-        found = _ROLE_ACCOUNT.fullmatch(role)
-        if found is not None and found[1] == self.account_id:
+        match = _ROLE_ACCOUNT.fullmatch(role)
+        if match is not None and match[1] == self.account_id:
             return None
         return (
             f"Could not assume role {role}. Please ensure that the role exists and allows principal "
@@ -131,7 +131,7 @@ def _instances(request: Request) -> Complaint:
 
 
 def _preferences(request: Request) -> Complaint:
-    """Source: SageMaker service model, ResourceConfig and InstancePreference."""
+    """Refuse wrong InstancePreferences. Source: SageMaker service model, ResourceConfig."""
     resources = request["ResourceConfig"]
     for name in ("InstanceType", "InstanceGroups", "InstancePlacementConfig"):
         if name in resources:
@@ -139,15 +139,15 @@ def _preferences(request: Request) -> Complaint:
     if request.get("EnableManagedSpotTraining"):
         return "InstancePreferences is not for managed spot training"
     preferences = resources["InstancePreferences"]
-    types = [one["InstanceType"] for one in preferences]
+    types = [preference["InstanceType"] for preference in preferences]
     if len(set(types)) < len(types):
         return "An instance type can appear only once in InstancePreferences"
-    counts = [one["InstanceCount"] for one in preferences if "InstanceCount" in one]
+    counts = [preference["InstanceCount"] for preference in preferences if "InstanceCount" in preference]
     if len(counts) != (0 if "InstanceCount" in resources else len(preferences)):
         return "Specify InstanceCount either in every preference or in ResourceConfig, and not in both"
     if min(counts or [resources["InstanceCount"]]) < 1:
         return "InstanceCount must be at least 1"
-    if any("TrainingPlanArns" in one for one in preferences):
+    if any("TrainingPlanArns" in preference for preference in preferences):
         return f"ResourceConfig.InstancePreferences.TrainingPlanArns: {_NO_PLANS}"
     return None
 
@@ -237,8 +237,8 @@ def _s3_uris(request: Request) -> Complaint:
 
 
 def _contradictions(request: Request) -> Complaint:
-    """The queue refuses the same, by the same list: else a fault of the queue could not be seen here."""
-    return next((one.aws for one in contradictions(request)), None)
+    """Refuse what the queue refuses too, by the same list: else its faults could not be seen here."""
+    return next((contradiction.aws for contradiction in contradictions(request)), None)
 
 
 def _s3_inputs(request: Request) -> list[str]:

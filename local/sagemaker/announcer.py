@@ -1,4 +1,4 @@
-"""How the event bus hears of a change: at once and once, unless the world has it otherwise."""
+"""Announces changes to the event bus: at once and once, unless the world has it otherwise."""
 
 import logging
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class Announcer:
     seed: int
 
     def publish(self, job: TrainingJob) -> None:
-        """Tell of the job's last step; drawn for job and step, so that no other thread has a say in it."""
+        """Send an event of the job's last step; the draw depends on job and step, not on other threads."""
         draw = Random(f"{self.seed}/{job.name}/{len(job.transitions)}")  # noqa: S311  not a secret
-        for one in deliveries(self.world.now, draw):
+        for delivery in deliveries(self.world.now, draw):
             detail = event_detail(job)
-            if not one.has_tags:
+            if not delivery.has_tags:
                 del detail["Tags"]
             send = partial(self._send, detail, job.arn)
-            if one.after:
-                self.clock.call_later(one.after, send)
+            if delivery.after:
+                self.clock.call_later(delivery.after, send)
             else:
                 send()
 

@@ -1,4 +1,4 @@
-"""What the containers of a job leave: model and other output in S3, and the reason for a failure."""
+"""Stores what the containers of a job leave: model and other output in S3, and the reason for a failure."""
 
 import io
 import tarfile
@@ -30,7 +30,7 @@ def upload(job: TrainingJob, layouts: Sequence[Layout], store: ObjectStore) -> N
 
 
 def failure_text(layout: Layout) -> str:
-    """What the container wrote to /opt/ml/output/failure; empty when it wrote nothing."""
+    """Return the text of /opt/ml/output/failure; empty if the container wrote none."""
     try:
         with layout.failure.open(encoding="utf-8", errors="replace") as file:
             return file.read(_FAILURE_LIMIT_CHARACTERS)
@@ -39,12 +39,12 @@ def failure_text(layout: Layout) -> str:
 
 
 def _together(folders: Sequence[Path]) -> dict[str, Path]:
-    """All that is in them by name; what several hosts call the same is the first one's."""
-    found: dict[str, Path] = {}
+    """Map names to paths over all folders; a name that several hosts use is the first host's."""
+    by_name: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*")):
-            found.setdefault(path.relative_to(folder).as_posix(), path)
-    return found
+            by_name.setdefault(path.relative_to(folder).as_posix(), path)
+    return by_name
 
 
 def _upload_archive(content: Mapping[str, Path], target: S3Location, store: ObjectStore) -> None:

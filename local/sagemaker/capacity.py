@@ -18,8 +18,8 @@ class Capacity:
             self._missing[instance_type] += times
 
     def allot(self, choices: Sequence[tuple[InstanceGroup, ...]]) -> tuple[InstanceGroup, ...] | None:
-        """The first cluster, in the order of preference, that can be had whole; None: there is none."""
-        return next((groups for groups in choices if all(self._has(one) for one in groups)), None)
+        """Return the first cluster, in order of preference, that can be had whole; None if there is none."""
+        return next((groups for groups in choices if all(self._has(group) for group in groups)), None)
 
     def _has(self, group: InstanceGroup) -> bool:
         with self._lock:

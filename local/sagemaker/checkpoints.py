@@ -24,7 +24,7 @@ _PERIOD_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a file looks like from outside; a file renamed into place is another inode."""
+    """A file's appearance from outside; a file renamed into place has another inode."""
 
     inode: int
     size: int
@@ -70,7 +70,7 @@ class CheckpointMirror:
             self._stored[target] = _State.of(target)
 
     def _name(self, key: str) -> str:
-        """Where it belongs in the folder; what lies beside the location comes by its name there."""
+        """Return the object's path in the folder; objects beside the location keep their name there."""
         folder = self._location.folder
         return (
             key.removeprefix(folder) if key.startswith(folder) else key[folder.rstrip("/").rfind("/") + 1 :]
@@ -93,13 +93,13 @@ class CheckpointMirror:
         self.sync()
 
     def sync(self) -> None:
-        """One look, and what follows from it."""
-        found = self._look()
-        complete, self._seen = self._seen.items() & found.items(), found
-        for path, state in found.items():
+        """Look at the folder once, and store or delete what changed."""
+        files = self._look()
+        complete, self._seen = self._seen.items() & files.items(), files
+        for path, state in files.items():
             if self._stored.get(path) != state and (path, state) in complete:
                 self._upload(path, state)
-        for path in self._stored.keys() - found.keys():
+        for path in self._stored.keys() - files.keys():
             self._store.delete(self._location.bucket, self._key(path))
             del self._stored[path]
 
@@ -111,13 +111,13 @@ class CheckpointMirror:
                 logger.exception("checkpoints in %s stay behind", self._location.uri)
 
     def _look(self) -> dict[Path, _State]:
-        """All files, the ones that changed first at the head; one that vanishes meanwhile is not there."""
-        found = {}
+        """Return all files, longest unchanged first; files that vanish meanwhile are left out."""
+        states = {}
         for folder, _, names in os.walk(self._folder):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(FileNotFoundError):
-                    found[path] = _State.of(path)
-        return dict(sorted(found.items(), key=lambda item: (item[1].modified_ns, item[0])))
+                    states[path] = _State.of(path)
+        return dict(sorted(states.items(), key=lambda item: (item[1].modified_ns, item[0])))
 
     def _upload(self, path: Path, state: _State) -> None:
         try:

@@ -69,7 +69,7 @@ class Cluster:
             container.join()
 
     def failure_reason(self) -> str:
-        """Of the first host that failed, as SageMaker says it; script mode adds the kind of error."""
+        """Return SageMaker's reason for the first host that failed; script mode adds the kind of error."""
         assert self._failed is not None
         container, exit_code = self._failed
         toolkit = f"ExecuteUserScriptError:\nExitCode {exit_code}"
@@ -86,7 +86,7 @@ class Cluster:
         artifacts.upload(self._job, layouts, self._outside.store)
 
     def reclaim(self) -> None:
-        """As when spot instances are taken away: only what is in S3 by now is left."""
+        """Take the instances away as spot does: only what is in S3 by now is left."""
         for container in self._containers:
             container.stop_mirror()
         self.kill()

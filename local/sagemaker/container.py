@@ -27,12 +27,12 @@ from local.world_in_force import WorldInForce
 logger = logging.getLogger(__name__)
 
 _NOT_STARTED_EXIT_CODE = 127
-"""What Docker says of a container whose command does not exist."""
+"""Docker's exit code for a container whose command does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What the rooms of the twin share."""
+    """The parts that the rooms of the twin share."""
 
     clock: TwinClock
     journal: Journal
@@ -41,7 +41,7 @@ class Outside:
     metrics: MetricSink
     region: str
     work_dir: Path
-    """For the folders of running jobs."""
+    """Folder for the files of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
     may_publish: Callable[[str], bool] = lambda _role_arn: True

@@ -1,4 +1,4 @@
-"""What a test may do to training jobs that no call of the API does."""
+"""Changes that a test may make to training jobs and that no API call makes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Control:
         actions[action](self.table.get(training_job))
 
     def slow_stop(self, training_job: str, seconds: float) -> None:
-        """From its stop on it says Stopping for at least so many seconds of the twin's clock; 0: as usual."""
+        """Make its stop take at least this many seconds of the twin's clock; 0 restores the usual."""
         job = self.table.get(training_job)
         if job.is_final:
             raise AwsError("ValidationException", f"Training job {training_job} has ended.")
@@ -67,7 +67,7 @@ class Control:
         self.loads.set(training_job, Load(host=host, percent=percent, since=since))
 
     def training_jobs(self) -> list[dict[str, Any]]:
-        """In the order of their creation."""
+        """Return the records of all jobs in the order of their creation."""
         now = self.clock.now()
         return [record(job, self.runs.pids(job.name), now=now) for job in self.table.all()]
 
@@ -82,10 +82,10 @@ class Control:
 
 
 def _check_host(job: TrainingJob, host: str | None) -> None:
-    """Of a job that may still get one of several types only the first is looked at."""
+    """Refuse a host or GPU that the job lacks; if it may still get several types, the first type counts."""
     hosts = hosts_of(job.groups or job.spec.clusters[0])
-    if host is not None and host not in [one.name for one in hosts]:
-        names = ", ".join(one.name for one in hosts)
+    if host is not None and host not in [job_host.name for job_host in hosts]:
+        names = ", ".join(job_host.name for job_host in hosts)
         raise AwsError("ValidationException", f"Training job {job.name} has the hosts {names}, not {host}.")
-    if not any(gpus(one.group.instance_type) for one in hosts):
+    if not any(gpus(job_host.group.instance_type) for job_host in hosts):
         raise AwsError("ValidationException", f"Training job {job.name} has no GPUs.")

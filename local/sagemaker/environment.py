@@ -20,8 +20,9 @@ from local.sagemaker.spec import TrainingSpec
 from local.sagemaker.toolkit import MODULE, toolkit_variables
 
 _INHERITED = ("LD_LIBRARY_PATH", "TMPDIR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")
-"""Without the first two the interpreter may not start here, or find no place for temporary files. What the
-others hide of this machine's processor from torch, they hide in containers, too."""
+"""Variables of this machine that containers inherit. Without the first two the interpreter may not start,
+or find no place for temporary files; the others hide parts of this machine's processor from torch, in
+containers too."""
 
 MARK = "TRAINMASTER_TWIN_CONTAINER"
 """A variable whose value no two containers share, by which the twin finds their processes."""
@@ -56,7 +57,7 @@ def container_environment(
 
 
 def _meeting(spec: TrainingSpec, place: Place) -> dict[str, str]:
-    """Where the hosts can meet; torch's own names only for a script, as an entrypoint chooses its own."""
+    """Return the hosts' meeting point; torch's own names only for scripts: an entrypoint chooses its own."""
     port = str(place.master_port)
     torch_names = {"MASTER_ADDR": ADDRESS, "MASTER_PORT": port} if script_mode.is_script_mode(spec) else {}
     return {"SM_MASTER_ADDR": ADDRESS, "SM_MASTER_PORT": port} | torch_names

@@ -34,7 +34,7 @@ class Place:
     host: Host
     hosts: tuple[Host, ...]
     master_port: int
-    """Of ``ADDRESS``; where the first host can listen for the others."""
+    """Port of ``ADDRESS`` on which the first host can listen for the others."""
 
     @property
     def rank(self) -> int:
@@ -46,7 +46,7 @@ class Place:
 
     @property
     def groups(self) -> dict[str, dict[str, Any]]:
-        """As resourceconfig.json has them, by name."""
+        """Return the instance groups by name, as resourceconfig.json has them."""
         return {
             group.name: {
                 "instance_group_name": group.name,

@@ -31,15 +31,19 @@ def fill(layout: Layout, spec: TrainingSpec, place: Place, store: ObjectStore) -
 
 
 def channels_of(spec: TrainingSpec, place: Place) -> list[Channel]:
-    """What this host gets: a channel may be for some groups only."""
-    return [one for one in spec.channels if not one.groups or place.host.group.name in one.groups]
+    """Return the channels this host gets: a channel may be for some groups only."""
+    return [
+        channel for channel in spec.channels if not channel.groups or place.host.group.name in channel.groups
+    ]
 
 
 def write_config(layout: Layout, spec: TrainingSpec, place: Place) -> None:
     """The files of /opt/ml/input/config. All hyperparameters are strings there."""
     files: Mapping[str, object] = {
         "hyperparameters.json": layout.localized_map(spec.hyperparameters),
-        "inputdataconfig.json": {one.name: dict(one.settings) for one in channels_of(spec, place)},
+        "inputdataconfig.json": {
+            channel.name: dict(channel.settings) for channel in channels_of(spec, place)
+        },
         "resourceconfig.json": resource_config(place),
         "checkpointconfig.json": {"LocalPath": layout.told(layout.checkpoints)} if spec.checkpoints else {},
     }
@@ -69,7 +73,7 @@ def _download_channel(folder: Path, channel: Channel, place: Place, store: Objec
 
 
 def _share(channel: Channel, place: Place, keys: list[str]) -> list[str]:
-    """With ShardedByS3Key every host that gets the channel has other objects of it."""
+    """Return this host's keys: with ShardedByS3Key each host of the channel gets different objects."""
     if channel.settings["S3DistributionType"] != "ShardedByS3Key":
         return keys
     sharing = [host for host in place.hosts if not channel.groups or host.group.name in channel.groups]
@@ -89,7 +93,7 @@ def _name_in_channel(key: str, prefix: str) -> str:
 
 
 def path_in(folder: Path, name: str) -> Path | None:
-    """Where the object belongs; None for the mark of a folder and for a name that leads out of it."""
+    """Return the object's path; None for a folder's mark and for a name that leads out of the folder."""
     parts = PurePosixPath(name).parts
     if not parts or name.endswith("/") or ".." in parts or name.startswith("/"):
         return None

@@ -20,7 +20,7 @@ from local.sagemaker.warm_pools import (
 )
 
 _SPOT_BILLABLE_SHARE = 0.3
-"""What managed spot training is billed of its time; AWS speaks of savings of up to 90 percent."""
+"""Share of its time that managed spot training is billed; AWS speaks of savings of up to 90 percent."""
 
 _UNBILLED = frozenset({Secondary.INTERRUPTED, Secondary.RESTARTING})
 
@@ -55,7 +55,7 @@ class TrainingJob:
     created_at: datetime
     modified_at: datetime
     request: Mapping[str, Any]
-    """As accepted."""
+    """The request as accepted."""
     spec: TrainingSpec
     tags: Mapping[str, str]
     transitions: tuple[Transition, ...]
@@ -114,7 +114,7 @@ class TrainingJob:
 
     @property
     def selected(self) -> InstanceGroup | None:
-        """What came of its InstancePreferences; known when the instances are there."""
+        """Return the group chosen from InstancePreferences; None until the instances are there."""
         is_choice = "InstancePreferences" in self.request["ResourceConfig"]
         return self.groups[0] if is_choice and self.started_at is not None else None
 
@@ -127,7 +127,7 @@ class TrainingJob:
         return warm_key(self.request, instance_type=group.instance_type, instance_count=group.count)
 
     def _pool_left(self, now: datetime) -> WarmPool | None:
-        """What becomes of its instances at the end."""
+        """Return the warm pool that its instances become at the end; None if there is none."""
         had_instances = self.started_at is not None or self.warm_pool is not None
         if self.spec.keep_alive and had_instances and keeps_hosts(self.failure_reason):
             return left_behind(self.spec.keep_alive, now)
@@ -135,12 +135,12 @@ class TrainingJob:
 
     @property
     def model_artifacts(self) -> S3Location:
-        """Where its model goes; known from the start."""
+        """Return where its model goes, which is known from the start."""
         return self.spec.output.child(self.name, "output", self.spec.model_file)
 
     @property
     def training_seconds(self) -> int | None:
-        """From instances to end, at least 1; None as long as it has not ended or if it never had any."""
+        """Return seconds from instances to end, at least 1; None if it has not ended or had none."""
         if self.started_at is None or self.ended_at is None:
             return None
         return max(1, round((self.ended_at - self.started_at).total_seconds()))
@@ -150,7 +150,10 @@ class TrainingJob:
         training = self.training_seconds
         if training is None or not self.spec.is_spot:
             return training
-        idle = sum((_length(one) for one in self.transitions if one.status in _UNBILLED), timedelta())
+        idle = sum(
+            (_length(transition) for transition in self.transitions if transition.status in _UNBILLED),
+            timedelta(),
+        )
         return max(1, round((training - idle.total_seconds()) * _SPOT_BILLABLE_SHARE))
 
 

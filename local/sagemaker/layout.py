@@ -31,7 +31,7 @@ class Layout:
 
     @property
     def packages(self) -> Path:
-        """What pip installs in the job."""
+        """Folder for what pip installs in the job."""
         return self.root / "packages"
 
     @property
@@ -75,14 +75,14 @@ class Layout:
         self.channel("").mkdir(exist_ok=True)
 
     def told(self, path: Path) -> str:
-        """What the container calls a path here."""
+        """Return the container's name of a path here."""
         if self.is_mounted and path.is_relative_to(self.opt):
             return f"/{path.relative_to(self.root).as_posix()}"
         return str(path)
 
     def localized(self, text: str) -> str:
-        """The text with every path under /opt/ml, or to the checkpoints, as the container calls it."""
-        return self._paths.sub(lambda found: self.told(self._inside(found[0])), text)
+        """Return the text with every path under /opt/ml, or to the checkpoints, as the container names it."""
+        return self._paths.sub(lambda match: self.told(self._inside(match[0])), text)
 
     def localized_map(self, texts: Mapping[str, str]) -> dict[str, str]:
         return {name: self.localized(text) for name, text in texts.items()}

@@ -1,4 +1,4 @@
-"""What happens to a training job from Create to its end: one thread that walks through the statuses."""
+"""Runs a training job from Create to its end: one thread that walks through the statuses."""
 
 import logging
 import random
@@ -48,7 +48,7 @@ _HEEDED: Mapping[Secondary, Kinds] = {
     _S.STOPPING: (Fail,),
     _S.UPLOADING: (Fail,),
 }
-"""What a job hears in each status."""
+"""Messages that a job heeds in each status."""
 
 _AFTER_WAIT: Mapping[Secondary, Secondary] = {
     _S.STARTING: _S.PENDING,
@@ -68,7 +68,7 @@ class RunPlan:
     root: Path
     """Folder of its containers; a job that has ended leaves nothing in it."""
     seed: int
-    """For the length of the waits."""
+    """Seed for the length of the waits."""
     on_end: "Callable[[JobRun], None]"
     """Called when the thread has nothing more to do."""
 
@@ -133,7 +133,7 @@ class JobRun:
         return self._outside.clock.call_later(wait, lambda: post(Stop(end=end)))
 
     def _walk(self) -> Secondary:
-        """From status to status; returns the last one, not yet taken."""
+        """Walk from status to status; return the last one, which is not yet taken."""
         steps: Mapping[Secondary, Callable[[], Secondary]] = {
             _S.STARTING: lambda: self._pass(_S.STARTING),
             _S.PENDING: self._launch,
@@ -177,7 +177,7 @@ class JobRun:
         return _S.DOWNLOADING
 
     def _starve(self) -> Secondary:
-        """Without instances: a job that said how long it may be pending waits for this long, if it is let."""
+        """Handle missing instances: if the world lets it, the job waits for its pending limit."""
         dialect, patience = self._outside.world.now.pending_end, self._job.spec.max_pending
         if dialect is None or patience is None:
             return self._fail(NO_CAPACITY)
@@ -250,7 +250,7 @@ class JobRun:
         return self._end if message is None else self._turn(message)
 
     def _turn(self, message: Message) -> Secondary:
-        """Where a message leads."""
+        """Return the status that a message leads to."""
         match message:
             case Stop(end=end):
                 self._end = end
@@ -280,7 +280,7 @@ class JobRun:
         return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
 
     def _draw(self, what: str) -> random.Random:
-        """For this job and this purpose alone, so that no other thread has a say in it."""
+        """Return a random source for this job and purpose alone, so that other threads do not change it."""
         return random.Random(f"{self._plan.seed}/{self._job.name}/{what}")  # noqa: S311  not a secret
 
     def _finish(self, end: Secondary) -> None:

@@ -29,7 +29,7 @@ _TIME_FILTERS: Mapping[str, Callable[[TrainingJob, datetime], bool]] = {
 
 
 def page(jobs: Iterable[TrainingJob], params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
-    """One page; jobs that come and go between two pages are neither repeated nor do they hide others.
+    """Answer with one page; jobs that come and go between pages are neither repeated nor hide others.
 
     Statuses are asked for after the page was cut, so that a page can be empty and have a successor.
     Without an order the newest come first. Source: SageMaker API reference, ListTrainingJobs, its note.
@@ -37,16 +37,18 @@ def page(jobs: Iterable[TrainingJob], params: Mapping[str, Any], *, now: datetim
     order = params.get("SortBy", "CreationTime")
     key = _SORT_KEYS[order]
     is_descending = params.get("SortOrder", "Descending") == "Descending"
-    found = sorted((job for job in jobs if _matches(job, params)), key=key, reverse=is_descending)
+    matching = sorted((job for job in jobs if _matches(job, params)), key=key, reverse=is_descending)
     if "NextToken" in params:
         last = _last_shown(params["NextToken"], order)
-        found = [job for job in found if (key(job) < last if is_descending else key(job) > last)]
+        matching = [job for job in matching if (key(job) < last if is_descending else key(job) > last)]
     size = params.get("MaxResults", _DEFAULT_PAGE)
-    shown = found[:size]
+    shown = matching[:size]
     answer: dict[str, Any] = {
-        "TrainingJobSummaries": [one for job in shown if _has_status(one := summary(job, now=now), params)]
+        "TrainingJobSummaries": [
+            shown_job for job in shown if _has_status(shown_job := summary(job, now=now), params)
+        ]
     }
-    if len(found) > size:
+    if len(matching) > size:
         answer["NextToken"] = _token(key(shown[-1]), order)
     return answer
 

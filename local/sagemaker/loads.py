@@ -15,7 +15,7 @@ from local.sagemaker.statuses import Secondary
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 """Source: SageMaker Developer Guide, "Amazon SageMaker AI metrics in Amazon CloudWatch"."""
 BUSY_PERCENT = 95.0
-"""Of each GPU, unless a test says otherwise."""
+"""Per cent of each GPU, unless a test sets another load."""
 OTHER_PERCENT = 50.0
 """CPUUtilization and MemoryUtilization; the same at all times."""
 _MINUTE = timedelta(minutes=1)
@@ -24,11 +24,11 @@ _MINUTE = timedelta(minutes=1)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     host: str | None
-    """None: all hosts."""
+    """Name of the host; None means all hosts."""
     percent: float
-    """Of one GPU."""
+    """Per cent of one GPU."""
     since: timedelta
-    """From then on, since the job first reached Training."""
+    """Begin of the load, counted from when the job first reached Training."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Sample:
     """Name and value: of Host the training job, a slash and the host's name."""
     value: float
     unit: str = "Percent"
-    """As CloudWatch calls it. GPUs of a host are added up."""
+    """CloudWatch's unit. GPUs of a host are added up."""
 
 
 class Loads:
@@ -47,13 +47,13 @@ class Loads:
         self._loads: dict[str, tuple[Load, ...]] = {}
 
     def set(self, training_job: str, load: Load) -> None:
-        """Of two loads from the same minute on the later one counts."""
+        """Add a load; of two loads that begin in the same minute the later one counts."""
         with self._lock:
             loads = (*self._loads.get(training_job, ()), load)
-            self._loads[training_job] = tuple(sorted(loads, key=lambda one: one.since))
+            self._loads[training_job] = tuple(sorted(loads, key=lambda known: known.since))
 
     def mean_percent(self, training_job: str, host: str, begin: timedelta, end: timedelta) -> float:
-        """Of one GPU, over a time since the job first reached Training."""
+        """Return the mean per cent of one GPU, over a time since the job first reached Training."""
         changes = {load.since for load in self._loads.get(training_job, ()) if begin < load.since < end}
         marks = sorted({begin, end, *changes})
         parts = [
@@ -63,7 +63,7 @@ class Loads:
         return sum(parts)
 
     def percent(self, training_job: str, host: str, trained: timedelta) -> float:
-        """Of one GPU, that long after the job first reached Training."""
+        """Return the per cent of one GPU, that long after the job first reached Training."""
         begun = [
             load.percent
             for load in self._loads.get(training_job, ())
@@ -72,7 +72,7 @@ class Loads:
         return begun[-1] if begun else BUSY_PERCENT
 
     def samples(self, job: TrainingJob, now: datetime) -> Iterator[Sample]:
-        """Of the minute that ends now; nothing of a job that is not in Training."""
+        """Yield the samples of the minute that ends now; none if the job is not in Training."""
         if job.secondary is not Secondary.TRAINING:
             return
         end = trained_for(job, now)
@@ -89,6 +89,6 @@ class Loads:
 
 
 def trained_for(job: TrainingJob, now: datetime) -> timedelta:
-    """Since it first reached Training; zero before that."""
-    begun = [one.start for one in job.transitions if one.status is Secondary.TRAINING]
+    """Return how long ago the job first reached Training; zero before that."""
+    begun = [transition.start for transition in job.transitions if transition.status is Secondary.TRAINING]
     return now - begun[0] if begun else timedelta()

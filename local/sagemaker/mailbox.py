@@ -1,4 +1,4 @@
-"""What can happen to a running job, and the queue through which its thread hears of it."""
+"""Messages that can reach a running job, and the queue through which its thread gets them."""
 
 import queue
 import threading
@@ -14,7 +14,7 @@ from local.sagemaker.statuses import Secondary
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
     end: Secondary
-    """What the job becomes when it has stopped."""
+    """Status of the job when it has stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Mailbox:
     def wait(
         self, heeded: Kinds, wait: timedelta | None = None, *, settle_seconds: float = 0.0
     ) -> Message | None:
-        """The next message of a heeded kind, the others are dropped; None when ``wait`` has passed.
+        """Return the next message of a heeded kind and drop the others; None once ``wait`` has passed.
 
         ``settle_seconds`` of real time at the beginning count as activity too: what a process does at once
         is done before a manual clock goes on.
@@ -86,15 +86,15 @@ class Mailbox:
         tick = _Tick()
         if wait is not None:
             self._clock.call_later(wait, lambda: self._put(tick))
-        while (heard := self._next(settle_seconds)) is not tick:
-            if isinstance(heard, _Close):
+        while (message := self._next(settle_seconds)) is not tick:
+            if isinstance(message, _Close):
                 raise ClosedError
-            if isinstance(heard, heeded):
-                return heard
+            if isinstance(message, heeded):
+                return message
         return None
 
     def leave(self) -> None:
-        """Nobody waits here any more: what is posted from now on is dropped."""
+        """Drop all messages from now on, as the reader is gone."""
         with self._lock:
             self._has_reader = False
         self._in_hand.close()
@@ -103,13 +103,13 @@ class Mailbox:
 
     def _next(self, settle_seconds: float) -> object:
         try:
-            heard, busy = self._queue.get(timeout=settle_seconds)
+            message, busy = self._queue.get(timeout=settle_seconds)
         except queue.Empty:
             self._in_hand.close()
-            heard, busy = self._queue.get()
+            message, busy = self._queue.get()
         self._in_hand.close()
         self._in_hand = busy
-        return heard
+        return message
 
     def _put(self, message: object) -> None:
         with self._lock:

@@ -15,20 +15,20 @@ from typing import Any, Self
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
     regexes: tuple[tuple[str, re.Pattern[str]], ...]
-    """By the name of the metric; those without a group or that are no regular expressions find nothing."""
+    """Expressions by metric name; one without a group, or that is no regular expression, matches nothing."""
 
     @classmethod
     def of(cls, request: Mapping[str, Any]) -> Self:
-        """Of a CreateTrainingJob request."""
+        """Read the definitions of a CreateTrainingJob request."""
         given = request["AlgorithmSpecification"].get("MetricDefinitions", ())
-        compiled = ((one["Name"], _compiled(one["Regex"])) for one in given)
+        compiled = ((definition["Name"], _compiled(definition["Regex"])) for definition in given)
         return cls(regexes=tuple((name, regex) for name, regex in compiled if regex is not None))
 
     def values_in(self, line: str) -> Iterator[tuple[str, float]]:
-        """Each metric at most once; what is no finite number is none."""
+        """Yield each metric at most once, and only finite numbers."""
         for name, regex in self.regexes:
-            found = regex.search(line)
-            value = None if found is None else _number(found[1])
+            match = regex.search(line)
+            value = None if match is None else _number(match[1])
             if value is not None:
                 yield name, value
 

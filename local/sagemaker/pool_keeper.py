@@ -29,11 +29,11 @@ class PoolKeeper:
             AwsError: the name is taken.
         """
         with self.table.changing():
-            found = self._match(job)
-            added = job if found is None else job.on_pool()
+            match = self._match(job)
+            added = job if match is None else job.on_pool()
             self.table.add(added)
-            if found is not None:
-                donor, pool = found
+            if match is not None:
+                donor, pool = match
                 taken = pool.taken(job.name, job.created_at)
                 self.table.update(donor, lambda old: replace(old, warm_pool=taken))
         return added
@@ -66,7 +66,7 @@ class PoolKeeper:
         return self.table.update(name, kept)
 
     def _match(self, job: TrainingJob) -> tuple[str, WarmPool] | None:
-        """Of the pools that fit, the one that would end first, with the name of its job."""
+        """Return the matching pool that would end first, with the name of its job; None if none matches."""
         if job.warm_key is None:
             return None
         fitting = [
@@ -74,7 +74,7 @@ class PoolKeeper:
             for other in self.table.all()
             if (pool := _available(other, job.created_at)) is not None and other.warm_key == job.warm_key
         ]
-        return min(fitting, key=lambda one: (one[1].due, one[0]), default=None)
+        return min(fitting, key=lambda candidate: (candidate[1].due, candidate[0]), default=None)
 
 
 def within_quota(job: TrainingJob, others: Iterable[TrainingJob], world: World, draw: Random) -> TrainingJob:

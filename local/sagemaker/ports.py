@@ -1,4 +1,4 @@
-"""What the training twin needs of the rest of the twin."""
+"""The services of the twin that the training twin needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

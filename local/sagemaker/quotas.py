@@ -1,4 +1,4 @@
-"""What the account may run: without limits, unless its world has some; Service Quotas shows those of types.
+"""Holds the account's limits: none, unless its world has some; Service Quotas shows those of types.
 
 Source: Service Quotas API reference; AWS General Reference, "Amazon SageMaker AI quotas".
 """
@@ -39,7 +39,7 @@ class AccountQuotas:
         _raise(refusal(self._world.now, request, used))
 
     def check_keep_alive(self, resources: Mapping[str, Any]) -> None:
-        """Of an update. Raises AwsError."""
+        """Check an update of the keep-alive period. Raises AwsError."""
         _raise(keep_alive_refusal(self._world.now, resources))
 
     def call(self, operation: str, params: dict[str, Any], _: Principal) -> dict[str, Any]:
@@ -49,8 +49,8 @@ class AccountQuotas:
         quotas = self._described()
         if operation == "ListServiceQuotas":
             start, size = int(params.get("NextToken") or 0), int(params.get("MaxResults") or _MOST_RESULTS)
-            more = {"NextToken": str(start + size)} if start + size < len(quotas) else {}
-            return {"Quotas": quotas[start : start + size]} | more
+            next_page = {"NextToken": str(start + size)} if start + size < len(quotas) else {}
+            return {"Quotas": quotas[start : start + size]} | next_page
         raise AwsError("NotImplemented", f"the twin has no service-quotas:{operation}", status=501)
 
     def _described(self) -> list[dict[str, Any]]:

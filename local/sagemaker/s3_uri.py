@@ -1,4 +1,4 @@
-"""Where something is in S3."""
+"""Locations in S3."""
 
 import re
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class S3Location:
 
     @classmethod
     def parse(cls, uri: str) -> Self:
-        """Raises ``ValueError`` for anything but ``s3://bucket[/key]``."""
-        found = _URI.fullmatch(uri)
-        if found is None:
+        """Parse a URI. Raises ``ValueError`` for anything but ``s3://bucket[/key]``."""
+        match = _URI.fullmatch(uri)
+        if match is None:
             raise ValueError(f"not an S3 URI: {uri}")
-        return cls(bucket=found[1], key=found[2])
+        return cls(bucket=match[1], key=match[2])
 
     @property
     def folder(self) -> str:

@@ -34,7 +34,7 @@ def is_script_mode(spec: TrainingSpec) -> bool:
 
 
 def source_archive(spec: TrainingSpec) -> S3Location | None:
-    """Where the source code is; None when the job brings none."""
+    """Return where the source code is; None if the job brings none."""
     values = framework_values(spec.hyperparameters)
     if "program" not in values or "submit_directory" not in values:
         return None
@@ -56,7 +56,7 @@ def log_level(spec: TrainingSpec) -> int:
 def command(
     spec: TrainingSpec, hyperparameters: Mapping[str, Any], place: Place, *, processes: int
 ) -> list[str]:
-    """What runs the script. ``processes``: how many torchrun starts where the job asks for torchrun."""
+    """Return the command that runs the script; ``processes`` is how many torchrun starts, if asked for."""
     script = program(spec)
     if framework_values(spec.hyperparameters).get("torch_distributed_enabled") is True:
         runner = ["torchrun", *_meeting(place), "--nproc_per_node", str(processes), script]
@@ -99,7 +99,7 @@ def decoded(value: str) -> Any:  # noqa: ANN401  any JSON value
 
 
 def framework_values(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
-    """What is for the toolkit and the framework's container, without the prefix."""
+    """Return the hyperparameters for the toolkit and the framework's container, without their prefix."""
     return {
         name.removeprefix(_PREFIX): decoded(value)
         for name, value in hyperparameters.items()

@@ -10,7 +10,7 @@ class SlowStops:
         self._least: dict[str, timedelta] = {}
 
     def set(self, training_job: str, least: timedelta) -> None:
-        """From its stop on the training job says Stopping for at least so long; no time: as usual."""
+        """Keep the job in Stopping for at least so long from its stop on; zero restores the usual."""
         with self._lock:
             self._least[training_job] = least
 

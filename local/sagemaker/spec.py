@@ -1,4 +1,4 @@
-"""What a CreateTrainingJob request asks the twin to run, as typed data."""
+"""A CreateTrainingJob request as typed data: what it asks the twin to run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SDK_V3_DRIVERS = "/opt/ml/input/data/sm_drivers/"
 """The SDK's own scripts, in a channel of their own. Source: sagemaker-train 1.27, train/constants.py."""
 
 _HOMOGENEOUS = "homogeneousCluster"
-"""What SageMaker calls the group of a cluster of one type in resourceconfig.json."""
+"""SageMaker's name in resourceconfig.json for the group of a cluster of one type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Channel:
     name: str
     source: S3Location
     settings: Mapping[str, str]
-    """What the container reads about it in inputdataconfig.json."""
+    """The container's settings of the channel, as in inputdataconfig.json."""
     groups: frozenset[str]
     """Names of the instance groups it is for; empty: for all."""
 
@@ -56,7 +56,7 @@ class TrainingSpec:
     output: S3Location
     output_is_compressed: bool
     clusters: tuple[tuple[InstanceGroup, ...], ...]
-    """What it may run on, in the order of preference; several only with InstancePreferences."""
+    """Clusters it may run on, in order of preference; several only with InstancePreferences."""
     is_spot: bool
     keep_alive: timedelta
     """How long its instances are kept when it has ended; zero: not at all."""
@@ -76,7 +76,7 @@ class TrainingSpec:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any]) -> Self:
-        """Of a request that validation and admission let pass."""
+        """Read a request that validation and admission let pass."""
         algorithm = request["AlgorithmSpecification"]
         stopping = request.get("StoppingCondition", {})
         output = request["OutputDataConfig"]
@@ -88,7 +88,7 @@ class TrainingSpec:
                 *algorithm.get("ContainerEntrypoint", ()),
                 *algorithm.get("ContainerArguments", ()),
             ),
-            channels=tuple(_channel(one, algorithm) for one in request.get("InputDataConfig", ())),
+            channels=tuple(_channel(channel, algorithm) for channel in request.get("InputDataConfig", ())),
             checkpoints=_checkpoints(request.get("CheckpointConfig")),
             output=S3Location.parse(output["S3OutputPath"]),
             output_is_compressed=output.get("CompressionType", "GZIP") == "GZIP",
@@ -133,7 +133,7 @@ def _checkpoints(config: Mapping[str, Any] | None) -> Checkpoints | None:
 
 def _clusters(config: Mapping[str, Any]) -> tuple[tuple[InstanceGroup, ...], ...]:
     if config.get("InstanceGroups"):
-        return (tuple(_group(one, one["InstanceGroupName"]) for one in config["InstanceGroups"]),)
+        return (tuple(_group(group, group["InstanceGroupName"]) for group in config["InstanceGroups"]),)
     choices = config.get("InstancePreferences") or [{}]
     return tuple((_group({**config, **choice}, _HOMOGENEOUS),) for choice in choices)
 

@@ -93,19 +93,19 @@ _WAITS: Mapping[Secondary, timedelta] = {
     _S.STOPPING: timedelta(seconds=10),
 }
 _WARM_SHARE = 0.1
-"""Of the waits before Training, for a job on a warm pool: a cold start takes minutes, AWS aims at less than
-20 seconds for a warm one."""
+"""Share of the waits before Training for a job on a warm pool: a cold start takes minutes, AWS aims at
+less than 20 seconds for a warm one."""
 _WARM_STATUSES = frozenset({_S.STARTING, _S.PENDING, _S.DOWNLOADING})
 
 _WAIT_SPREAD = 0.2
 """A wait is drawn from this share around the mean."""
 
 STOP_GRACE = timedelta(seconds=120)
-"""From SIGTERM to SIGKILL. Source: SageMaker API reference, StopTrainingJob."""
+"""Time between SIGTERM and SIGKILL. Source: SageMaker API reference, StopTrainingJob."""
 
 
 def primary_of(secondary: Secondary, *, before: Primary) -> Primary:
-    """The status that goes with a secondary one; uploading what a stopped job left is still Stopping."""
+    """Return the status that goes with a secondary one; uploads of a stopped job are still Stopping."""
     return _PRIMARY.get(secondary, before)
 
 

@@ -25,7 +25,7 @@ _ON_ITS_OWN = ("channels", "hps", "framework_params", "host_count", "current_hos
 def toolkit_variables(job: TrainingJob, layout: Layout, place: Place) -> dict[str, str]:
     channels = channels_of(job.spec, place)
     hyperparameters = script_mode.user_hyperparameters(layout.localized_map(job.spec.hyperparameters))
-    paths = {one.name: layout.told(layout.channel(one.name)) for one in channels}
+    paths = {channel.name: layout.told(layout.channel(channel.name)) for channel in channels}
     values = _folders(layout) | _cluster(place) | _channels(channels) | _program(job.spec, layout)
     values["hps"] = hyperparameters
     values["training_env"] = {name: value for name, value in values.items() if name not in _ON_ITS_OWN} | {
@@ -86,15 +86,15 @@ def _cluster(place: Place) -> dict[str, Any]:
 
 def _channels(channels: Sequence[Channel]) -> dict[str, Any]:
     return {
-        "channels": sorted(one.name for one in channels),
-        "input_data_config": {one.name: dict(one.settings) for one in channels},
+        "channels": sorted(channel.name for channel in channels),
+        "input_data_config": {channel.name: dict(channel.settings) for channel in channels},
     }
 
 
 def _program(spec: TrainingSpec, layout: Layout) -> dict[str, Any]:
     values = script_mode.framework_values(layout.localized_map(spec.hyperparameters))
     program = str(values.get("program") or "") or None
-    more = {
+    framework_params = {
         f"sagemaker_{name}": value for name, value in values.items() if name not in script_mode.OF_TOOLKIT
     }
     return {
@@ -103,8 +103,8 @@ def _program(spec: TrainingSpec, layout: Layout) -> dict[str, Any]:
         "module_dir": values.get("submit_directory", layout.told(layout.code)),
         "log_level": script_mode.log_level(spec),
         "framework_module": MODULE,
-        "framework_params": more,
-        "distribution_instance_groups": more.get("sagemaker_distribution_instance_groups", []),
+        "framework_params": framework_params,
+        "distribution_instance_groups": framework_params.get("sagemaker_distribution_instance_groups", []),
     }
 
 

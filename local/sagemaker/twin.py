@@ -10,11 +10,11 @@ from botocore.model import ServiceModel
 
 from local.sagemaker.admission import Admission
 from local.sagemaker.announcer import Announcer
+from local.sagemaker.answer_times import AnswerTimes
 from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
 from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
-from local.sagemaker.pace import Pace
 from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink
 from local.sagemaker.quotas import AccountQuotas
@@ -32,7 +32,7 @@ class SageMakerTwin:
     def __init__(self, outside: Outside, *, events: EventSink, account_id: str, seed: int) -> None:
         clock, region, world = outside.clock, outside.region, outside.world
         announcer = Announcer(events=events, clock=clock, world=world, seed=seed)
-        self._pace = Pace(world, clock, seed=seed)
+        self._pace = AnswerTimes(world, clock, seed=seed)
         self._metrics = outside.metrics
         self._may_publish = outside.may_publish
         self._loads = Loads()

@@ -78,7 +78,7 @@ def event_detail(job: TrainingJob) -> dict[str, Any]:
 
 
 def record(job: TrainingJob, pids: list[int], *, now: datetime) -> dict[str, Any]:
-    """What the control interface tells; times are ISO 8601."""
+    """Return the control interface's record of a job; times are ISO 8601."""
     return {
         "name": job.name,
         "arn": job.arn,
@@ -98,8 +98,8 @@ def record(job: TrainingJob, pids: list[int], *, now: datetime) -> dict[str, Any
         "training_seconds": job.training_seconds,
         "billable_seconds": job.billable_seconds,
         "transitions": [
-            {"status": one.status.value, "start": _iso(one.start), "end": _iso(one.end)}
-            for one in job.transitions
+            {"status": transition.status.value, "start": _iso(transition.start), "end": _iso(transition.end)}
+            for transition in job.transitions
         ],
         "pids": pids,
     }
@@ -149,20 +149,23 @@ def _times(job: TrainingJob, show: _Show) -> dict[str, Any]:
 def _transitions(job: TrainingJob, show: _Show) -> list[dict[str, Any]]:
     return [
         {
-            "Status": one.status.value,
-            "StartTime": show(one.start),
-            **({"EndTime": show(one.end)} if one.end else {}),
-            "StatusMessage": one.message,
+            "Status": transition.status.value,
+            "StartTime": show(transition.start),
+            **({"EndTime": show(transition.end)} if transition.end else {}),
+            "StatusMessage": transition.message,
         }
-        for one in job.transitions
+        for transition in job.transitions
     ]
 
 
 def _final_metrics(job: TrainingJob) -> list[dict[str, Any]] | None:
-    """Only where a job found any. Source: SageMaker API reference, TrainingJob, FinalMetricDataList."""
+    """Return the final metrics; None if there are none.
+
+    Source: SageMaker API reference, TrainingJob, FinalMetricDataList.
+    """
     return [
-        {"MetricName": one.name, "Value": one.value, "Timestamp": _epoch_seconds(one.at)}
-        for one in job.final_metrics
+        {"MetricName": metric.name, "Value": metric.value, "Timestamp": _epoch_seconds(metric.at)}
+        for metric in job.final_metrics
     ] or None
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 class PoolStatus(StrEnum):
     IN_USE = "InUse"
-    """By a job that took the pool of another; a job that was started cold has no pool while it runs."""
+    """Used by a job that took another's pool; a job that was started cold has no pool while it runs."""
     AVAILABLE = "Available"
     REUSED = "Reused"
     TERMINATED = "Terminated"
@@ -42,7 +42,7 @@ class WarmPool:
         return round(((self.ended_at or now) - self.kept_since).total_seconds())
 
     def kept(self, wait: timedelta, now: datetime) -> "WarmPool":
-        """With another time of retention, counted from the end of the job; what is over ends now."""
+        """Return the pool with another retention, counted from the job's end; one that is over ends now."""
         pool = replace(self, kept_for=wait)
         if pool.due is None or now < pool.due:
             return pool
@@ -78,7 +78,7 @@ WarmKey: TypeAlias = tuple[Any, ...]
 
 
 def warm_key(request: Mapping[str, Any], *, instance_type: str, instance_count: int) -> WarmKey:
-    """What has to be equal for one job to run on the instances of another."""
+    """Return what must be equal for one job to run on the instances of another."""
     resources, network = request["ResourceConfig"], request.get("VpcConfig", {})
     return (
         request["RoleArn"],

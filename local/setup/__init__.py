@@ -1,1 +1,1 @@
-"""What `make setup` runs before anything is installed: the standard library alone."""
+"""The part of `make setup` that runs before anything is installed: the standard library alone."""

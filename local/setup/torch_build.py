@@ -33,7 +33,7 @@ ANSWER_SECONDS = (
     10  # for all of pip's answer: its own start, every address of the host, the page, the requirements
 )
 GPU_SIZES = "2.7 GB to fetch, and a .venv of 5.6 GB instead of 1.5"
-"""Of torch 2.13.0 on PyPI for x86_64 Linux, with its 19 GPU packages; pip's report has no sizes."""
+"""Sizes of torch 2.13.0 on PyPI for x86_64 Linux, with its 19 GPU packages; pip's report has none."""
 
 _GPU_LABEL = re.compile(r"cu\d|rocm|xpu")
 _GPU_PACKAGE = re.compile(r"(nvidia|cuda|triton|pytorch[-_.]triton)\b", re.IGNORECASE)
@@ -51,12 +51,12 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What pip would install, by its report."""
+    """The package that pip's report says it would install."""
 
     version: str
     wheel: str
     gpu_packages: tuple[str, ...]
-    """What it requires here for a GPU. PyPI's build for CUDA has no label: these give it away."""
+    """Packages it requires here for a GPU. PyPI's build for CUDA has no label: these give it away."""
 
     @property
     def is_for_cpu(self) -> bool:
@@ -127,7 +127,7 @@ def _comparable(text: str) -> str | tuple[int, ...]:
 def choose(
     requirement: str, *, here: Offer | None, public: Offer | None, public_index: str, torch_index: str
 ) -> Choice:
-    """What to do about torch.
+    """Choose the build of torch to install.
 
     Args:
         requirement: What the environment needs, such as `torch==2.13.0`.

@@ -1,4 +1,4 @@
-"""What chance decides in a world: how long a call takes, how an event arrives."""
+"""Draws what chance decides in a world: how long a call takes, how an event arrives."""
 
 import math
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class Delivery:
 
 
 def latency(world: World, draw: Random) -> timedelta:
-    """How long one call takes: log-normal, so that its percentiles are the world's."""
-    asked = world.latency_seconds
-    if asked is None or not asked.p99:
+    """Draw how long one call takes: log-normal, so that its percentiles are the world's."""
+    percentiles = world.latency_seconds
+    if percentiles is None or not percentiles.p99:
         return timedelta()
-    sigma = math.log(asked.p99 / asked.p50) / _Z99
-    return timedelta(seconds=asked.p50 * math.exp(sigma * draw.gauss(0, 1)))
+    sigma = math.log(percentiles.p99 / percentiles.p50) / _Z99
+    return timedelta(seconds=percentiles.p50 * math.exp(sigma * draw.gauss(0, 1)))
 
 
 def deliveries(world: World, draw: Random) -> tuple[Delivery, ...]:

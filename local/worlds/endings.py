@@ -1,4 +1,4 @@
-"""What a job looks like whose MaxPendingTimeInSeconds ran out: AWS documents no status for it."""
+"""Ends of a job whose MaxPendingTimeInSeconds ran out: AWS documents no status for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class PendingEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """As DescribeTrainingJob shows it."""
+    """The end as DescribeTrainingJob shows it."""
 
     status: str
     secondary_status: str
@@ -37,7 +37,7 @@ _OTHER_WORDS = (
     "InternalServerError: The requested instances did not become available within the time "
     "that MaxPendingTimeInSeconds allows."
 )
-"""Nobody has reported these words: they stand for any that do not begin with CapacityError."""
+"""Assumed words, as no real ones are known: they stand for any that do not begin with CapacityError."""
 
 _ENDS: Mapping[PendingEnd, End] = {
     PendingEnd.MAX_PENDING: End(status="Stopped", secondary_status="MaxPendingTimeExceeded"),

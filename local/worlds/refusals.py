@@ -1,4 +1,4 @@
-"""What an account's limits refuse of a request that is right in itself, in AWS's words.
+"""Refuses requests that are right in themselves but exceed an account's limits, in AWS's words.
 
 Sources of the words: aws/amazon-sagemaker-examples#1543 (a quota of a type) and #1001 (a type that the
 Region lacks), data-science-on-aws/data-science-on-aws#140 (a quota of the account). The names of the other
@@ -40,12 +40,12 @@ class Refusal:
 
 
 def refusal(world: World, request: Request, used: Used) -> Refusal | None:
-    """What CreateTrainingJob answers instead of starting it; None: nothing is against it."""
+    """Return CreateTrainingJob's refusal; None if nothing is against the request."""
     return next(_refusals(world, request, used), None)
 
 
 def keep_alive_refusal(world: World, resources: Mapping[str, Any]) -> Refusal | None:
-    """What is against a ResourceConfig of CreateTrainingJob or UpdateTrainingJob."""
+    """Return what is against the ResourceConfig of a creation or an update; None if nothing is."""
     wanted, most = resources.get("KeepAlivePeriodInSeconds") or 0, world.max_keep_alive_seconds
     if most is None or wanted <= most:
         return None

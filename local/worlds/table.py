@@ -180,7 +180,7 @@ def changed(world: World, values: Mapping[str, Any]) -> World:
 
 
 def shown(world: World) -> dict[str, Any]:
-    """As a document says it: JSON alone."""
+    """Return the world as a document of JSON values."""
     return dataclasses.asdict(world)
 
 

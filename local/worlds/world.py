@@ -43,4 +43,5 @@ class World:
     events_doubled: float
     events_reordered: float
     pending_end: PendingEnd | None
-    """None: without instances a job fails at once, whatever MaxPendingTimeInSeconds it has."""
+    """End of a job that waited too long without instances; None makes it fail at once without instances,
+    whatever MaxPendingTimeInSeconds it has."""

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.long
 
 SDK3 = "TRAINMASTER_TEST_SDK3"
 """Set, the SDK v3 is installed too: a gigabyte."""
+PROGRAMS = ("training", "tools", "benchmarks/training")
+"""What `training-code` copies from."""
 NEEDS = {
     "airflow": "airflow",
     "assistants.mcp_server": "mcp",
@@ -173,7 +175,7 @@ def test_the_wheel_brings_every_file_of_the_dashboard(wheel):
 
 def test_the_folder_in_the_wheel_has_all_of_the_checkout_that_works_without_it(base):
     copy = base.site_packages / "trainmaster_client" / "_checkout"
-    for folder in ("functions", "layers/trainmaster/trainmaster", "local", "training"):
+    for folder in ("functions", "layers/trainmaster/trainmaster", "local", *PROGRAMS):
         wanted = {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py")}
         found = {path.relative_to(copy) for path in (copy / folder).rglob("*.py")}
         assert found == {path for path in wanted if is_no_tool(path)}
@@ -182,7 +184,7 @@ def test_the_folder_in_the_wheel_has_all_of_the_checkout_that_works_without_it(b
 
 
 def is_no_tool(path: Path) -> bool:
-    return not path.parts[1].startswith(("bench", "proof", "scaling", "setup", "twin_process"))
+    return not path.parts[1].startswith(("setup", "twin_process"))
 
 
 def test_what_is_installed_belongs_together(base, local):
@@ -233,11 +235,22 @@ def test_commands_that_ask_nobody_work_anywhere(base):
 
 def test_the_training_program_comes_with_the_wheel(base):
     assert base.done("trainmaster", "training-code", "source") == "source: {} files\n".format(
-        sum(is_no_tool(path.relative_to(ROOT)) for path in (ROOT / "training").rglob("*.py"))
+        sum(1 for _ in (ROOT / "training").rglob("*.py"))
     )
     base.done("trainmaster", "training-code", "own", "--launcher-only")
     assert {path.name for path in (base.empty / "own").iterdir()} == {"launch.py"}
     assert (base.empty / "own/launch.py").read_bytes() == (ROOT / "training/launch.py").read_bytes()
+
+
+def test_the_tools_come_with_the_wheel_and_answer_to_their_old_names(base):
+    base.done("trainmaster", "training-code", "bench", "--tools")
+    names = ("tools.training.plan", "training.plan", "training.prepare", "training.bench", "training.proof")
+    for name in names:
+        code = (
+            f"import os, runpy, sys; os.chdir('bench'); sys.argv = ['x', '--help']; runpy.run_module({name!r}"
+        )
+        ran = base.run("python", "-c", f"{code}, run_name='__main__', alter_sys=True)")
+        assert "--" in ran.stdout or "No module named 'torch'" in ran.stderr, (name, ran.stderr)
 
 
 def test_the_command_line_drives_a_twin_that_came_with_the_wheel(base, plane, twin):

@@ -22,7 +22,17 @@ from tests.house.plain_words import (
 from tests.house.tree import GENERATED, Module, body_lines, importers, parameters, read_modules
 from tests.house.words import retired_words
 
-PRODUCT = ("layers/", "functions/", "client/", "local/", "demos/", "training/", "benchmarks/", "release/")
+PRODUCT = (
+    "layers/",
+    "functions/",
+    "client/",
+    "local/",
+    "demos/",
+    "training/",
+    "tools/",
+    "benchmarks/",
+    "release/",
+)
 MOST_FUNCTION_LINES = 40
 MOST_MODULE_LINES = 300
 COPIED_ALONE = "training/launch.py"

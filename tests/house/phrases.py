@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from tests.house.tracked import ROOT, tracked
 
-PRODUCT = ("layers/", "client/", "functions/", "local/", "demos/", "training/", "benchmarks/")
+PRODUCT = ("layers/", "client/", "functions/", "local/", "demos/", "training/", "tools/", "benchmarks/")
 WHOLE_TEXTS = (".md", ".js", ".html", ".yaml", ".yml")
 LEFT_OUT = ("docs/adr/", "docs/examples/", "tests/")
 """Decisions speak as they were taken; examples and tests are programs of their own."""

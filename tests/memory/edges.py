@@ -8,7 +8,7 @@ from typing import Any
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
-from trainmaster.core.monitoring.first_look import Front, Look, Unseen
+from trainmaster.core.monitoring.queue_front_looks import Front, Look, Unseen
 from trainmaster.core.records import SetAside, TeamCalls
 from trainmaster.core.row_differences import Repair
 from trainmaster.services.deadline import Deadline

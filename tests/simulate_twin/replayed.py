@@ -8,9 +8,9 @@ from typing import Any
 from trainmaster.core.policy import parse_policy
 from trainmaster_client.report import Report
 from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.histories.export_lines import read_lines
+from trainmaster_client.simulate.histories.exported_history import exported_history
 from trainmaster_client.simulate.io.replaying import replay
-from trainmaster_client.simulate.sources.export_lines import read_lines
-from trainmaster_client.simulate.sources.exported_history import exported_history
 
 from tests.simulate_twin.comparison import (
     LEAST_SHARE,

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from training.config import TrainConfig
+from training.config.choices import SYNTHETIC
+from training.config.environment import CHANNEL, directory_of
 from training.data import seed_of
 from training.data.blocks import DirectoryPlace, Place
 from training.data.token_shards import open_shards
 from training.errors import ConfigError
-from training.options.choices import SYNTHETIC
-from training.options.environment import CHANNEL, directory_of
 
 _S3 = "s3://"
 _SUCCESSORS = (0.55, 0.25, 0.15, 0.05)

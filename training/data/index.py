@@ -127,7 +127,7 @@ def checksum(block: bytes) -> str:
 
 def parse_index(text: bytes, *, place: str) -> ShardIndex:
     """As ``parsed``."""
-    remedy = "write the shards again with python -m training.prepare"
+    remedy = "write the shards again with python -m tools.training.prepare"
     return parsed(text, _index, place=place, name=INDEX, remedy=remedy)
 
 

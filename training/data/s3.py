@@ -135,7 +135,8 @@ class S3Place:
         elif code in _ABSENT:
             problem = f"{code}: it is not there"
             remedy = (
-                "upload the whole folder that python -m training.prepare wrote, and check bucket and prefix"
+                "upload the whole folder that python -m tools.training.prepare wrote, "
+                "and check bucket and prefix"
             )
         elif code in _REPLACED:
             problem = f"{code}: the object was replaced since this attempt began"

@@ -92,11 +92,11 @@ def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
 def _remedy(place: Place) -> str:
     if isinstance(place, DirectoryPlace):
         return (
-            "give the whole folder that python -m training.prepare wrote; a channel needs "
+            "give the whole folder that python -m tools.training.prepare wrote; a channel needs "
             "S3DataDistributionType FullyReplicated (ShardedByS3Key gives each host a part of the files) "
             "and InputMode FastFile or File"
         )
-    return "upload the whole folder that python -m training.prepare wrote"
+    return "upload the whole folder that python -m tools.training.prepare wrote"
 
 
 class TokenShards:

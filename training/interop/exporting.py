@@ -15,14 +15,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from training.checkpoint.shards import as_stored
+from training.config.decoder_layout import ADAPTER_CONFIG, ADAPTERS, adapter_config, peft_name
+from training.config.decoder_shape import Lora
+from training.config.vision_shape import Shape
 from training.errors import WeightsError
-from training.interop.decoder_layout import ADAPTER_CONFIG, ADAPTERS, adapter_config, peft_name
 from training.interop.layouts import layout_of
 from training.interop.tensor_file import byte_count, write_file
-from training.models.decoder_shape import Lora
 from training.models.lora import adapted_layers, base_parameters, merged, trained_part
-from training.vision.shape import Shape
+from training.preemptible.checkpoint.shards import as_stored
 
 INDEX = "model.safetensors.index.json"
 ONE_FILE = "model.safetensors"

@@ -15,16 +15,16 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
+from training.config.config_json import read_shape
+from training.config.decoder_layout import CONFIG, EMBEDDING, HEAD
+from training.config.environment import directory_of
+from training.config.vision_shape import Shape
 from training.errors import ConfigError, WeightsError
-from training.interop.config_json import read_shape
-from training.interop.decoder_layout import CONFIG, EMBEDDING, HEAD
 from training.interop.exporting import INDEX, ONE_FILE, failing_together, is_first
 from training.interop.layouts import layout_of
 from training.interop.tensor_file import Entry, read_header, read_part
-from training.model import Backbone
 from training.models.lora import base_parameters
-from training.options.environment import directory_of
-from training.vision.shape import Shape
+from training.models.transformer import Backbone
 
 _SHOWN = 3
 """A message names so many of each kind of mistake."""

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TypeAlias
 
-from training.interop import decoder_layout as decoders
-from training.interop import vision_layout as pictures
-from training.models.decoder_shape import ModelShape, Rope
-from training.vision.shape import Shape, VisionShape
+from training.config import decoder_layout as decoders
+from training.config import vision_layout as pictures
+from training.config.decoder_shape import ModelShape, Rope
+from training.config.vision_shape import Shape, VisionShape
 
 _OF_NO_WEIGHT = ("family", "positions", "sequence_length")
 _OF_THE_TASK = ("classes", "masked")

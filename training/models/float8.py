@@ -16,12 +16,11 @@ import torch
 from torch import nn
 
 from training.config import TrainConfig
+from training.config.choices import Precision, Strategy
 from training.errors import ConfigError, MissingPackageError, UnsupportedDeviceError
 from training.metrics import Event
-from training.monitoring.report import tell
-from training.options.choices import Precision, Strategy
 from training.ranks.meshes import ranks_of_a_copy
-from training.ranks.world import World
+from training.ranks.world import World, tell
 
 _CAPABILITY = (8, 9)
 """Of the first GPUs that multiply float8, by tensor and by row (PyTorch, ATen: RowwiseScaledMM.cu)."""

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from training.config import TrainConfig
-from training.interop.decoder_layout import PROJECTIONS
-from training.model import Backbone
-from training.models.decoder_shape import Lora
+from training.config.choices import Precision
+from training.config.decoder_layout import PROJECTIONS
+from training.config.decoder_shape import Lora
 from training.models.init import SPREAD, initialise
-from training.options.choices import Precision
+from training.models.transformer import Backbone
 
 _DOWN, _UP = "lora_a", "lora_b"
 

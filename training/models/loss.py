@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from training.config import TrainConfig
+from training.config.choices import Compile
 from training.data.batches import IGNORED, Batch
-from training.options.choices import Compile
 
 TokenTerms = Callable[[Tensor, Tensor], Tensor]
 """Of logits (tokens, vocabulary) and targets (tokens): fp32 of shape (tokens, 1 or 2)."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import torch.distributed as dist
 
-from training.checkpoint import CheckpointStore, Manifest, newest_manifest
 from training.config import TrainConfig
+from training.config.choices import DeviceName, Precision, ReduceDtype
+from training.config.contradictions import contradictions
 from training.errors import ConfigError
-from training.options.choices import DeviceName, Precision, ReduceDtype
-from training.options.contradictions import contradictions
+from training.preemptible.checkpoint import CheckpointStore, Manifest, newest_manifest
 from training.ranks.world import World
 
 _NOTE = "precision"

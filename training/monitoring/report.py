@@ -8,27 +8,21 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from training.checkpoint import Checkpointer
 from training.config import TrainConfig
+from training.config.choices import ProfileRanks
+from training.config.environment import output_data_dir
 from training.data.batches import Batch, BatchSource
-from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, event_line, peak_of
-from training.model import flops_per_token
+from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, peak_of
+from training.models.transformer import flops_per_token
 from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
 from training.monitoring.watchdog import Heartbeat
-from training.options.choices import ProfileRanks
-from training.options.environment import output_data_dir
-from training.ranks.world import World
+from training.preemptible.checkpoint import Checkpointer
+from training.ranks.world import World, tell
 
 _GIB = 2**30
 _MEMORY_ENTRIES = 100_000
 """Allocations and frees that are remembered, each with its stack."""
-
-
-def tell(world: World, event: Event, **details: float | str | None) -> None:
-    """Every rank may call."""
-    if world.is_first:
-        print(event_line(event, **details), flush=True)
 
 
 class Reporter:

@@ -12,8 +12,8 @@ from types import ModuleType
 
 import torch
 
+from training.config.choices import DeviceName
 from training.errors import MissingPackageError
-from training.options.choices import DeviceName
 from training.ranks.processors import this_processor
 
 _PLUGIN = "torch_neuronx"

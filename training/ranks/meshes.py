@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 from training.config import TrainConfig
+from training.config.choices import Strategy
+from training.config.decoder_shape import ModelShape
+from training.config.vision_shape import Shape
 from training.errors import ConfigError
-from training.models.decoder_shape import ModelShape
-from training.options.choices import Strategy
 from training.ranks.world import World
-from training.vision.shape import Shape
 
 _TENSOR = "tensor"
 

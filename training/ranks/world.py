@@ -12,8 +12,9 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
+from training.config.choices import DeviceName
 from training.errors import LostRanksError, MeetingError, MissingRanksError, TrainingError
-from training.options.choices import DeviceName
+from training.metrics import Event, event_line
 from training.ranks.devices import Accelerator, accelerator, accelerator_of
 from training.ranks.roll_call import RollCall, Seat
 
@@ -203,3 +204,9 @@ def _leave() -> None:
     # gloo's threads may still hold tensors, and then the interpreter aborts at exit
     # (pytorch/pytorch#179291): collect while they can still end.
     gc.collect()
+
+
+def tell(world: World, event: Event, **details: float | str | None) -> None:
+    """Print an event's line on the first rank; every rank may call, as the others do nothing."""
+    if world.is_first:
+        print(event_line(event, **details), flush=True)

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from training.config import TrainConfig
+from training.config.choices import Augment
+from training.config.vision_shape import VisionShape
 from training.data import seed_of
 from training.data.batches import IGNORED, Batch, Order
-from training.monitoring.evaluation import FirstSamples
-from training.options.choices import Augment
+from training.data.validation import FirstSamples
 from training.vision.images import Images
 from training.vision.pictures import Draw, View
-from training.vision.shape import VisionShape
 
 _LEAST_AREA_HIDDEN = 0.67
 """SimMIM's: what is hidden must follow from what is seen."""

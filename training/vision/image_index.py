@@ -51,7 +51,7 @@ class ImageIndex:
 
 def parse_index(text: bytes, *, place: str) -> ImageIndex:
     """Raises DataError: it is not an index of ours, or contradicts itself."""
-    remedy = "write it again with python -m training.prepare_images --index"
+    remedy = "write it again with python -m tools.training.prepare_images --index"
     return parsed(text, _index, place=place, name=INDEX, remedy=remedy)
 
 

@@ -16,13 +16,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from training.config import TrainConfig
+from training.config.choices import SYNTHETIC
+from training.config.environment import directory_of
 from training.data import seed_of
 from training.data.blocks import DirectoryPlace, Place
 from training.data.corpus import place_of
 from training.data.index import INDEX as TOKENS_INDEX
 from training.errors import ConfigError, DataError
-from training.options.choices import SYNTHETIC
-from training.options.environment import directory_of
 from training.vision.image_index import INDEX, SAMPLE, SUFFIXES, ImageIndex, parse_index
 from training.vision.pictures import View, decoded, libraries
 
@@ -105,12 +105,12 @@ def _stored(place: Place, directory: Path | None) -> "TarImages | FolderImages":
         problem, remedy = "it holds tokens, the model is of images", "give images, or another preset"
     elif any(name.endswith(".tar") for name in sizes):
         problem = f"its tar files have no {INDEX}"
-        remedy = "write it: python -m training.prepare_images --index DIRECTORY"
+        remedy = "write it: python -m tools.training.prepare_images --index DIRECTORY"
     elif directory is not None and (found := FolderImages.of(directory, told=place.told)):
         return found
     else:
         problem = f"there is neither {INDEX} nor a folder of images for each class"
-        remedy = "give the folder that python -m training.prepare_images wrote, or a folder of classes"
+        remedy = "give the folder that python -m tools.training.prepare_images wrote, or a folder of classes"
     raise DataError(place=place.told, problem=problem, remedy=remedy)
 
 

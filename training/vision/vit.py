@@ -1,8 +1,8 @@
 """A vision transformer: patches of an image as tokens, learned positions, the blocks of the decoders.
 
 Its blocks see every token of the image, have LayerNorm and GELU instead of RMSNorm and SwiGLU, and positions
-are added once instead of turning queries and keys; all of that is in the shape (`training/model.py`). It
-learns the classes of images, or what is behind hidden patches.
+are added once instead of turning queries and keys; all of that is in the shape (`models/transformer.py`).
+It learns the classes of images, or what is behind hidden patches.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from training.config.vision_shape import CHANNELS, Pooling, VisionShape
 from training.data.batches import IGNORED, Batch
-from training.model import Backbone, Block, norm_of
-from training.vision.shape import CHANNELS, Pooling, VisionShape
+from training.models.transformer import Backbone, Block, norm_of
 
 _BRIGHTEST = 255
 

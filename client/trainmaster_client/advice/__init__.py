@@ -1,1 +1,1 @@
-"""What ``trainmaster advise`` knows: the shapes that a job could run in, and what speaks for each."""
+"""Everything ``trainmaster advise`` computes: the shapes a job could run in, and what speaks for each."""

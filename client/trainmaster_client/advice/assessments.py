@@ -1,4 +1,4 @@
-"""One shape after the other put before the API as a dry run, with what else is known of it."""
+"""Assesses shapes: each is put before the API as a dry run, then joined with prices, spot and memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +30,10 @@ from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError,
 _GIB = 2**30
 
 SPOT_SHARE = 0.5
-"""Of the on-demand price: an assumption to compare with. AWS says up to 90 % less; a bill comes later."""
+"""Share of the on-demand price assumed for spot. AWS says up to 90 % less; the bill comes later."""
 HOURS_AGAIN = 0.5
-"""What an interruption costs a job with checkpoints: a start-up, and the work since the newest of them."""
+"""Hours of work an interruption costs a job with checkpoints: a start-up, and the work since the newest
+one."""
 
 _NAME = "TrainingJobName"
 
@@ -46,7 +47,7 @@ _LONGEST_NAME = 63
 class MemoryFit:
     fits: bool
     needed_gib: float
-    """Of each GPU."""
+    """Memory each GPU needs."""
     gpu_gib: float
 
 
@@ -57,14 +58,17 @@ def run_in(request: Request) -> Run | None:
 
 
 def memory_fit(shape: Alternative, run: Run | None) -> MemoryFit | None:
-    """None: not a job of the training program, or no GPUs that are known."""
+    """Estimate whether the job fits the memory of the shape's GPUs.
+
+    None if it is not a job of the training program, or the shape has no GPUs that are known.
+    """
     accelerators = BY_TYPE.get(shape.capacity.instance_type)
     if run is None or accelerators is None or not accelerators.are_gpus:
         return None
-    found = estimate(run, cluster_of([(accelerators, shape.count)]))
+    footprint = estimate(run, cluster_of([(accelerators, shape.count)]))
     return MemoryFit(
-        fits=found.fits,
-        needed_gib=round(found.bytes_per_rank.total / _GIB, 1),
+        fits=footprint.fits,
+        needed_gib=round(footprint.bytes_per_rank.total / _GIB, 1),
         gpu_gib=round(accelerators.memory_bytes / _GIB, 1),
     )
 
@@ -73,14 +77,15 @@ def memory_fit(shape: Alternative, run: Run | None) -> MemoryFit | None:
 class Assessment:
     candidate: Candidate
     answer: Document
-    """Of the dry run."""
+    """The API's answer to the dry run."""
     score: PlacementScore | None = None
-    """Of spot shapes."""
+    """EC2's placement score; None for on-demand shapes."""
     network: str = ""
     memory: MemoryFit | None = None
     keeps_checkpoints: bool = False
     likely_hours: float | None = None
-    """What as many accelerators in other shapes took recently; None: not known, or this shape has its own."""
+    """Hours such jobs recently took on as many accelerators of other shapes; None if unknown or this shape
+    has its own record."""
 
     @property
     def is_valid(self) -> bool:
@@ -94,7 +99,7 @@ class Assessment:
 
     @property
     def start(self) -> datetime | None:
-        """As likely as not it starts until then."""
+        """Median of the estimated start; None if the API gives no estimate."""
         estimate = self.answer.get("estimated_start")
         return datetime.fromisoformat(estimate["p50"]) if isinstance(estimate, Mapping) else None
 
@@ -104,7 +109,10 @@ class Assessment:
 
     @property
     def own_hours(self) -> float | None:
-        """As long as such jobs took recently in this shape, else MaxRuntimeInSeconds; None: no price."""
+        """Hours the job is priced for in this shape; None if its price is unknown.
+
+        The API prices a job by how long such jobs recently took there, else by MaxRuntimeInSeconds.
+        """
         rate, cost = self.answer.get("usd_per_hour"), self.cost_usd
         return None if not rate or cost is None else cost / rate
 
@@ -131,7 +139,7 @@ class Assessment:
 
     @property
     def expected_cost_usd(self) -> float | None:
-        """With the cost of the interruptions that are expected; spot at the share assumed for it."""
+        """Estimate the cost with the expected interruptions; spot counts at the share assumed for it."""
         hours, rate = self.run_hours, self.answer.get("usd_per_hour")
         if hours is None or rate is None:
             return self.cost_usd
@@ -142,35 +150,40 @@ class Assessment:
         return float(rate) * SPOT_SHARE * (hours + repeated)
 
 
-def with_run_times(found: Sequence[Assessment], *, longest: float | None) -> list[Assessment]:
-    """Where no job ran recently in a shape but in one like it: as long as those took, not the longest run."""
+def with_run_times(assessments: Sequence[Assessment], *, longest: float | None) -> list[Assessment]:
+    """Give shapes without a record of their own the median run time of shapes with the same accelerators.
+
+    ``longest`` is MaxRuntimeInSeconds in hours: a cost below it shows that the API measured run times.
+    """
     known: dict[object, list[float]] = {}
-    for one in found:
-        if longest is not None and _is_measured(one, longest):
-            known.setdefault(_accelerators(one), []).append(one.own_hours or 0.0)
+    for assessment in assessments:
+        if longest is not None and _is_measured(assessment, longest):
+            known.setdefault(_accelerators(assessment), []).append(assessment.own_hours or 0.0)
     return [
-        replace(one, likely_hours=median(known[_accelerators(one)]))
-        if longest is not None and not _is_measured(one, longest) and _accelerators(one) in known
-        else one
-        for one in found
+        replace(assessment, likely_hours=median(known[_accelerators(assessment)]))
+        if longest is not None
+        and not _is_measured(assessment, longest)
+        and _accelerators(assessment) in known
+        else assessment
+        for assessment in assessments
     ]
 
 
-def _is_measured(one: Assessment, longest: float) -> bool:
-    """Costs are rounded to the cent."""
-    rate, cost = one.answer.get("usd_per_hour"), one.cost_usd
+def _is_measured(assessment: Assessment, longest: float) -> bool:
+    """Tell whether the API priced recent run times and not the longest run; costs are rounded to the cent."""
+    rate, cost = assessment.answer.get("usd_per_hour"), assessment.cost_usd
     return rate is not None and cost is not None and cost < rate * longest - 0.01
 
 
-def _accelerators(one: Assessment) -> object:
-    """Equal for shapes that are the same to a job."""
-    shape = one.candidate.shape
+def _accelerators(assessment: Assessment) -> object:
+    """Return a key that is equal for shapes with the same kind and number of accelerators."""
+    shape = assessment.candidate.shape
     if shape is None:
         return None
-    found = BY_TYPE.get(shape.capacity.instance_type)
-    if found is None:
+    accelerators = BY_TYPE.get(shape.capacity.instance_type)
+    if accelerators is None:
         return shape.capacity.instance_type, shape.count
-    return found.kind, found.memory_mib, found.count * shape.count
+    return accelerators.kind, accelerators.memory_mib, accelerators.count * shape.count
 
 
 def longest_hours(request: Request) -> float | None:
@@ -200,35 +213,35 @@ class Assessor:
         self._run = run_in(request)
         self._subnets = subnets_of(request)
 
-    def assess(self, more: Iterable[Alternative]) -> list[Assessment]:
-        """Of the request's own shapes, then of ``more``, then of what has the same accelerators.
+    def assess(self, extra: Iterable[Alternative]) -> list[Assessment]:
+        """Assess the request's own shapes, then the ``extra`` ones, then those with the same accelerators.
 
-        Raises InvalidRequestError if that is what the API says of every one.
+        Raises InvalidRequestError if the API finds the request invalid in every shape.
         """
-        found = [self._assessment(one) for one in self._candidates(more)]
-        refusals = [one for _, one in found if one is not None]
-        if len(refusals) == len(found):
+        results = [self._assessment(candidate) for candidate in self._candidates(extra)]
+        refusals = [refusal for _, refusal in results if refusal is not None]
+        if len(refusals) == len(results):
             raise refusals[0]
-        return with_run_times([one for one, _ in found], longest=longest_hours(self._request))
+        return with_run_times([assessment for assessment, _ in results], longest=longest_hours(self._request))
 
     def try_shapes(self, shapes: str) -> Document:
         """The dry run of the request with these alternatives."""
         return self._api.try_job(with_shapes(self._request, shapes), team=self._team)
 
-    def _candidates(self, more: Iterable[Alternative]) -> Iterator[Candidate]:
-        own, more = asked_for(self._request), tuple(more)
+    def _candidates(self, extra: Iterable[Alternative]) -> Iterator[Candidate]:
+        own, extra = asked_for(self._request), tuple(extra)
         like = own[0].shape
         yield from own
         if like is None:
-            if more:
+            if extra:
                 hint = "Write InstanceType and InstanceCount into ResourceConfig, or leave --shape out."
                 raise InvalidArgumentError(
                     "The request has no single shape to compare others with.", hint=hint
                 )
             return
-        seen = {one.shape for one in own}
-        proposed = (self._pinned(one) for one in proposals(like, self._api.pools().get("pools") or ()))
-        for source, shapes in ((Source.OPTION, more), (Source.PROPOSED, proposed)):
+        seen = {candidate.shape for candidate in own}
+        proposed = (self._pinned(shape) for shape in proposals(like, self._api.pools().get("pools") or ()))
+        for source, shapes in ((Source.OPTION, extra), (Source.PROPOSED, proposed)):
             for shape in shapes:
                 if shape not in seen:
                     seen.add(shape)
@@ -248,7 +261,7 @@ class Assessor:
         shape = candidate.shape
         if shape is None:
             return Assessment(candidate=candidate, answer=answer), refusal
-        found = Assessment(
+        assessment = Assessment(
             candidate=candidate,
             answer=answer,
             score=self._scores.score(shape, self._subnets) if candidate.is_spot else None,
@@ -256,7 +269,7 @@ class Assessor:
             memory=memory_fit(shape, self._run),
             keeps_checkpoints=has_checkpoints(self._request),
         )
-        return found, refusal
+        return assessment, refusal
 
     def _tried(self, candidate: Candidate) -> tuple[Document, InvalidRequestError | None]:
         """One shape may make a request invalid, as a subnet does that is none."""
@@ -280,5 +293,7 @@ def _renamed(request: Request) -> dict[str, Any]:
 
 
 def _as_violations(problem: Problem) -> Document:
-    errors = [{"field": one.field, "message": one.message, "hint": one.hint} for one in problem.errors]
+    errors = [
+        {"field": error.field, "message": error.message, "hint": error.hint} for error in problem.errors
+    ]
     return {"valid": False, "violations": errors or [{"field": "", "message": problem.detail}]}

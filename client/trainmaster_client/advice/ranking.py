@@ -1,4 +1,4 @@
-"""Which shape is best by what the user asks for, and the tag that says so to the queue."""
+"""Decides which shape is best by what the user asks for, and writes the tag that tells the queue."""
 
 import math
 from collections.abc import Sequence
@@ -25,31 +25,46 @@ class Recommendation:
     """The value of ``trainmaster:alternatives``: the best first, then the others in the order asked for."""
 
 
-def ranked(found: Sequence[Assessment], by: By) -> list[Assessment]:
-    """What is not valid last; what is not known behind what is."""
-    return sorted(found, key=lambda one: (not one.is_valid, *_keys(one, by)))
+def ranked(assessments: Sequence[Assessment], by: By) -> list[Assessment]:
+    """Sort assessments, best first; unknown figures come after known ones, and invalid shapes last."""
+    return sorted(assessments, key=lambda assessment: (not assessment.is_valid, *_keys(assessment, by)))
 
 
 def recommend(order: Sequence[Assessment], by: By) -> Recommendation | None:
-    """None: no shape is valid. ``order`` as ranked.
+    """Recommend the best of ``order``, which is sorted by ``ranked``; None if no shape is valid.
 
-    One that does not fit the memory, or spot without checkpoints, only where there is no other.
+    A shape that does not fit the memory, or spot without checkpoints, is recommended only if nothing
+    else is valid.
     """
-    sound = [one for one in order if one.is_sound]
-    best = next(iter(sound or [one for one in order if one.is_valid]), None)
+    sound = [assessment for assessment in order if assessment.is_sound]
+    best = next(iter(sound or [assessment for assessment in order if assessment.is_valid]), None)
     if best is None:
         return None
-    others = [one for one in sound if one is not best and one.answer.get("pool") == best.answer.get("pool")]
-    shapes = _joined([str(one.candidate) for one in (best, *others) if one.candidate.shape is not None])
+    others = [
+        assessment
+        for assessment in sound
+        if assessment is not best and assessment.answer.get("pool") == best.answer.get("pool")
+    ]
+    shapes = _joined(
+        [
+            str(assessment.candidate)
+            for assessment in (best, *others)
+            if assessment.candidate.shape is not None
+        ]
+    )
     return Recommendation(best=best, why=_why(best, by), shapes=shapes)
 
 
-def _keys(one: Assessment, by: By) -> tuple[float, ...]:
-    """Whole minutes: two dry runs are made seconds apart. Costs are what is expected, not the worst case."""
-    start = math.inf if one.start is None else one.start.timestamp() // 60
-    cost = math.inf if one.expected_cost_usd is None else one.expected_cost_usd
-    expected = math.inf if one.expected_interruptions is None else one.expected_interruptions
-    not_spot = float(not one.candidate.is_spot)
+def _keys(assessment: Assessment, by: By) -> tuple[float, ...]:
+    """Return the sort key of one assessment.
+
+    Starts count in whole minutes, as two dry runs are made seconds apart. Costs are the expected ones,
+    not the worst case.
+    """
+    start = math.inf if assessment.start is None else assessment.start.timestamp() // 60
+    cost = math.inf if assessment.expected_cost_usd is None else assessment.expected_cost_usd
+    expected = math.inf if assessment.expected_interruptions is None else assessment.expected_interruptions
+    not_spot = float(not assessment.candidate.is_spot)
     match by:
         case By.START:
             return start, cost, not_spot
@@ -77,7 +92,7 @@ def _advantage(best: Assessment, by: By) -> str:
 
 
 def _joined(shapes: list[str]) -> str:
-    """As many as a tag holds."""
+    """Join as many shapes as a tag holds."""
     value = ""
     for shape in dict.fromkeys(shapes):
         longer = f"{value} {shape}".strip()

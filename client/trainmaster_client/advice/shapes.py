@@ -1,4 +1,4 @@
-"""The shapes that are compared, written as in ``trainmaster:alternatives``: asked for, or proposed."""
+"""Finds the shapes to compare, written as in ``trainmaster:alternatives``: asked for, or proposed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Source(StrEnum):
 class Candidate:
     source: Source
     shape: Alternative | None
-    """None: the request has no single shape and is tried as it is."""
+    """The shape; None if the request has no single shape and is tried as it is."""
 
     def __str__(self) -> str:
         return AS_REQUESTED if self.shape is None else shape_text(self.shape)
@@ -49,27 +49,30 @@ class Candidate:
 
 
 def shape_text(shape: Alternative) -> str:
-    """As the tag has it: ``ml.g5.xlarge=4:spot@subnet-0ab1``."""
+    """Write a shape as the tag has it: ``ml.g5.xlarge=4:spot@subnet-0ab1``."""
     spot = ":spot" if shape.capacity.capacity_type is CapacityType.SPOT else ""
     subnet = f"@{shape.subnet}" if shape.subnet else ""
     return f"{shape.capacity.instance_type}={shape.count}{spot}{subnet}"
 
 
 def read_shapes(text: str, *, where: str) -> tuple[Alternative, ...]:
-    """By the API's own rule. Raises InvalidArgumentError."""
+    """Read shapes by the API's own rule.
+
+    Raises InvalidArgumentError, which names ``where`` they were written.
+    """
     try:
-        found: tuple[Alternative, ...] = READERS[ALTERNATIVES][1](text)
+        shapes: tuple[Alternative, ...] = READERS[ALTERNATIVES][1](text)
     except BadOptionError as error:
         raise InvalidArgumentError(f"{where}: {text!r} {error.message}:", hint=f"{error.hint}.") from error
-    return found
+    return shapes
 
 
 def asked_for(request: Request) -> tuple[Candidate, ...]:
-    """What the request itself would run in; with the tag its ResourceConfig does not count."""
+    """Return the shapes the request asks for; its ResourceConfig does not count beside the tag."""
     tag = alternatives_tag(request)
     if tag is not None:
         shapes = read_shapes(tag, where=f"the tag {ALTERNATIVES}")
-        return tuple(Candidate(source=Source.TAG, shape=one) for one in shapes)
+        return tuple(Candidate(source=Source.TAG, shape=shape) for shape in shapes)
     return (Candidate(source=Source.REQUEST, shape=_own_shape(request)),)
 
 
@@ -91,8 +94,8 @@ def with_shapes(request: Request, shapes: str | None) -> dict[str, Any]:
 
 def subnets_of(request: Request) -> tuple[str, ...]:
     network = request.get("VpcConfig")
-    found = network.get("Subnets") if isinstance(network, Mapping) else None
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    subnets = network.get("Subnets") if isinstance(network, Mapping) else None
+    return tuple(subnet for subnet in subnets if isinstance(subnet, str)) if isinstance(subnets, list) else ()
 
 
 def has_checkpoints(request: Request) -> bool:
@@ -121,9 +124,9 @@ def _is_alternatives(tag: object) -> bool:
 
 
 def proposals(like: Alternative, pools: Iterable[Mapping[str, Any]]) -> list[Alternative]:
-    """Those that the empty pool could hold, fewer hosts first; ``pools`` as of ``GET /pools``."""
-    found = (one for pool in pools for one in _in_pool(like, pool))
-    return sorted(found, key=lambda one: (one.count, one.capacity))[:MOST_PROPOSED]
+    """Propose shapes that the empty pools could hold, fewer hosts first; ``pools`` as in ``GET /pools``."""
+    shapes = (shape for pool in pools for shape in _in_pool(like, pool))
+    return sorted(shapes, key=lambda shape: (shape.count, shape.capacity))[:MOST_PROPOSED]
 
 
 def _in_pool(like: Alternative, pool: Mapping[str, Any]) -> Iterator[Alternative]:
@@ -160,8 +163,8 @@ def network_note(shape: Alternative, run: Run | None) -> str:
 def _slow(shape: Alternative, run: Run | None) -> str:
     if run is None:
         return ": each step waits for a slower network"
-    found = BY_TYPE.get(shape.capacity.instance_type)
-    several = found is not None and found.count > 1
+    accelerators = BY_TYPE.get(shape.capacity.instance_type)
+    several = accelerators is not None and accelerators.count > 1
     if several and run.strategy not in _HYBRID:
         return ": strategy hybrid_shard keeps the weights' traffic inside each host"
     return ": more gradient_accumulation_steps and reduce_dtype bf16 use the slow network less"

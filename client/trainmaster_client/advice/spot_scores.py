@@ -38,7 +38,7 @@ class SpotScores:
         self._refusal = ""
 
     def score(self, shape: Alternative, subnets: Sequence[str]) -> PlacementScore:
-        """In the shape's subnet, else in the best of ``subnets``, else in the region as a whole."""
+        """Score the shape's own subnet, else the best of ``subnets``, else the region as a whole."""
         places = (shape.subnet,) if shape.subnet else tuple(subnets)
         best = [(score, place) for place, score in self._in(places, shape).items()]
         if self._refusal:
@@ -54,7 +54,7 @@ class SpotScores:
         return max(subnets, key=lambda subnet: scores.get(subnet, 0))
 
     def _in(self, subnets: tuple[str, ...], shape: Alternative) -> dict[str, int]:
-        """By subnet; without subnets by region."""
+        """Return the score by subnet, or by region if there are no subnets; empty once EC2 refused."""
         try:
             zones = self._zones_of(subnets)
             scores = self._asked(shape, by_zone=bool(subnets))
@@ -72,7 +72,7 @@ class SpotScores:
         unknown = [subnet for subnet in subnets if subnet not in self._zones]
         if unknown and not self._refusal:
             described = self._client().describe_subnets(SubnetIds=unknown)["Subnets"]
-            self._zones |= {one["SubnetId"]: one["AvailabilityZoneId"] for one in described}
+            self._zones |= {subnet["SubnetId"]: subnet["AvailabilityZoneId"] for subnet in described}
         return {subnet: self._zones[subnet] for subnet in subnets if subnet in self._zones}
 
     def _asked(self, shape: Alternative, *, by_zone: bool) -> dict[str, int]:
@@ -80,14 +80,14 @@ class SpotScores:
         question = (instance_type, shape.count, by_zone)
         if question not in self._scores and not self._refusal:
             client = self._client()
-            found = client.get_spot_placement_scores(
+            scores = client.get_spot_placement_scores(
                 InstanceTypes=[instance_type],
                 TargetCapacity=shape.count,
                 SingleAvailabilityZone=by_zone,
                 RegionNames=[client.meta.region_name],
             )["SpotPlacementScores"]
             self._scores[question] = {
-                one.get("AvailabilityZoneId") or one["Region"]: one["Score"] for one in found
+                score.get("AvailabilityZoneId") or score["Region"]: score["Score"] for score in scores
             }
         return self._scores.get(question, {})
 

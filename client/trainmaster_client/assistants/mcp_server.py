@@ -62,35 +62,35 @@ def make_server(
     return server
 
 
-def _add_job_tools(server: MCPServer, tools: QueueTools, asked: Asked) -> None:
+def _add_job_tools(server: MCPServer, tools: QueueTools, answering: Asked) -> None:
     @server.tool(annotations=_READS)
     def queue(pool: Name = None, team: Name = None, state: Name = None, limit: Limit = 50) -> QueueAnswer:
         """Jobs that run and wait, in queue order, each with the reason why it waits. Ended ones by state."""
-        with asked():
+        with answering():
             return tools.queue({"pool": pool, "team": team, "state": state}, limit=limit)
 
     @server.tool(annotations=_READS)
     def job(name: JobName, log_lines: LogLines = 0) -> JobAnswer:
         """One job: state, attempts and why they ended, diagnosis of a failure, cost, its last log lines."""
-        with asked():
+        with answering():
             return tools.job(name, log_lines=log_lines)
 
     @server.tool(annotations=_READS)
     def why(name: JobName) -> WhyAnswer:
         """Why a job does not run, when it is likely to start, and who is ahead of it."""
-        with asked():
+        with answering():
             return tools.why(name)
 
 
-def _add_history_tools(server: MCPServer, tools: QueueTools, asked: Asked) -> None:
+def _add_history_tools(server: MCPServer, tools: QueueTools, answering: Asked) -> None:
     @server.tool(annotations=_READS)
     def usage(group_by: Grouping = "team", team: Name = None, days: Days = 30) -> UsageAnswer:
         """Instance-hours and USD of the last days, in groups, with what was productive and what was lost."""
-        with asked():
+        with answering():
             return tools.usage(group_by, team=team, days=days)
 
     @server.tool(annotations=_READS)
     def timeline(pool: Name = None, hours: Hours = 24) -> TimelineAnswer:
         """Which attempt of which job held which instances when, and who preempted it, in the last hours."""
-        with asked():
+        with answering():
             return tools.timeline(pool, hours=hours)

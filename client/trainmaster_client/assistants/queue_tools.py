@@ -27,7 +27,7 @@ from trainmaster_client.logs.joined_attempts import JobLogs, Selection, cleaned
 
 MOST_JOBS = 100
 MOST_ATTEMPTS = 20
-"""Of one job."""
+"""Attempts shown of one job, the newest."""
 MOST_SPANS = 200
 MOST_GROUPS = 100
 MOST_LOG_LINES = 100
@@ -45,7 +45,7 @@ class QueueTools:
 
     def queue(self, filters: Mapping[str, str | None], *, limit: int) -> QueueAnswer:
         page = self.api().jobs(**filters, limit=str(limit))
-        jobs = [_entry(job_view(one)) for one in page.get("jobs") or ()]
+        jobs = [_entry(job_view(document)) for document in page.get("jobs") or ()]
         is_more = bool(page.get("next_token")) or len(jobs) > limit
         return QueueAnswer(jobs=jobs[:limit], is_truncated=is_more)
 
@@ -54,8 +54,8 @@ class QueueTools:
         view = job_view(document)
         return JobAnswer(
             job=_entry(view),
-            attempts=[_attempt(one) for one in view.attempts[-MOST_ATTEMPTS:]],
-            warnings=[bounded(one) for attempt in view.attempts for one in attempt.warnings],
+            attempts=[_attempt(attempt) for attempt in view.attempts[-MOST_ATTEMPTS:]],
+            warnings=[bounded(warning) for attempt in view.attempts for warning in attempt.warnings],
             lost_seconds=_amounts(document.get("wasted_seconds")),
             cost_usd=document.get("cost_usd"),
             log_lines_of_the_program=self._log(document, log_lines) if log_lines else [],
@@ -69,14 +69,14 @@ class QueueTools:
             job=_entry(view),
             likely_start=start.get("p50"),
             likely_start_latest=start.get("p90"),
-            ahead=[_entry(one) for one in self._ahead(view)],
+            ahead=[_entry(job) for job in self._ahead(view)],
         )
 
     def usage(self, group_by: str, *, team: str | None, days: float) -> UsageAnswer:
         end = self.now()
         document = self.api().usage_by(group_by, team=team, start=_days_ago(end, days), end=_text(end))
         try:
-            groups = [_group(one, one.get("key")) for one in document["groups"]]
+            groups = [_group(group, group.get("key")) for group in document["groups"]]
             return UsageAnswer(
                 start=printable(document["from"]),
                 end=printable(document["to"]),
@@ -94,11 +94,11 @@ class QueueTools:
         api = self.api()
         with newer_route(api, "/timeline"):
             seen = timeline(api.timeline(pool=pool, start=start, end=_text(end)))
-        spans = sorted(seen.attempts, key=lambda one: one.claimed_at)
+        spans = sorted(seen.attempts, key=lambda span: span.claimed_at)
         return TimelineAnswer(
             start=start,
             end=_text(end),
-            attempts=[_span(one) for one in spans[-MOST_SPANS:]],
+            attempts=[_span(span) for span in spans[-MOST_SPANS:]],
             recorded_since=_instant(seen.since),
             is_truncated=len(spans) > MOST_SPANS,
         )
@@ -108,16 +108,16 @@ class QueueTools:
         return [bounded(cleaned(line.text)) for line in lines]
 
     def _ahead(self, job: JobView) -> Sequence[JobView]:
-        """The nearest first; as far as one page of each state shows them."""
+        """Return the nearest jobs before this one, as far as one page of each state shows them."""
         if not job.is_waiting or job.position is None:
             return []
         pages = [
             self.api().jobs(pool=job.pool, state=state, limit=LARGEST_PAGE)
             for state in ("pending", "preempted")
         ]
-        views = [job_view(one) for page in pages for one in page.get("jobs") or ()]
-        before = [one for one in views if one.position is not None and one.position < job.position]
-        return sorted(before, key=lambda one: -(one.position or 0))[:SHOWN_AHEAD]
+        views = [job_view(document) for page in pages for document in page.get("jobs") or ()]
+        before = [view for view in views if view.position is not None and view.position < job.position]
+        return sorted(before, key=lambda view: -(view.position or 0))[:SHOWN_AHEAD]
 
 
 def _entry(job: JobView) -> QueueEntry:
@@ -135,31 +135,31 @@ def _entry(job: JobView) -> QueueEntry:
     )
 
 
-def _attempt(one: Attempt) -> AttemptEntry:
+def _attempt(attempt: Attempt) -> AttemptEntry:
     return AttemptEntry(
-        number=one.number,
-        training_job_name=one.training_job_name,
-        status=one.status,
-        started_at=_instant(one.started_at),
-        ended_at=_instant(one.ended_at),
-        why=bounded(one.why),
-        diagnosis=bounded(one.diagnosis or ""),
+        number=attempt.number,
+        training_job_name=attempt.training_job_name,
+        status=attempt.status,
+        started_at=_instant(attempt.started_at),
+        ended_at=_instant(attempt.ended_at),
+        why=bounded(attempt.why),
+        diagnosis=bounded(attempt.diagnosis or ""),
     )
 
 
-def _span(one: AttemptSpan) -> SpanEntry:
+def _span(span: AttemptSpan) -> SpanEntry:
     return SpanEntry(
-        job=one.job,
-        team=one.team,
-        pool=one.pool,
-        attempt=one.attempt,
-        instances=dict(one.instances),
-        claimed_at=one.claimed_at.isoformat(),
-        training_since=_instant(one.training_since),
-        ended_at=_instant(one.ended_at),
-        end=one.end,
-        preempted_by=one.preempted_by,
-        lost_seconds=one.lost.total_seconds(),
+        job=span.job,
+        team=span.team,
+        pool=span.pool,
+        attempt=span.attempt,
+        instances=dict(span.instances),
+        claimed_at=span.claimed_at.isoformat(),
+        training_since=_instant(span.training_since),
+        ended_at=_instant(span.ended_at),
+        end=span.end,
+        preempted_by=span.preempted_by,
+        lost_seconds=span.lost.total_seconds(),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the tools answer: typed, bounded, and with a word about who wrote the text in it.
+"""The answers of the tools: typed, bounded, and with a note about who wrote the text in them.
 
 The SDK makes the schema of an answer from its class, where slots would stand in the place of defaults.
 """
@@ -16,7 +16,7 @@ LONGEST_TEXT = 500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEntry:
     name: str | None
-    """None: another team's job."""
+    """The job's name; None if it belongs to another team."""
     team: str
     pool: str
     state: str
@@ -67,9 +67,9 @@ class JobAnswer:
 class WhyAnswer:
     job: QueueEntry
     likely_start: str | None
-    """As likely as not it starts until then; None: it does not wait, or nothing can be said."""
+    """Median of the estimated start; None if the job does not wait or no estimate exists."""
     likely_start_latest: str | None
-    """In 9 of 10 cases until then."""
+    """Start that 9 of 10 estimates stay below."""
     ahead: list[QueueEntry]
     """The nearest of those before it in its pool."""
     notice: str = NOTICE
@@ -80,7 +80,7 @@ class UsageGroup:
     key: str
     instance_hours: float
     usd: float | None
-    """None: a price is missing."""
+    """USD of the group; None if a price is missing."""
     usd_by_cause: dict[str, float]
 
 
@@ -118,7 +118,7 @@ class TimelineAnswer:
     attempts: list[SpanEntry]
     """The newest, oldest first."""
     recorded_since: str | None
-    """What ended before was not recorded; None: all was."""
+    """Attempts that ended before were not recorded; None if all of them were."""
     is_truncated: bool
     notice: str = NOTICE
 

@@ -13,7 +13,7 @@ _REPORT = Path("build/account-check.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lent:
-    """What the user gives to the check."""
+    """Means that the user gives to the check: a role, a bucket, an image, a GPU type."""
 
     role: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""What ``trainmaster account-check`` does: the means, the cost, the examination, the report."""
+"""Runs ``trainmaster account-check``: the means, the cost, the examination, the report."""
 
 import ipaddress
 import secrets
@@ -37,27 +37,27 @@ _SHOWN = 160
 
 
 def check_account(lent: Lent, *, yes: bool, file: Path) -> int:
-    """The exit code."""
+    """Run the check and return the exit code."""
     session = aws_session()
     role, bucket = _needed(lent)
     calls = ServiceCalls(session=session, notes=[])
     caller, endpoint = _caller(calls)
-    asked = Asked(gpu=lent.gpu, starve=lent.starve, is_loopback=_is_loopback(endpoint))
+    options = Asked(gpu=lent.gpu, starve=lent.starve, is_loopback=_is_loopback(endpoint))
     region = str(session.region_name)
     image = _image(lent, region)
-    if not asked.is_loopback:
-        _agree(asked, caller["Account"], region, yes=yes)
+    if not options.is_loopback:
+        _agree(options, caller["Account"], region, yes=yes)
     run = f"{datetime.now(UTC):%m%d%H%M%S}{secrets.token_hex(2)}"
     account = {"caller": caller["Arn"], "id": caller["Account"], "region": region, "endpoint": endpoint}
-    more = {"instance_type": INSTANCE_TYPE, "image": image, "run": run}
+    means = {"instance_type": INSTANCE_TYPE, "image": image, "run": run}
     report = Report("account-check")
-    report.facts = {"account": account, "asked": asdict(asked) | more, "calls": calls.notes}
+    report.facts = {"account": account, "asked": asdict(options) | means, "calls": calls.notes}
     examination = Examination(
         calls=calls,
         means=Means(run=run, region=region, role=role, bucket=bucket, image=image),
-        options=asked,
+        options=options,
         account=caller["Account"],
-        pace=_AT_THE_TWIN if asked.is_loopback else Pace(),
+        pace=_AT_THE_TWIN if options.is_loopback else Pace(),
         records=report.facts,
         say=lambda text: print_lines([f"      {printable(text)}"]),
     )
@@ -66,7 +66,7 @@ def check_account(lent: Lent, *, yes: bool, file: Path) -> int:
     except Exception:  # what was paid for is kept
         report.write(file)
         raise
-    unmet = unmet_needs(asked, has_quota=examination.has_quota)
+    unmet = unmet_needs(options, has_quota=examination.has_quota)
     _conclude(report, unmet, file)
     return ExitCode.INTERRUPTED if interrupted else 0 if report.ok else 1
 
@@ -106,7 +106,7 @@ def _image(lent: Lent, region: str) -> str:
 
 
 def _caller(calls: ServiceCalls) -> tuple[dict[str, Any], str]:
-    """Who calls, and where SageMaker is asked. Raises CredentialsError."""
+    """Return the caller's identity and the endpoint of SageMaker. Raises CredentialsError."""
     try:
         caller = calls.get("sts", "GetCallerIdentity")
         endpoint = str(calls.client("sagemaker").meta.endpoint_url)
@@ -123,15 +123,15 @@ def _is_loopback(endpoint: str) -> bool:
         return False
 
 
-def _agree(asked: Asked, account: str, region: str, *, yes: bool) -> None:
-    """Says what it costs and asks. Raises InvalidArgumentError where nobody can be asked."""
-    cost = most_usd(asked.gpu, starve=asked.starve)
-    minutes = _MINUTES + (_STARVE_MINUTES if asked.starve else 0)
-    price = f"at most {cost} USD (prices of us-east-1)" if cost is not None else f"what {asked.gpu} costs"
-    jobs = len(ON_CPU) + (asked.gpu is not None) + asked.starve
+def _agree(options: Asked, account: str, region: str, *, yes: bool) -> None:
+    """Say what the check costs, and ask. Raises InvalidArgumentError if there is no terminal to ask on."""
+    cost = most_usd(options.gpu, starve=options.starve)
+    minutes = _MINUTES + (_STARVE_MINUTES if options.starve else 0)
+    price = f"at most {cost} USD (prices of us-east-1)" if cost is not None else f"what {options.gpu} costs"
+    jobs = len(ON_CPU) + (options.gpu is not None) + options.starve
     say(
         f"account-check starts up to {jobs} training jobs of one instance ({INSTANCE_TYPE}"
-        f"{f', {asked.gpu}' if asked.gpu else ''}) in account {account}, {region}: "
+        f"{f', {options.gpu}' if options.gpu else ''}) in account {account}, {region}: "
         f"{price}, {minutes} minutes. It makes a queue and a rule of its own, and removes everything."
     )
     if yes:
@@ -158,7 +158,7 @@ def _examine(examination: Examination) -> bool:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """As by Ctrl-C, so that everything is removed."""
+    """Treat SIGTERM like Ctrl-C, so that everything is removed."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -186,14 +186,14 @@ def _conclude(report: Report, unmet: set[Need], file: Path) -> None:
         verdict = verdicts[fact.id]
         report.checks.append(_check(fact, verdict))
         print_lines(verdict_lines(fact, verdict))
-    counts = {word: sum(one.word is word for one in verdicts.values()) for word in Word}
-    said = ", ".join(f"{count} {word}" for word, count in counts.items())
+    counts = {word: sum(verdict.word is word for verdict in verdicts.values()) for word in Word}
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items())
     try:
         report.write(file)
     except OSError as error:
-        print_lines([f"account-check: {said}, without a report"])
+        print_lines([f"account-check: {summary}, without a report"])
         raise InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.") from error
-    print_lines([f"account-check: {'ok' if report.ok else 'NOT ok'} ({said}), report in {file}"])
+    print_lines([f"account-check: {'ok' if report.ok else 'NOT ok'} ({summary}), report in {file}"])
 
 
 def _check(fact: Fact, verdict: Verdict) -> Check:
@@ -207,8 +207,8 @@ def _check(fact: Fact, verdict: Verdict) -> Check:
 
 
 def verdict_lines(fact: Fact, verdict: Verdict) -> Iterator[str]:
-    said = printable(verdict.said)
-    shown = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+    text = printable(verdict.said)
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     yield f"{verdict.word:<7}  {fact.id:<{_ID_WIDTH}}  {shown}"
     if verdict.word is Word.DIFFERS:
         yield f"         assumed: {fact.assumes}"

@@ -53,11 +53,11 @@ def advise(
 ) -> None:
     """Compare the shapes that a job could run in; nothing is stored."""
     request = parse_request(file.read(), source=file.name)
-    more = [one for text in shape or () for one in read_shapes(text, where="--shape")]
+    extra = [read_shape for text in shape or () for read_shape in read_shapes(text, where="--shape")]
     with _progress() as report:
         api = connect(quiet=True)
         assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=team)
-        order, best, tried = _advice(assessor, more, by)
+        order, best, tried = _advice(assessor, extra, by)
     if as_json_:
         print_json(as_json(order, best, tried))
     else:
@@ -68,11 +68,11 @@ def advise(
 
 
 def _advice(
-    assessor: Assessor, more: list[Alternative], by: By
+    assessor: Assessor, extra: list[Alternative], by: By
 ) -> tuple[list[Assessment], Recommendation | None, Document | None]:
-    """In order, with the best one, and the dry run of the tag that says so."""
+    """Return the assessments in order, the best one, and the dry run of the tag that names it."""
     try:
-        order = ranked(assessor.assess(more), by)
+        order = ranked(assessor.assess(extra), by)
         best = recommend(order, by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
@@ -88,9 +88,9 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def lines(order: Sequence[Assessment], *, now: datetime) -> Iterator[str]:
-    for number, one in enumerate(order, start=1):
-        yield f"{number}. {one.candidate} ({_SOURCES[one.candidate.source]})"
-        yield from (f"   {line}" for line in _facts(one, now=now))
+    for number, assessment in enumerate(order, start=1):
+        yield f"{number}. {assessment.candidate} ({_SOURCES[assessment.candidate.source]})"
+        yield from (f"   {line}" for line in _facts(assessment, now=now))
     yield "Starts and costs are estimates; in another shape the same work may take another time."
     yield "Costs assume the time such jobs of the team took recently in one of the shapes, else MaxRuntime."
 
@@ -107,7 +107,7 @@ def tag_lines(best: Recommendation | None, tried: Document | None) -> Iterator[s
         yield f"  {ALTERNATIVES}={best.shapes}"
     else:
         yield "Together in one tag they are refused:"
-        yield from (f"  {field_problem(one)}" for one in tried.get("violations") or ())
+        yield from (f"  {field_problem(violation)}" for violation in tried.get("violations") or ())
 
 
 def as_json(
@@ -115,52 +115,56 @@ def as_json(
 ) -> dict[str, Any]:
     is_valid = best is not None and tried is not None and tried.get("valid") is True
     return {
-        "shapes": [_shape_json(one) for one in order],
+        "shapes": [_shape_json(assessment) for assessment in order],
         "recommended": None if best is None else {"shape": str(best.best.candidate), "why": best.why},
         "tag": {"Key": ALTERNATIVES, "Value": best.shapes} if best is not None and is_valid else None,
     }
 
 
-def _shape_json(one: Assessment) -> dict[str, Any]:
+def _shape_json(assessment: Assessment) -> dict[str, Any]:
     return {
-        "shape": str(one.candidate),
-        "source": one.candidate.source.value,
-        **one.answer,
-        "placement_score": None if one.score is None else asdict(one.score),
-        "network": one.network,
-        "memory": None if one.memory is None else asdict(one.memory),
-        "sound": one.is_sound,
+        "shape": str(assessment.candidate),
+        "source": assessment.candidate.source.value,
+        **assessment.answer,
+        "placement_score": None if assessment.score is None else asdict(assessment.score),
+        "network": assessment.network,
+        "memory": None if assessment.memory is None else asdict(assessment.memory),
+        "sound": assessment.is_sound,
         "expected": {
-            "run_hours": one.run_hours,
-            "interruptions": one.expected_interruptions,
-            "cost_usd": one.expected_cost_usd,
+            "run_hours": assessment.run_hours,
+            "interruptions": assessment.expected_interruptions,
+            "cost_usd": assessment.expected_cost_usd,
         },
     }
 
 
-def _facts(one: Assessment, *, now: datetime) -> Iterator[str]:
-    if not one.is_valid:
+def _facts(assessment: Assessment, *, now: datetime) -> Iterator[str]:
+    if not assessment.is_valid:
         yield "not valid, it would be refused:"
-        yield from (f"  {field_problem(error)}" for error in one.answer.get("violations") or ())
+        yield from (f"  {field_problem(error)}" for error in assessment.answer.get("violations") or ())
         return
-    yield _money(one)
-    start = one.answer.get("estimated_start")
+    yield _money(assessment)
+    start = assessment.answer.get("estimated_start")
     yield likely_start(start, now=now) if isinstance(start, dict) else "Likely start: unknown"
-    if victims := one.answer.get("would_preempt"):
+    if victims := assessment.answer.get("would_preempt"):
         yield f"would preempt {', '.join(printable(name) or 'a job of another team' for name in victims)}"
-    yield from _spot(one)
-    if one.network:
-        yield one.network
-    if one.memory is not None:
-        fits = "fits" if one.memory.fits else "does NOT fit"
-        yield f"memory: {fits}, {one.memory.needed_gib} of {one.memory.gpu_gib} GiB of each GPU (computed)"
+    yield from _spot(assessment)
+    if assessment.network:
+        yield assessment.network
+    if (memory := assessment.memory) is not None:
+        fits = "fits" if memory.fits else "does NOT fit"
+        yield f"memory: {fits}, {memory.needed_gib} of {memory.gpu_gib} GiB of each GPU (computed)"
 
 
-def _money(one: Assessment) -> str:
-    rate, cost, expected = one.answer.get("usd_per_hour"), one.cost_usd, one.expected_cost_usd
+def _money(assessment: Assessment) -> str:
+    rate, cost, expected = (
+        assessment.answer.get("usd_per_hour"),
+        assessment.cost_usd,
+        assessment.expected_cost_usd,
+    )
     if rate is None or cost is None or expected is None:
         return "price unknown: an admin can add it to the policy's prices"
-    if not one.candidate.is_spot:
+    if not assessment.candidate.is_spot:
         return f"{rate:.2f} USD an hour, about {expected:.2f} for the job"
     return (
         f"{rate:.2f} USD an hour at most, about {expected:.2f} for the job"
@@ -168,17 +172,17 @@ def _money(one: Assessment) -> str:
     )
 
 
-def _spot(one: Assessment) -> Iterator[str]:
-    if not one.candidate.is_spot:
+def _spot(assessment: Assessment) -> Iterator[str]:
+    if not assessment.candidate.is_spot:
         return
-    if one.score is not None:
-        yield _score(one.score)
-    expected = one.expected_interruptions
+    if assessment.score is not None:
+        yield _score(assessment.score)
+    expected = assessment.expected_interruptions
     if expected is None:
         yield "interruptions: no job of this stack ran on it in the last 30 days"
     else:
         yield f"interruptions: {expected:.3g} expected at the recent rate"
-    if not one.keeps_checkpoints:
+    if not assessment.keeps_checkpoints:
         yield "no CheckpointConfig: an interruption loses all work"
 
 

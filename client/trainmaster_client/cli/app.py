@@ -150,7 +150,7 @@ def _run() -> None:
 
 
 def _drop_output() -> None:
-    """Nobody reads it any more, as behind ``| head``; else Python complains of it when it ends."""
+    """Discard further output, as its reader is gone (``| head``); else Python complains at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -169,7 +169,7 @@ def client_version() -> str:
 
 
 def _stack_version() -> str | None:
-    """None: no answer, or none that names a version."""
+    """Ask the API for the version of the stack; None if it gives no answer or names no version."""
     try:
         session = aws_session()
         answer = SignedTransport(find_api_url(None, session), session).send("GET", "/pools")

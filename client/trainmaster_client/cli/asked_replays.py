@@ -23,7 +23,7 @@ _HOUR = timedelta(hours=1)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedReplay:
     name: str
-    """Of the new document."""
+    """Label of the new document."""
     period: Period
     html: Path | None
 
@@ -35,23 +35,23 @@ class AskedReplay:
         return cls(name=name, period=period, html=html)
 
     def replayed(self, api: CommandApi, new: Mapping[str, Any]) -> list[str]:
-        """The summary; the whole report goes to its file.
+        """Replay and return the summary's lines; the whole report goes to its file.
 
         Raises InvalidArgumentError where the stack has less history than was asked for.
         """
         with busy("Replaying the account's jobs"):
-            found = replay_policy(api, (self.name, new), self.period, doing=lambda _doing, _share: None)
-        if not found.is_whole:
-            there, wanted = self.period.until - found.since, self.period.until - self.period.since
+            run = replay_policy(api, (self.name, new), self.period, doing=lambda _doing, _share: None)
+        if not run.is_whole:
+            there, wanted = self.period.until - run.since, self.period.until - self.period.since
             raise InvalidArgumentError(
-                f"The history of this stack begins at {found.since:%Y-%m-%d %H:%M} UTC, {length(there)} ago; "
+                f"The history of this stack begins at {run.since:%Y-%m-%d %H:%M} UTC, {length(there)} ago; "
                 f"--replay asks for {length(wanted)}.",
                 hint=f"Give what there is: --replay {max(there // _HOUR, 1)}h.",
             )
         if self.html is not None:
-            page = found.report(command=shlex.join(["trainmaster", *sys.argv[1:]]))
+            page = run.report(command=shlex.join(["trainmaster", *sys.argv[1:]]))
             write_text(self.html, page, option="--html")
-        return summary(found.comparison)
+        return summary(run.comparison)
 
     @property
     def closing(self) -> Iterator[str]:

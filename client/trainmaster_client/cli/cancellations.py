@@ -67,7 +67,7 @@ class CancelFilters:
 
 @dataclass(slots=True, kw_only=True)
 class _Outcome:
-    """What became of each job so far."""
+    """The outcome of each job so far."""
 
     cancelled: list[Document] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
@@ -132,17 +132,17 @@ def _check(names: Sequence[str], filters: CancelFilters) -> None:
 
 
 def _matching(api: ApiClient, filters: CancelFilters) -> list[JobView]:
-    """All jobs that match and can be cancelled, page by page; other teams' jobs have no names."""
-    found: list[JobView] = []
+    """Read all jobs that match and can be cancelled, page by page; other teams' jobs have no names."""
+    jobs: list[JobView] = []
     token: str | None = None
     while True:
-        asked: dict[str, Any] = {**asdict(filters), "mine": filters.mine or None}
-        page = api.jobs(**asked, limit=LARGEST_PAGE, next_token=token)
+        parameters: dict[str, Any] = {**asdict(filters), "mine": filters.mine or None}
+        page = api.jobs(**parameters, limit=LARGEST_PAGE, next_token=token)
         views = [job_view(document) for document in page.get("jobs") or ()]
-        found += [job for job in views if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}]
+        jobs += [job for job in views if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}]
         before, token = token, page.get("next_token")
         if not token or token == before:
-            return list({job.name: job for job in found}.values())
+            return list({job.name: job for job in jobs}.values())
 
 
 def _ask(matching: Sequence[JobView]) -> None:
@@ -153,10 +153,10 @@ def _ask(matching: Sequence[JobView]) -> None:
         typer.Exit: The answer was no.
     """
     waiting = sum(job.is_waiting for job in matching)
-    more = len(matching) - _NAMED_IN_QUESTION
+    unnamed = len(matching) - _NAMED_IN_QUESTION
     names = ", ".join(str(job.name) for job in matching[:_NAMED_IN_QUESTION])
     count = f"{_jobs(len(matching))} ({waiting} waiting, {len(matching) - waiting} started)"
-    say(f"This cancels {count}: {names}{f' and {more} more' if more > 0 else ''}.")
+    say(f"This cancels {count}: {names}{f' and {unnamed} more' if unnamed > 0 else ''}.")
     if not sys.stdin.isatty():
         raise InvalidArgumentError(
             "There is no terminal to ask on; nothing was cancelled.", hint="Agree with --yes."

@@ -72,7 +72,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "policy resume": ("trainmaster policy resume",),
     }
 )
-"""By the command's words."""
+"""Examples by the command's words."""
 _AS_IT_IS = "\b\n"
 """Keeps the help from putting the lines of a paragraph together."""
 

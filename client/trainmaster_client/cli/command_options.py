@@ -8,19 +8,21 @@ from typing import Any, get_type_hints
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """For typer: in the place of each parameter that is a dataclass come the dataclass's fields."""
+    """Replace, for typer, each parameter that is a dataclass by the fields of that dataclass."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
-        name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
     }
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401  as typer parsed it
         for name, group in groups.items():
-            given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
         command(**given)
 
-    parameters = [each for one in signature.parameters.values() for each in _flattened(one)]
+    parameters = [flat for parameter in signature.parameters.values() for flat in _flattened(parameter)]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
     return run
 
@@ -30,8 +32,8 @@ def _flattened(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
         yield parameter
         return
     hints = get_type_hints(parameter.annotation, include_extras=True)
-    for one in fields(parameter.annotation):
-        default = inspect.Parameter.empty if one.default is MISSING else one.default
+    for option in fields(parameter.annotation):
+        default = inspect.Parameter.empty if option.default is MISSING else option.default
         yield inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[one.name]
+            option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[option.name]
         )

@@ -62,9 +62,9 @@ class CommandApi(ApiClient):
             raise
 
     def _near(self, name: str) -> list[str]:
-        """Of jobs in the queue; if none of them is, of those that are over."""
+        """Suggest names of jobs in the queue; if none is near, names of jobs that are over."""
         for states in ((None,), sorted(FINAL_STATES)):
-            names = [one for state in states for one in visible_names(self, state)]
+            names = [known for state in states for known in visible_names(self, state)]
             if near := difflib.get_close_matches(name, names, n=SUGGESTIONS):
                 return near
         return []
@@ -94,7 +94,7 @@ def aws_client(service: str) -> Any:  # noqa: ANN401  boto3 makes its clients at
 
 
 def visible_names(api: ApiClient, state: str | None = None) -> list[str]:
-    """Of the first jobs that have one; none where the API does not say. For suggestions only."""
+    """Return names of the first jobs that have one, for suggestions; empty if the API does not answer."""
     try:
         jobs = api.jobs(limit=LARGEST_PAGE, state=state).get("jobs") or ()
         return [str(job["name"]) for job in jobs if job.get("name")]
@@ -107,15 +107,15 @@ def complete_job(incomplete: str) -> list[str]:
 
 
 def completed(incomplete: str, look: Callable[[CommandApi], list[str]]) -> list[str]:
-    """What the API names that begins so; nothing where it does not answer in time."""
-    found: list[str] = []
+    """Return the names that begin with ``incomplete``; none if the API does not answer in time."""
+    names: list[str] = []
 
     def ask() -> None:
         logging.disable()
         with suppress(Exception):  # whatever is wrong here, a prompt is no place to say it
-            found.extend(look(connect()))
+            names.extend(look(connect()))
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(COMPLETION_SECONDS)
-    return [name for name in dict.fromkeys(found) if name.startswith(incomplete)]
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]

@@ -14,7 +14,7 @@ from trainmaster_client.cli.screen import say
 from trainmaster_client.gateway.gateway_files import GatewayOptions, GatewayState, state_folder
 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
-"""What a desk has beside its shell, where it is neither macOS nor Windows."""
+"""Variables that a desktop session sets beside its shell, other than on macOS and Windows."""
 _SHELLS_OF_OTHERS = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_USER", "SAGEMAKER_APP_TYPE_LOWERCASE")
 """Set where the browser is on another machine than the shell."""
 
@@ -53,7 +53,7 @@ def dashboard(
 
 
 def tell(state: GatewayState, ui_url: str, *, open_browser: Callable[[str], bool] | None) -> None:
-    """Where a browser is opened the link is spent; one that does not open it is helped by a new command."""
+    """Print the link, or say that the browser opens it; that spends it, and a command makes another."""
     say(f"The dashboard of {state.api_url} answers on port {state.port} of this machine until Ctrl-C.")
     if open_browser is not None and open_browser(ui_url):
         say(f"Your browser opens it. Another link: trainmaster gateway --print-env --port {state.port}")

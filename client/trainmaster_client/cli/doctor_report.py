@@ -24,12 +24,12 @@ class JsonWithoutPath(TyperCommand):
     """``--json`` without a path is ``--json -``: on standard output."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer's own copy of click
-        found = list(args)
+        rewritten = list(args)
         for index, argument in enumerate(args):
             rest = args[index + 1 :]
             if argument == "--json" and (not rest or rest[0].startswith("--")):
-                found[index] = "--json=-"
-        return super().parse_args(ctx, found)
+                rewritten[index] = "--json=-"
+        return super().parse_args(ctx, rewritten)
 
 
 def doctor(
@@ -95,7 +95,7 @@ def _conclude(report: Report, warnings: int, file: Path | None) -> None:
     """Print the verdict as the last line, and write the report where somebody has said where it is to be."""
     failed = sum(check.ok is False for check in report.checks)
     counts = [_counted(failed, "failure"), _counted(warnings, "warning")]
-    verdict = ", ".join([f"doctor: {'ok' if report.ok else 'NOT ok'}", *(one for one in counts if one)])
+    verdict = ", ".join([f"doctor: {'ok' if report.ok else 'NOT ok'}", *(count for count in counts if count)])
     if file is None:
         print_lines([verdict])
         return

@@ -71,7 +71,7 @@ def _shown_as(*, as_json: bool) -> Show:
 
 
 def event_line(event: QueueEvent) -> str:
-    """In one line, whatever its length: a line is an event."""
+    """Write the event in one line, whatever its length."""
     parts = [f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}", event.kind, event.team, event.job, event.text]
     return "  ".join(part for part in parts if part)
 

@@ -1,4 +1,4 @@
-"""What an error becomes for the shell."""
+"""Maps each error to its exit code."""
 
 from enum import IntEnum
 
@@ -43,5 +43,5 @@ _BY_ERROR: dict[type[BaseException], ExitCode] = {
 
 
 def exit_code(error: TrainmasterClientError) -> ExitCode:
-    """Of the nearest of its classes that has one."""
+    """Return the exit code of the error's nearest class that has one."""
     return next(_BY_ERROR[kind] for kind in type(error).__mro__ if kind in _BY_ERROR)

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 
 class Panel(StrEnum):
-    """In the order of the help."""
+    """Panels in the order of the help."""
 
     JOBS = "Jobs"
     POOLS = "Queue and pools"
@@ -33,7 +33,7 @@ _ELSEWHERE = MappingProxyType(
         **dict.fromkeys(("up", "twin"), "local up"),
     }
 )
-"""What other tools call it."""
+"""Other tools' names for the commands."""
 
 
 class GroupedCommands(TyperGroup):

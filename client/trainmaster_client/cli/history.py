@@ -28,7 +28,7 @@ _HEADINGS = ("JOB", "TEAM", "STATE", "ENDED", "RAN", "ATTEMPTS", "PREEMPTED", "L
 _TO_THE_RIGHT = frozenset({"RAN", "ATTEMPTS", "PREEMPTED", "LOST", "USD"})
 
 MOST_PAGES = 20
-"""Of each state; other teams' jobs are among them, without a name."""
+"""Pages read of each final state; other teams' jobs are among them, without a name."""
 
 SHOWN = 50
 
@@ -46,7 +46,7 @@ _SUMMED = {
     "ran": frozenset({"running"}),
     "stopped": frozenset({"preempting", "stopping"}),
 }
-"""What the job did in its states, in words."""
+"""Words for what the job did in its states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +55,12 @@ class FinishedJob:
     view: JobView
     ended_at: datetime
     ran: timedelta | None
-    """From when it first ran; None: it never did."""
+    """Time since the job first ran; None if it never did."""
     preemptions: int
     lost: timedelta
     """Work done twice and time wasted, over all causes."""
     cost_usd: float | None
-    """None: a price is unknown."""
+    """USD of the job; None if a price is unknown."""
     document: Document
 
     @property
@@ -134,12 +134,12 @@ def _show_finished(which: FinishedJobFilters, after: datetime | None, *, as_json
             f"--state: {state!r} is not a final state;",
             hint=f"use one of {', '.join(sorted(FINAL_STATES))}.",
         )
-    found, is_whole = _finished(connect(), [state] if state else sorted(FINAL_STATES), which.team)
-    recent = [one for one in found if after is None or one.ended_at >= after]
-    recent.sort(key=lambda one: (one.ended_at, one.name), reverse=True)
+    finished, is_whole = _finished(connect(), [state] if state else sorted(FINAL_STATES), which.team)
+    recent = [job for job in finished if after is None or job.ended_at >= after]
+    recent.sort(key=lambda job: (job.ended_at, job.name), reverse=True)
     shown = recent if which.everything else recent[:SHOWN]
     if as_json:
-        print_json({"jobs": [one.document for one in shown], "next_token": None})
+        print_json({"jobs": [job.document for job in shown], "next_token": None})
     else:
         print_finished(shown, to=console())
     if len(shown) < len(recent):
@@ -149,7 +149,7 @@ def _show_finished(which: FinishedJobFilters, after: datetime | None, *, as_json
 
 
 def _finished(api: ApiClient, states: list[str], team: str | None) -> tuple[list[FinishedJob], bool]:
-    """Those with a name, and whether that is all of them."""
+    """Return the finished jobs with a name, and whether these are all of them."""
     jobs: list[Any] = []
     is_whole = True
     for state in states:
@@ -161,7 +161,7 @@ def _finished(api: ApiClient, states: list[str], team: str | None) -> tuple[list
             if not token:
                 break
         is_whole = is_whole and not token
-    return [finished_job(one) for one in jobs if one.get("name")], is_whole
+    return [finished_job(job) for job in jobs if job.get("name")], is_whole
 
 
 def past_lines(document: Document, *, now: datetime) -> Iterator[str]:
@@ -198,9 +198,12 @@ def _sums(history: Sequence[Transition], spans: Sequence[timedelta | None]) -> I
 
 def _counts(document: Document) -> Iterator[str]:
     """How often it came back, what was lost, what it cost."""
-    for key, one, many in (("preemptions", "preemption", "preemptions"), ("retries", "retry", "retries")):
+    for key, singular, many in (
+        ("preemptions", "preemption", "preemptions"),
+        ("retries", "retry", "retries"),
+    ):
         if count := int(document.get(key) or 0):
-            yield f"{count} {one if count == 1 else many}"
+            yield f"{count} {singular if count == 1 else many}"
     yield from losses(document)
     if (cost := document.get("cost_usd")) is not None:
         yield f"{cost:.2f} USD{' so far' if document.get('cost_is_estimate') else ''}"
@@ -239,7 +242,7 @@ def finished_job(document: Document) -> FinishedJob:
 
 
 def print_finished(jobs: Sequence[FinishedJob], *, to: Console) -> None:
-    """As a table, or where it does not fit as two lines a job."""
+    """Print the jobs as a table, or as two lines a job if the table does not fit."""
     table = _table(jobs)
     if not jobs:
         to.print("No jobs.")

@@ -109,13 +109,13 @@ def tree(job: JobName) -> None:
     print_lines(DependencyTree(api=connect(), now=datetime.now(UTC)).lines(job))
 
 
-def _print(document: Document, said: str, *, as_json: bool) -> None:
+def _print(document: Document, done: str, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
     view = job_view(document)
     standing = place_line(view) if view.is_waiting else view.state
-    parts = ", ".join(part for part in (said, standing) if part)
+    parts = ", ".join(part for part in (done, standing) if part)
     print_lines([f"{view.name}: {parts}{dependents_note(document)}"])
 
 
@@ -155,8 +155,8 @@ def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
     age = f" ({length(now - saved)} ago)" if saved and attempt.ended_at is None else ""
     at_least = "at least " if attempt.last_checkpoint_is_lower_bound else ""
     checkpoint = [f"newest checkpoint: {at_least}{_time(saved)}{age}"] if saved else []
-    found = [attempt.diagnosis] if attempt.diagnosis else []
-    return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *found, *attempt.warnings))]
+    diagnosis = [attempt.diagnosis] if attempt.diagnosis else []
+    return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *diagnosis, *attempt.warnings))]
 
 
 def _attempt_line(attempt: Attempt) -> str:

@@ -12,19 +12,26 @@ from trainmaster_client.http.answers import printable
 
 SUGGESTIONS = 3
 _LEAST_LIKENESS = 0.5
-"""Of difflib's ratio: half of a short name is right."""
+"""Least ratio of difflib: half of a short name is right."""
 _MARGIN = 0.2
 
 Pools = Sequence[Mapping[str, Any]]
-"""As of ``GET /pools``."""
+"""Pools as in ``GET /pools``."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """As in ``p5 or p4``; empty where none is near. What is much less like it than the best is left out."""
-    likeness = {one: SequenceMatcher(a=name.lower(), b=one.lower()).ratio() for one in known}
+    """Return the nearest names, as in ``p5 or p4``; empty if none is near.
+
+    Names much less alike than the best are left out.
+    """
+    likeness = {
+        candidate: SequenceMatcher(a=name.lower(), b=candidate.lower()).ratio() for candidate in known
+    }
     best = max(likeness.values(), default=0.0)
-    near = [one for one, ratio in likeness.items() if ratio >= max(_LEAST_LIKENESS, best - _MARGIN)]
-    return " or ".join(sorted(near, key=lambda one: -likeness[one])[:SUGGESTIONS])
+    near = [
+        candidate for candidate, ratio in likeness.items() if ratio >= max(_LEAST_LIKENESS, best - _MARGIN)
+    ]
+    return " or ".join(sorted(near, key=lambda candidate: -likeness[candidate])[:SUGGESTIONS])
 
 
 def require_state(state: str | None) -> None:

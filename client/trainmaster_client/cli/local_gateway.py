@@ -120,20 +120,20 @@ def _print_environment(port: int, folder: Path) -> None:
 
 
 def exports(endpoint_url: str, env: Mapping[str, str]) -> Iterator[str]:
-    """The endpoint, and that no proxy is asked for it."""
+    """Yield the exports: the endpoint, and that no proxy is asked for it."""
     yield f"export {ENDPOINT_VARIABLE}={shlex.quote(endpoint_url)}"
     name = "no_proxy" if "no_proxy" in env else "NO_PROXY"
-    others = [one for one in env.get(name, "").split(",") if one and one != "127.0.0.1"]
+    others = [host for host in env.get(name, "").split(",") if host and host != "127.0.0.1"]
     yield f"export {name}={shlex.quote(','.join(['127.0.0.1', *others]))}"
 
 
 def warnings_of(env: Mapping[str, str]) -> Iterator[str]:
-    """What here would not heed the exports."""
+    """Yield a warning for what would not heed the exports here."""
     if env.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
         yield f"warning: AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true makes clients ignore {ENDPOINT_VARIABLE}."
-    found = _cli_version(env)
-    if found is not None and found[:2] < _OLDEST_CLI.get(found[0], (0, 0)):
-        shown = ".".join(map(str, found))
+    version = _cli_version(env)
+    if version is not None and version[:2] < _OLDEST_CLI.get(version[0], (0, 0)):
+        shown = ".".join(map(str, version))
         yield (
             f"warning: the aws on PATH is {shown}, which does not know {ENDPOINT_VARIABLE}; give it "
             f'--endpoint-url "${ENDPOINT_VARIABLE}", or update it to 1.29 or 2.13.'
@@ -145,10 +145,10 @@ def _cli_version(env: Mapping[str, str]) -> tuple[int, ...] | None:
     if program is None:
         return None
     try:
-        found = subprocess.run(  # noqa: S603  what the user's own shell would run
+        output = subprocess.run(  # noqa: S603  what the user's own shell would run
             [program, "--version"], capture_output=True, text=True, timeout=_CLI_SECONDS, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    version = re.search(r"aws-cli/(\d+)\.(\d+)\.(\d+)", found.stdout + found.stderr)
+    version = re.search(r"aws-cli/(\d+)\.(\d+)\.(\d+)", output.stdout + output.stderr)
     return tuple(map(int, version.groups())) if version else None

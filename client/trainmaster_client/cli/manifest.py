@@ -59,28 +59,28 @@ def print_manifest(
 ) -> None:
     """Print a training job as a manifest for Kubernetes; what has no counterpart is said."""
     request = parse_request(file.read(), source=file.name)
-    found = manifest(request, ManifestOptions(**asdict(options)), start_program=_start_program())
+    written = manifest(request, ManifestOptions(**asdict(options)), start_program=_start_program())
     if crd is not None:
-        _require_valid(found, crd)
+        _require_valid(written, crd)
     if as_json:
-        print_json({"documents": found.documents, "notes": found.notes})
+        print_json({"documents": written.documents, "notes": written.notes})
         return
     if output is None:
-        print(as_yaml(found), end="")
+        print(as_yaml(written), end="")
     else:
-        write_text(output, as_yaml(found), option="--output")
-    say("\n".join(f"Note: {one}" for one in found.notes))
+        write_text(output, as_yaml(written), option="--output")
+    say("\n".join(f"Note: {note}" for note in written.notes))
 
 
 def _start_program() -> str:
     return Path(pod_start.__file__).read_text(encoding="utf-8")
 
 
-def _require_valid(found: Manifest, crd: Path) -> None:
-    mistakes = crd_mistakes(found.job, read_crd(crd))
+def _require_valid(written: Manifest, crd: Path) -> None:
+    mistakes = crd_mistakes(written.job, read_crd(crd))
     if mistakes:
         raise InvalidArgumentError(
-            "\n".join([f"The manifest is not valid by {crd}:", *(f"  {one}" for one in mistakes)]),
+            "\n".join([f"The manifest is not valid by {crd}:", *(f"  {mistake}" for mistake in mistakes)]),
             hint="\nThe cluster's version may be another one. Nothing was written.",
         )
 
@@ -100,9 +100,9 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Blocks.add_representer(str, _text)
 
 
-def as_yaml(found: Manifest) -> str:
-    """For ``kubectl apply -f``, the notes as comments before it."""
-    comments = "".join(f"# {one}\n" for one in found.notes)
+def as_yaml(written: Manifest) -> str:
+    """Write the documents for ``kubectl apply -f``, with the notes as comments before them."""
+    comments = "".join(f"# {note}\n" for note in written.notes)
     return comments + yaml.dump_all(
-        found.documents, Dumper=_Blocks, sort_keys=False, explicit_start=True, width=110
+        written.documents, Dumper=_Blocks, sort_keys=False, explicit_start=True, width=110
     )

@@ -38,13 +38,13 @@ CountOrZero = Annotated[int, typer.Option(min=0, max=_MOST)]
 
 
 def _one_of(words: type[StrEnum]) -> Any:  # noqa: ANN401  of typer's own type, which it does not export
-    """With the words in the help: beside the option's name they would be wider than a terminal."""
+    """Make an option that lists its words in the help: beside its name they would not fit a terminal."""
     return typer.Option(metavar="NAME", help=f"One of {', '.join(words)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """As the training program has them."""
+    """Options as the training program has them."""
 
     sequence_length: Annotated[int, typer.Option(min=0, max=_MOST, help="Of texts.")] = 0
     image_size: Annotated[int, typer.Option(min=0, max=_MOST, help="Pixels of an image's side.")] = 0
@@ -73,12 +73,12 @@ def plan(
 ) -> None:
     """Show what a run of the training program needs of its GPUs, whether that fits, and what would."""
     run = _run(_shape(preset, options), options)
-    found = memory_plan.plan(preset, run, _instances(instances))
+    memory = memory_plan.plan(preset, run, _instances(instances))
     if as_json:
-        print_json(memory_plan.as_json(found))
+        print_json(memory_plan.as_json(memory))
     else:
-        print_lines(memory_plan.as_lines(found))
-    if not found.estimate.fits:
+        print_lines(memory_plan.as_lines(memory))
+    if not memory.estimate.fits:
         raise typer.Exit(DOES_NOT_FIT)
 
 

@@ -52,7 +52,7 @@ NO_NAME = "a job"
 
 _SHOWN_HEAD = re.compile(r"\A# revision [0-9]+(?:, paused: nothing starts)?\r?\n")
 _MOST_TEXT_BYTES, _MOST_BODY_BYTES = 100 * 1024, 256 * 1024
-"""Of UTF-8; the API takes no more."""
+"""UTF-8 bytes of a policy's text, and of the request's body; the API takes no more."""
 
 
 @app.command()
@@ -109,14 +109,18 @@ def diff(
     """Show what a document would change: its lines, and what would become of jobs. Changes nothing."""
     if html is not None and replay is None:
         raise InvalidArgumentError("--html needs --replay.", hint="Give the time to replay: --replay 14d.")
-    asked = None if replay is None else _asked_replay(replay, file.name, html)
+    asked_replay = None if replay is None else _asked_replay(replay, file.name, html)
     written = file.read()
     new = parse_policy(written, source=file.name)
     api = connect()
     with _placed(written, new) as places:
         tried = api.try_policy(new)
     if as_json:
-        print_json(tried if asked is None else {**tried, "replay": {"summary": asked.replayed(api, new)}})
+        print_json(
+            tried
+            if asked_replay is None
+            else {**tried, "replay": {"summary": asked_replay.replayed(api, new)}}
+        )
         return
     old = api.policy()
     lines = document_lines(
@@ -129,8 +133,8 @@ def diff(
     if tried.get("truncated"):
         print_lines(["More jobs wait: only the first that ask for the same thing were looked at."])
     _print_warnings(tried, places)
-    if asked is not None:
-        print_lines(["", *asked.replayed(api, new), *asked.closing])
+    if asked_replay is not None:
+        print_lines(["", *asked_replay.replayed(api, new), *asked_replay.closing])
 
 
 def _asked_replay(text: str, name: str, html: Path | None) -> "AskedReplay":
@@ -193,12 +197,12 @@ def resume(*, as_json: JsonFlag = False) -> None:
     _set_paused(False, "Resumed: jobs start in queue order.", as_json=as_json)
 
 
-def _set_paused(paused: bool, said: str, *, as_json: bool) -> None:  # noqa: FBT001  the value itself
+def _set_paused(paused: bool, confirmation: str, *, as_json: bool) -> None:  # noqa: FBT001  the value itself
     document = connect().set_paused(paused)
     if as_json:
         print_json(document)
     else:
-        print_lines([said])
+        print_lines([confirmation])
 
 
 @contextmanager
@@ -227,7 +231,7 @@ def _says(text: str, policy: object) -> bool:
 
 
 def _text_to_keep(written: bytes, policy: Mapping[str, Any]) -> str | None:
-    """Without the line that ``policy show`` puts above it; None where the API would not take it."""
+    """Return the text without the line that ``policy show`` adds; None if the API would not take it."""
     is_utf16 = written.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # else YAML is UTF-8
     text = _SHOWN_HEAD.sub("", written.decode("utf-16" if is_utf16 else "utf-8-sig"))
     body = json.dumps({"policy": policy, "text": text})
@@ -241,8 +245,8 @@ def document_lines(old: object, new: object, *, old_name: str, new_name: str) ->
 
 
 def job_lines(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """One line a job, the worst news first."""
-    for change in sorted(changes, key=lambda one: _RANKS.get(_kind(one), -1)):
+    """Yield one line a job, the worst news first."""
+    for change in sorted(changes, key=lambda entry: _RANKS.get(_kind(entry), -1)):
         place = f"team {printable(change.get('team'))}, pool {printable(change.get('pool'))}"
         meaning = _MEANINGS.get(_kind(change), _kind(change))
         if change.get("judged_at") == "submission":
@@ -261,9 +265,9 @@ def _lines(document: object) -> list[str]:
 
 
 def _ordered(value: object) -> object:
-    """Keys in one order, so that two ways of writing one document are equal: ``name``, then the others."""
+    """Sort keys, ``name`` first, so that two ways of writing one document are equal."""
     if isinstance(value, list):
-        return [_ordered(one) for one in value]
+        return [_ordered(child) for child in value]
     if not isinstance(value, Mapping):
         return value
     return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (key != "name", str(key)))}

@@ -21,7 +21,7 @@ _KINDS = (("on-demand", "capacity"), ("spot", "spot_capacity"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Of the instances of one kind, all types together."""
+    """Instances of one capacity type, all instance types together."""
 
     used: int
     capacity: int
@@ -36,7 +36,7 @@ class PoolSummary:
     spot: Share
     waiting: int
     next_end: datetime | None
-    """From then on one of its jobs has surely given its instances back; None: not known."""
+    """When one of its jobs has surely given its instances back; None if not known."""
 
     @classmethod
     def parse(cls, pool: Mapping[str, Any], live: Sequence[JobView]) -> Self:
@@ -53,9 +53,9 @@ class PoolSummary:
         )
 
     def line(self, *, now: datetime, width: int) -> str:
-        """At most so wide: first in fewer words, then with less of the name, then with fewer facts."""
+        """Write at most ``width`` cells: first in fewer words, then with less name, then with fewer facts."""
         facts = list(self._facts(now))
-        brief = [one.replace(" waiting", " wait").replace("certain end", "end") for one in facts]
+        brief = [fact.replace(" waiting", " wait").replace("certain end", "end") for fact in facts]
         for parts in (facts, brief):
             line = f"{self.name}: {', '.join(parts)}"
             if cell_len(line) <= width:
@@ -65,11 +65,11 @@ class PoolSummary:
         return middle_cut(self.name, max(width - cell_len(rest), _LEAST_NAME)) + rest
 
     def _facts(self, now: datetime) -> Iterator[str]:
-        one, spot = self.on_demand, self.spot
-        if one.capacity or one.used or not (spot.capacity or spot.used):
-            yield f"{one.used}/{one.capacity} used"
-            yield f"{one.free} free"
-            yield f"{one.warm} warm"
+        on_demand, spot = self.on_demand, self.spot
+        if on_demand.capacity or on_demand.used or not (spot.capacity or spot.used):
+            yield f"{on_demand.used}/{on_demand.capacity} used"
+            yield f"{on_demand.free} free"
+            yield f"{on_demand.warm} warm"
         if spot.capacity or spot.used:
             yield f"spot {spot.used}/{spot.capacity} used"
         yield f"{self.waiting} waiting"
@@ -90,13 +90,16 @@ def _total(counts: Mapping[str, Any] | None) -> int:
 def summary_lines(
     pools: Sequence[Mapping[str, Any]], jobs: Sequence[JobView], *, now: datetime, width: int
 ) -> list[str]:
-    """Those in which the jobs are come first. Raises KeyError, TypeError, ValueError or AttributeError."""
+    """Summarize the pools; those with the jobs come first.
+
+    Raises KeyError, TypeError, ValueError or AttributeError.
+    """
     by_name = {printable(pool["name"]): pool for pool in pools}
     order = dict.fromkeys([*(job.pool for job in jobs if job.pool in by_name), *by_name])
     summaries = [
         PoolSummary.parse(by_name[name], [job for job in jobs if job.is_live and job.pool == name])
         for name in list(order)[:MOST_POOLS]
     ]
-    lines = [one.line(now=now, width=width) for one in summaries]
-    more = len(order) - len(lines)
-    return [*lines, f"... {more} more pools: trainmaster pools"] if more else lines
+    lines = [summary.line(now=now, width=width) for summary in summaries]
+    unshown = len(order) - len(lines)
+    return [*lines, f"... {unshown} more pools: trainmaster pools"] if unshown else lines

@@ -49,9 +49,9 @@ def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  
 
 def _pause_line(pause: Part) -> str:
     role = printable(pause["role_arn"]) if pause.get("role_arn") else "a role of another team"
-    said = printable(pause.get("message") or pause.get("code") or "")
+    message = printable(pause.get("message") or pause.get("code") or "")
     return (
-        f"  starts with {role} are paused since {printable(pause['since'])}, AWS says {said};"
+        f"  starts with {role} are paused since {printable(pause['since'])}, AWS says {message};"
         f" the next try is at {printable(pause['next_probe_at'])} or later"
     )
 
@@ -89,7 +89,7 @@ def _team_line(team: Part, rules: Part) -> str:
 
 
 def _share_text(share: Part, half_life: str) -> str:
-    """What it has used of its share; one without jobs in the pool has none now."""
+    """Say what a team has used of its share; a team without jobs in the pool has no share now."""
     if share.get("times") is None:
         return f"{float(share['instance_hours']):.1f} instance-hours used recently"
     part, points = f"{float(share['share']):.0%}", float(share["points"])

@@ -23,7 +23,7 @@ _ID_WIDTH = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What is known of the deployment."""
+    """The deployment as far as it is known."""
 
     vpc: Annotated[
         list[str] | None,

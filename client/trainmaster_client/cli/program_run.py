@@ -48,7 +48,7 @@ def run(
 
 
 def _deaf_option(command: list[str]) -> str | None:
-    """Of a Python that is called by name: the option that would make it deaf to us."""
+    """Find the option that would keep a Python, called by name, from loading the hooks."""
     if not os.path.basename(command[0]).startswith("python"):  # noqa: PTH119  a name, not a file
         return None
     for argument in command[1:]:

@@ -63,7 +63,7 @@ class QueueFilters:
 
     @property
     def asked(self) -> dict[str, str | None]:
-        """As parameters of the API."""
+        """Return the filters as parameters of the API."""
         return {**asdict(self), "mine": "true" if self.mine else None}
 
 
@@ -166,7 +166,7 @@ class QueueLooks:
         self._starts: StartEstimates | None = None
         self._starts_at: float | None = None
         self._page: Document | None = None
-        """Of the last look: as long as it did not change it costs a 304."""
+        """Page of the last look; while it does not change, a look costs a 304."""
 
     def look(self) -> QueueView:
         document = self._jobs()
@@ -177,27 +177,27 @@ class QueueLooks:
         pools = self._pools() if is_empty or self._form.output is OutputForm.TABLE else ()
         if is_empty:
             self._check_names(pools)
-        wanted = [one for one in pools if self._filters.pool in {None, one.get("name")}]
+        wanted = [pool for pool in pools if self._filters.pool in {None, pool.get("name")}]
         return QueueView(document=document, pools=wanted, starts=self._estimates(document), is_whole=is_whole)
 
     def _jobs(self) -> Document:
-        asked = self._filters.asked
+        parameters = self._filters.asked
         try:
-            return every_page(self._api, asked) if self._everything else self._first_page(asked)
+            return every_page(self._api, parameters) if self._everything else self._first_page(parameters)
         except InvalidRequestError as error:
             self._add_notes(error)
             raise
 
-    def _first_page(self, asked: dict[str, str | None]) -> Document:
+    def _first_page(self, parameters: dict[str, str | None]) -> Document:
         known, etag = self._page, etag_of(self._page)
-        page = self._api.jobs_unless(etag, **asked) if known and etag else self._api.jobs(**asked)
+        page = self._api.jobs_unless(etag, **parameters) if known and etag else self._api.jobs(**parameters)
         self._page = known if page is None else page
         assert self._page is not None
         return self._page
 
     def _add_notes(self, error: InvalidRequestError) -> None:
-        """The nearest names; or that the stack does not know what was asked of it."""
-        if any(one.field == "query.mine" for one in error.problem.errors):
+        """Add the nearest names to the error, or that the stack is too old for the question."""
+        if any(problem.field == "query.mine" for problem in error.problem.errors):
             error.add_note("The deployed stack is older than --mine.")
             return
         pools = self._pools()
@@ -212,10 +212,10 @@ class QueueLooks:
 
     def _pools(self) -> Sequence[dict[str, Any]]:
         try:
-            found = self._api.pools().get("pools")
+            pools = self._api.pools().get("pools")
         except TrainmasterClientError:
             return ()
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else ()
+        return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else ()
 
     def _check_names(self, pools: Sequence[dict[str, Any]]) -> None:
         """An older stack answers an unknown name with an empty list. Raises InvalidArgumentError."""
@@ -231,7 +231,7 @@ class QueueLooks:
     def _estimates(self, document: Document) -> StartEstimates | None:
         now = self._monotonic()
         if self._starts_at is None or now - self._starts_at >= ESTIMATES_SECONDS:
-            jobs = [job_view(one) for one in document.get("jobs") or ()]
+            jobs = [job_view(document_of_job) for document_of_job in document.get("jobs") or ()]
             self._starts, self._starts_at = start_estimates(self._api, jobs), now
         return self._starts
 

@@ -1,4 +1,4 @@
-"""What a row of the queue says, and which columns of it fit on a screen."""
+"""Defines the columns of a queue row, and chooses which of them fit on a screen."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class QueueRow:
     job: JobView
     now: datetime
     start: StartEstimate | None = None
-    """None: it does not wait, or nothing is known of its start."""
+    """Likely start; None if the job does not wait or nothing is known of it."""
 
     @property
     def position(self) -> str:
@@ -34,7 +34,7 @@ class QueueRow:
 
     @property
     def compact_instances(self) -> str:
-        """Without the type, which mostly follows from the pool."""
+        """Write the number of instances without the type, which mostly follows from the pool."""
         return f"{self.job.instance_count}x{' spot' if self.job.is_spot else ''}"
 
     @property
@@ -44,7 +44,7 @@ class QueueRow:
 
     @property
     def ran(self) -> timedelta | None:
-        """Of the live attempt; an older stack says only when the job first started."""
+        """Time the live attempt has trained; an older stack tells only when the job first started."""
         since = self.job.training_since or self.job.started_at
         return None if since is None or not self.job.is_live else max(self.now - since, timedelta())
 
@@ -115,7 +115,7 @@ class Layout:
 
 
 _LEAST = {STATE.heading: len("preempting")}
-"""In each layout."""
+"""Least width of columns, in every layout."""
 _ALL = (
     JOB,
     TEAM,
@@ -165,9 +165,9 @@ _LAYOUTS = (
 _GROWTH = (
     *((TEAM.heading, 9), (POOL.heading, 9), (JOB.heading, 40)),
     *((TEAM.heading, 12), (POOL.heading, 12), (REASON.heading, 44)),
-    *((one.heading, UNLIMITED_COLUMNS) for one in (*_NAMES, REASON)),
+    *((column.heading, UNLIMITED_COLUMNS) for column in (*_NAMES, REASON)),
 )
-"""Who gets what is free, and up to how many cells."""
+"""Columns that get free cells, in order, each up to a width."""
 
 NARROWEST_TABLE = 72
 """Cells of a screen; in less a job has two lines."""
@@ -184,7 +184,7 @@ class Grid:
 
 
 def fitted_grid(rows: Sequence[QueueRow], width: int) -> Grid | None:
-    """None: too narrow for any table."""
+    """Fit the rows into a table of ``width`` cells; None if that is too narrow for any table."""
     if width < NARROWEST_TABLE:
         return None
     code = max((cell_len(_code(row.job.why)) for row in rows), default=0)
@@ -192,7 +192,9 @@ def fitted_grid(rows: Sequence[QueueRow], width: int) -> Grid | None:
         cells = _cells(rows, _known(layout, rows))
         natural = {column.heading: _widest(column, cells[column.heading]) for column in _known(layout, rows)}
         floor = _LEAST | layout.least | {REASON.heading: max(layout.least.get(REASON.heading, 0), code)}
-        least = {name: min(floor.get(name, each), each) for name, each in natural.items()}
+        least = {
+            name: min(floor.get(name, width_needed), width_needed) for name, width_needed in natural.items()
+        }
         free = width - sum(least.values()) - layout.gap * (len(natural) - 1)
         if free >= 0:
             widths = _grown(least, natural, free)
@@ -201,8 +203,11 @@ def fitted_grid(rows: Sequence[QueueRow], width: int) -> Grid | None:
 
 
 def whole_grid(rows: Sequence[QueueRow], *, has_starts: bool) -> Grid:
-    """Nothing is cut; without ``has_starts`` the stack estimates no starts, so there is no column for it."""
-    columns = tuple(one for one in WIDE.columns if has_starts or one is not STARTS_WITH_P90)
+    """Make a table in which nothing is cut.
+
+    Without ``has_starts`` the stack estimates no starts, so there is no column for them.
+    """
+    columns = tuple(column for column in WIDE.columns if has_starts or column is not STARTS_WITH_P90)
     cells = _cells(rows, columns)
     natural = {column.heading: _widest(column, cells[column.heading]) for column in columns}
     return _grid(columns, cells, natural, WIDE.gap)
@@ -210,14 +215,14 @@ def whole_grid(rows: Sequence[QueueRow], *, has_starts: bool) -> Grid:
 
 def _known(layout: Layout, rows: Sequence[QueueRow]) -> tuple[Column, ...]:
     return tuple(
-        one
-        for one in layout.columns
-        if one.heading not in _IF_KNOWN or any(one.cell(row) not in {"", NOTHING} for row in rows)
+        column
+        for column in layout.columns
+        if column.heading not in _IF_KNOWN or any(column.cell(row) not in {"", NOTHING} for row in rows)
     )
 
 
 def _cells(rows: Sequence[QueueRow], columns: Sequence[Column]) -> dict[str, list[str]]:
-    return {one.heading: [one.cell(row) for row in rows] for one in columns}
+    return {column.heading: [column.cell(row) for row in rows] for column in columns}
 
 
 def _widest(column: Column, cells: Sequence[str]) -> int:
@@ -228,19 +233,21 @@ def _grown(least: Mapping[str, int], natural: Mapping[str, int], free: int) -> d
     widths = dict(least)
     for heading, most in _GROWTH:
         if heading in widths:
-            more = min(max(min(natural[heading], most) - widths[heading], 0), free)
-            widths[heading] += more
-            free -= more
+            growth = min(max(min(natural[heading], most) - widths[heading], 0), free)
+            widths[heading] += growth
+            free -= growth
     return widths
 
 
 def _grid(
     columns: Sequence[Column], cells: Mapping[str, Sequence[str]], widths: Mapping[str, int], gap: int
 ) -> Grid:
-    fitted = {one.heading: _fitted(one, cells[one.heading], widths[one.heading]) for one in columns}
+    fitted = {
+        column.heading: _fitted(column, cells[column.heading], widths[column.heading]) for column in columns
+    }
     return Grid(
         columns=tuple(columns),
-        widths=tuple(widths[one.heading] for one in columns),
+        widths=tuple(widths[column.heading] for column in columns),
         lines=tuple(zip(*fitted.values(), strict=True)),
         gap=gap,
     )

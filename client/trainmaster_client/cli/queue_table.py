@@ -33,7 +33,7 @@ STYLES = {
 def queue_picture(
     rows: Sequence[QueueRow], *, to: Console, lines: int | None = None, has_starts: bool = False
 ) -> RenderableType:
-    """As it fits on that screen, with ``lines`` also on that many lines: then the rest is counted.
+    """Draw the queue to fit the screen; with ``lines`` also on that many lines: then the rest is counted.
 
     ``has_starts``: the stack estimates starts; a pipe has a column for them even where there are none.
     """
@@ -73,7 +73,7 @@ def _line(grid: Grid, cells: Sequence[str]) -> Text:
 def _cut(
     blocks: Sequence[RenderableType], lines: int | None, to: Console, *, uncounted: tuple[int, int]
 ) -> RenderableType:
-    """At least one job is shown, however low the screen.
+    """Cut blocks to the screen's lines; at least one job is shown, however low the screen.
 
     ``uncounted``: how many blocks are no jobs, and how many jobs are no blocks.
     """
@@ -82,8 +82,8 @@ def _cut(
     if lines is None or (sum(heights) <= lines and not rest):
         return Group(*blocks)
     shown = max(sum(end < lines for end in accumulate(heights)), heads + 1)  # the count needs a line, too
-    more = len(blocks) - shown + rest
-    return Group(*blocks[:shown], *([Text(f"... {more} more")] if more else []))
+    hidden = len(blocks) - shown + rest
+    return Group(*blocks[:shown], *([Text(f"... {hidden} more")] if hidden else []))
 
 
 def _narrow(row: QueueRow, names: Mapping[str, str]) -> RenderableType:

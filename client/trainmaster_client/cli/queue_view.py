@@ -1,4 +1,4 @@
-"""What a look at the queue brought: jobs, and if the stack says so, pools and likely starts."""
+"""Holds one reading of the queue: jobs and, if the stack gives them, pools and likely starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,17 +21,17 @@ NO_MATCH = "No jobs."
 @dataclass(frozen=True, kw_only=True)
 class QueueView:
     document: Document = field(default_factory=dict)
-    """Of ``GET /jobs``."""
+    """Answer of ``GET /jobs``."""
     pools: Sequence[Mapping[str, Any]] = ()
-    """Of ``GET /pools``; none where it was not to be had."""
+    """Pools of ``GET /pools``; empty if they could not be had."""
     starts: StartEstimates | None = None
-    """None: the stack estimates none."""
+    """Likely starts; None if the stack estimates none."""
     is_whole: bool = True
-    """Nothing was filtered: what is not here is not in the queue."""
+    """Whether nothing was filtered: then a job that is not here is not in the queue."""
 
     @cached_property
     def jobs(self) -> list[JobView]:
-        return [job_view(one) for one in self.document.get("jobs") or ()]
+        return [job_view(job) for job in self.document.get("jobs") or ()]
 
     @property
     def has_more(self) -> bool:

@@ -53,10 +53,10 @@ def waited_for(api: ApiClient, *, pause: Callable[[float], None] = time.sleep) -
 def repair_lines(document: Document) -> Iterator[str]:
     different, set_aside = document["differences"], document["set_aside"]
     yield f"{document['jobs_read']} jobs read."
-    for one in different:
+    for change in different:
         verb = "was" if document["apply"] else "is"
-        stored, computed = _said(one["stored"]), _said(one["computed"])
-        yield f"{printable(one['row'])} {_field(one['field'])}{verb} {stored}, by the jobs {computed}"
+        stored, computed = _said(change["stored"]), _said(change["computed"])
+        yield f"{printable(change['row'])} {_field(change['field'])}{verb} {stored}, by the jobs {computed}"
     if not different:
         yield "Every row agrees with the jobs."
     elif document["apply"]:
@@ -65,8 +65,8 @@ def repair_lines(document: Document) -> Iterator[str]:
         yield "Nothing was changed. To rebuild: trainmaster policy pause, then trainmaster repair --apply"
     if set_aside:
         yield f"{len(set_aside)} rows cannot be understood and were left as they are:"
-    for one in set_aside:
-        yield f"  {printable(one['key'])}: {printable(one['error'])}"
+    for row in set_aside:
+        yield f"  {printable(row['key'])}: {printable(row['error'])}"
 
 
 def _field(name: str) -> str:

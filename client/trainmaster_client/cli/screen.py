@@ -1,4 +1,4 @@
-"""Where output goes: tables fitted to a terminal, whole lines into a pipe, JSON untouched."""
+"""Writes output: tables fitted to a terminal, whole lines into a pipe, JSON untouched."""
 
 import json
 import os
@@ -18,7 +18,7 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print the API's JSON and
 
 UNLIMITED_COLUMNS = 10_000
 LONG_SECONDS = 2.0
-"""What takes longer says what it waits for."""
+"""Seconds after which a command says what it waits for."""
 
 
 class _Trimmed:
@@ -83,7 +83,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def busy(doing: str, *, after: float = LONG_SECONDS) -> Iterator[None]:
-    """What takes longer than ``after`` seconds is shown on a terminal, and wiped off again at its end."""
+    """Show on a terminal what takes longer than ``after`` seconds, and wipe it off at its end."""
     screen = console(sys.stderr)
     if not screen.is_terminal or screen.is_dumb_terminal:
         yield

@@ -8,7 +8,7 @@ CUT = "…"
 
 
 def shortened(names: Iterable[str], width: int) -> Mapping[str, str]:
-    """By name what is shown of it, at most ``width`` cells; no two names are shown the same.
+    """Map each name to what is shown of it, at most ``width`` cells; no two are shown the same.
 
     All are cut at the same column while that tells them apart: programs put what differs at the end
     (``pytorch-training-2026-11-21-10-03-55-123``), people at the beginning.

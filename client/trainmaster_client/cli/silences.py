@@ -18,7 +18,7 @@ def is_passing(error: TrainmasterClientError) -> bool:
 
 
 class Connection:
-    """To the API; after ``renew`` with credentials that are looked for again.
+    """A connection to the API; ``renew`` makes the next call look for credentials again.
 
     Args:
         make: Connects.
@@ -35,6 +35,6 @@ class Connection:
         return self._api
 
     def lost(self, error: TrainmasterClientError) -> None:
-        """To be called with what a call raised: a login in another shell is found by the next one."""
+        """Take the error of a failed call: the next call then finds a login made in another shell."""
         if needs_credentials(error):
             self._api = None

@@ -9,12 +9,12 @@ import typer
 from trainmaster_client.cli.command_options import with_options
 
 TRACE_LOAD = 0.95
-"""Of the pools that a trace's jobs are replayed in: a trace comes from a cluster of another size."""
+"""Load of the pools that a trace is replayed in: a trace comes from a cluster of another size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Where the jobs come from: exactly one."""
+    """Source of the jobs: exactly one."""
 
     from_account: Annotated[
         str | None,
@@ -48,7 +48,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyOptions:
-    """What is compared."""
+    """Policies to compare."""
 
     policy: Annotated[
         list[Path] | None,

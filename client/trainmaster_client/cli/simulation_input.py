@@ -1,4 +1,4 @@
-"""What ``trainmaster simulate`` is asked: its options checked, policies and history read."""
+"""Checks the options of ``trainmaster simulate``, and reads its policies and history."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,15 +60,15 @@ def read_seeds(text: str) -> tuple[int, ...]:
 
 
 def read_capacity(options: Sequence[str] | None) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for text in options or ():
         name, _, count = text.rpartition("=")
         if not name or not (count.isascii() and count.isdecimal()):
             raise InvalidArgumentError(
                 f"--capacity: {text!r} is not a type with a number;", hint="use e.g. ml.p5.48xlarge=6."
             )
-        found[str(Capacity.parse(name))] = int(count)
-    return found
+        counts[str(Capacity.parse(name))] = int(count)
+    return counts
 
 
 def read_without(options: Sequence[str] | None) -> Without | None:
@@ -87,27 +87,27 @@ def read_without(options: Sequence[str] | None) -> Without | None:
 
 
 def read_team_map(options: Sequence[str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
+    teams: dict[str, str] = {}
     for text in options or ():
         name, _, team = text.rpartition("=")
         if not name or not team:
             raise InvalidArgumentError(
                 f"--team-map: {text!r} is not a pair of names;", hint="use e.g. 6214e9=vision."
             )
-        found[name] = team
-    return found
+        teams[name] = team
+    return teams
 
 
 def policies_of(files: Sequence[Path] | None) -> list[tuple[str, Policy]]:
-    """Each with its label: the file's name, or as much of its path as tells it from the others."""
-    found = list(files or ())
-    names = [file.name for file in found]
-    labels = [file.name if names.count(file.name) == 1 else str(file) for file in found]
+    """Read the policies, each labelled with its file's name or as much of its path as tells it apart."""
+    paths = list(files or ())
+    names = [file.name for file in paths]
+    labels = [file.name if names.count(file.name) == 1 else str(file) for file in paths]
     if len(set(labels)) < len(labels):
         raise InvalidArgumentError("--policy: a file is given twice.", hint="Give each policy once.")
     return [
         (label, policy_of(file.read_bytes(), source=str(file)))
-        for label, file in zip(labels, found, strict=True)
+        for label, file in zip(labels, paths, strict=True)
     ]
 
 
@@ -120,15 +120,15 @@ def parsed(document: Mapping[str, object], *, source: str) -> Policy:
     try:
         return parse_policy(document)
     except PolicyViolationError as error:
-        said = [f"{one.field}: {one.message}; {one.hint}" for one in error.errors] or [str(error)]
+        mistakes = [f"{error.field}: {error.message}; {error.hint}" for error in error.errors] or [str(error)]
         raise InvalidArgumentError(
-            "\n".join([f"{source} is not a valid policy:", *(f"  {line}" for line in said)]),
+            "\n".join([f"{source} is not a valid policy:", *(f"  {line}" for line in mistakes)]),
             hint="\ndocs/policy.md has every key.",
         ) from error
 
 
 def policy_in_force(api: CommandApi) -> tuple[str, Policy]:
-    """Of the stack, labelled with its revision."""
+    """Return the stack's policy, labelled with its revision."""
     answer = api.policy()
     document = answer.get("policy")
     if not isinstance(document, dict):

@@ -51,7 +51,7 @@ Share = Callable[[float], None]
 
 
 def run(source: SourceOptions, compared: PolicyOptions, output: OutputOptions) -> None:
-    """Raises InvalidArgumentError for every option that is not valid."""
+    """Run a simulation. Raises InvalidArgumentError for every option that is not valid."""
     report = Report("simulate")
     cpu = os.times()
     check_source(source)
@@ -59,8 +59,8 @@ def run(source: SourceOptions, compared: PolicyOptions, output: OutputOptions) -
     study = Study.of(source, compared, api)
     with _bar() as progress:
         results = list(study.results(progress))
-        asked = list(_asked(output.ask, results[0], progress)) if output.ask is not None else []
-    comparisons = [one.comparison for one in results]
+        starts = list(_asked(output.ask, results[0], progress)) if output.ask is not None else []
+    comparisons = [result.comparison for result in results]
     circumstances = Circumstances(
         lead=results[0].lead,
         assumed=ASSUMED,
@@ -68,11 +68,11 @@ def run(source: SourceOptions, compared: PolicyOptions, output: OutputOptions) -
         prices=study.prices,
         seeds=study.seeds[: len(results)],
     )
-    print_lines(_lines(comparisons, circumstances, asked))
+    print_lines(_lines(comparisons, circumstances, starts))
     if output.page_file is not None:
-        write_text(output.page_file, _page(comparisons, circumstances, asked), option="--html")
+        write_text(output.page_file, _page(comparisons, circumstances, starts), option="--html")
     add_facts(report, comparisons, circumstances)
-    report.facts["asked"] = [_asked_fact(one) for one in asked]
+    report.facts["asked"] = [_asked_fact(start) for start in starts]
     add_checks(report, comparisons, circumstances)
     report.facts["cpu_s"] = _cpu_seconds(cpu)
     _finish(report, output)
@@ -80,7 +80,7 @@ def run(source: SourceOptions, compared: PolicyOptions, output: OutputOptions) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Of one seed."""
+    """The result of one seed."""
 
     history: History
     plans: Sequence[ColumnPlan]
@@ -90,7 +90,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is compared, before the first job is read."""
+    """The comparison to make, before the first job is read."""
 
     source: SourceOptions
     compared: PolicyOptions
@@ -147,46 +147,46 @@ class Study:
         return plans, lead
 
     def _sized(self, history: History) -> tuple[list[tuple[str, Policy]], list[str]]:
-        """The policies with the capacities that are replayed, and sentences on them."""
+        """Return the policies with the capacities that are replayed, and sentences on them."""
         is_trace = self.source.trace is not None
         load = self.compared.load
         if load is None and is_trace and not self.compared.capacity_as_written:
             load = TRACE_LOAD
         counts = read_capacity(self.compared.capacity) if is_trace else {}
-        found, lead = [], []
+        policies, lead = [], []
         for label, policy in self.policies:
             larger, sentences = (policy, ()) if load is None else sized(history, policy, load=load)
             larger = with_capacity(larger, counts) if counts else larger
-            found.append((label, larger))
+            policies.append((label, larger))
             lead += [f"{label}: {sentence}" for sentence in sentences]
             lead.append(f"{label}: {tables.capacity_text(larger)}.")
-        return found, lead
+        return policies, lead
 
     def _variants(self, label: str, policy: Policy) -> Iterator[ColumnPlan]:
         counts = read_capacity(self.compared.capacity)
         if counts and self.source.trace is None:
-            said = ", ".join(f"{name}={count}" for name, count in counts.items())
-            yield ColumnPlan(label=f"{label}, {said}", policy=with_capacity(policy, counts))
+            text = ", ".join(f"{name}={count}" for name, count in counts.items())
+            yield ColumnPlan(label=f"{label}, {text}", policy=with_capacity(policy, counts))
         without = read_without(self.compared.without)
         if without is not None:
             other = policy
             for rule in without.rules:
                 other = without_rule(other, rule)
-            said = ", ".join((*without.teams, *without.rules))
-            yield ColumnPlan(label=f"{label} without {said}", policy=other, without_teams=without.teams)
+            text = ", ".join((*without.teams, *without.rules))
+            yield ColumnPlan(label=f"{label} without {text}", policy=other, without_teams=without.teams)
 
 
 def _asked(file: Path, result: Result, progress: Share) -> Iterator[StartHours]:
     job = asked_job(parse_request(file.read_bytes(), source=str(file)), result.history, source=str(file))
     for plan in result.plans:
         if not plan.is_plain and not plan.is_recorded:
-            found = ask(result.history, plan.policy, job, progress=progress)
-            answers = ((one.submitted_at, one.waits) for one in found.answers)
-            yield start_hours(answers, label=plan.label, refused=found.refused)
+            replayed = ask(result.history, plan.policy, job, progress=progress)
+            answers = ((answer.submitted_at, answer.waits) for answer in replayed.answers)
+            yield start_hours(answers, label=plan.label, refused=replayed.refused)
 
 
 def _lines(
-    comparisons: Sequence[Comparison], circumstances: Circumstances, asked: Sequence[StartHours]
+    comparisons: Sequence[Comparison], circumstances: Circumstances, starts: Sequence[StartHours]
 ) -> Iterator[str]:
     first = comparisons[0]
     yield from tables.wrapped([f"{first.history.source}: {len(first.history.jobs):,} jobs"])
@@ -205,15 +205,17 @@ def _lines(
         if any(share is not None for share in column.use_by_hour):
             yield from tables.hour_lines(column)
             yield ""
-    for one in asked:
-        yield from tables.start_lines(one)
+    for start in starts:
+        yield from tables.start_lines(start)
         yield ""
     yield "What it cannot know:"
-    yield from tables.wrapped(f"- {one}" for one in (*first.history.not_known, *ASSUMED, *NOT_MODELLED))
+    yield from tables.wrapped(
+        f"- {sentence}" for sentence in (*first.history.not_known, *ASSUMED, *NOT_MODELLED)
+    )
 
 
 def _page(
-    comparisons: Sequence[Comparison], circumstances: Circumstances, asked: Sequence[StartHours]
+    comparisons: Sequence[Comparison], circumstances: Circumstances, starts: Sequence[StartHours]
 ) -> str:
     facts = PageFacts(
         command=shlex.join(["trainmaster", *sys.argv[1:]]),
@@ -222,18 +224,18 @@ def _page(
         not_modelled=circumstances.not_modelled,
         seeds=circumstances.seeds,
         spread=list(spreads(comparisons)) if len(comparisons) > 1 else [],
-        extra=[starts_section(asked)] if asked else [],
+        extra=[starts_section(starts)] if starts else [],
     )
     return page(comparisons[0], facts)
 
 
-def _asked_fact(one: StartHours) -> dict[str, object]:
+def _asked_fact(start: StartHours) -> dict[str, object]:
     return {
-        "policy": one.label,
-        "refused": one.refused,
-        "submissions": one.asked,
-        "never_started": one.never,
-        "waits_s": list(one.waits),
+        "policy": start.label,
+        "refused": start.refused,
+        "submissions": start.asked,
+        "never_started": start.never,
+        "waits_s": list(start.waits),
     }
 
 
@@ -278,6 +280,6 @@ def _part(progress: Share, number: int, parts: int) -> Share:
 
 
 def _cpu_seconds(since: os.times_result) -> float:
-    """Of this process and those it started."""
+    """Seconds of processor time of this process and those it started."""
     now = os.times()
     return round(sum(now[:4]) - sum(since[:4]), 2)

@@ -27,9 +27,11 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
     for column in comparison.others:
         yield from figure_lines(comparison, column)
         yield ""
-    yield from wait_lines(comparison.columns, "team", [one.waits_by_team for one in comparison.columns])
+    yield from wait_lines(comparison.columns, "team", [column.waits_by_team for column in comparison.columns])
     yield ""
-    yield from wait_lines(comparison.columns, "class", [one.waits_by_class for one in comparison.columns])
+    yield from wait_lines(
+        comparison.columns, "class", [column.waits_by_class for column in comparison.columns]
+    )
     for column in comparison.others:
         yield ""
         yield from gain_lines(comparison, column)
@@ -52,7 +54,7 @@ def spread_lines(spread: Iterable[Spread], columns: Sequence[Column]) -> Iterato
     """Mean and standard deviation over the seeds."""
     rows = list(spread)
     for first in range(0, len(columns), 2):
-        names = "".join(f"{cut(one.label, 22):>24}" for one in columns[first : first + 2])
+        names = "".join(f"{cut(column.label, 22):>24}" for column in columns[first : first + 2])
         yield f"{'':<{_LABEL}}{names}"
         for row in rows:
             cells = "".join(f"{cell:>24}" for cell in row.cells[first : first + 2])
@@ -61,10 +63,10 @@ def spread_lines(spread: Iterable[Spread], columns: Sequence[Column]) -> Iterato
 
 def wait_lines(columns: Sequence[Column], kind: str, waits: Sequence[Mapping[str, Waits]]) -> Iterator[str]:
     """Median and 90th percentile of each group, a few columns at a time."""
-    groups = sorted(waits[0], key=lambda one: -waits[0][one].jobs) if kind == "team" else list(waits[0])
+    groups = sorted(waits[0], key=lambda group: -waits[0][group].jobs) if kind == "team" else list(waits[0])
     for first in range(0, len(columns), _WAITS_SIDE_BY_SIDE):
         shown = slice(first, first + _WAITS_SIDE_BY_SIDE)
-        names = "".join(f"  {cut(one.label, 2 * _WAIT - 2):>{2 * _WAIT - 2}}" for one in columns[shown])
+        names = "".join(f"  {cut(column.label, 2 * _WAIT - 2):>{2 * _WAIT - 2}}" for column in columns[shown])
         yield f"{f'waits by {kind}':<{_GROUP}}{'jobs':>{_COUNT}}{names}"
         heads = "".join(f"{'median':>{_WAIT}}{'90 %':>{_WAIT}}" for _ in columns[shown])
         yield f"{'':<{_GROUP + _COUNT}}{heads}"
@@ -86,19 +88,19 @@ def gain_lines(comparison: Comparison, column: Column) -> Iterator[str]:
 
 
 def taker_lines(column: Column) -> Iterator[str]:
-    """The pairs of teams of which one preempted the other most."""
-    found = column.preemptions
+    """Say which teams preempted each other most, in pairs."""
+    preemptions = column.preemptions
     label = printable(column.label)
-    if not found.count:
+    if not preemptions.count:
         yield from wrapped([f"{label}: nothing was preempted"])
         return
-    pairs = sorted(found.by_teams.items(), key=lambda one: (-one[1], one[0]))
-    told = [
+    pairs = sorted(preemptions.by_teams.items(), key=lambda pair: (-pair[1], pair[0]))
+    texts = [
         f"{printable(taker)} from {printable(victim)} {count:,} times" for (taker, victim), count in pairs
     ]
-    rest = len(told) - MOST_PAIRS
-    more = f", {rest} more pairs" if rest > 0 else ""
-    yield from wrapped([f"{label}: who preempted whom: {', '.join(told[:MOST_PAIRS])}{more}"], indent="  ")
+    rest = len(texts) - MOST_PAIRS
+    others = f", {rest} more pairs" if rest > 0 else ""
+    yield from wrapped([f"{label}: who preempted whom: {', '.join(texts[:MOST_PAIRS])}{others}"], indent="  ")
 
 
 def hour_lines(column: Column) -> Iterator[str]:
@@ -113,16 +115,16 @@ def _week(cells: Sequence[str], label: str) -> Iterator[str]:
         yield f"{name:<14}" + "".join(f"{cell:>10}" for cell in cells[6 * day : 6 * day + 6])
 
 
-def start_lines(found: StartHours) -> Iterator[str]:
-    """Median waits of the job that was asked about, in parts of the week."""
-    if found.refused is not None:
-        yield from wrapped([f"{printable(found.label)} would refuse the job: {printable(found.refused)}"])
+def start_lines(start: StartHours) -> Iterator[str]:
+    """Yield the median waits of the job that was asked about, in parts of the week."""
+    if start.refused is not None:
+        yield from wrapped([f"{printable(start.label)} would refuse the job: {printable(start.refused)}"])
         return
-    never = f", {found.never:,} never" if found.never else ""
-    waits = f"{time_text(found.p50_s)} (median), {time_text(found.p90_s)} (9 of 10)"
-    asked = f"submitted at each of {found.asked:,} hours it starts within {waits}{never}"
-    yield from wrapped([f"{printable(found.label)}: {asked}; by hour (UTC):"])
-    parts = [found.by_hour[first : first + 4] for first in range(0, 168, 4)]
+    never = f", {start.never:,} never" if start.never else ""
+    waits = f"{time_text(start.p50_s)} (median), {time_text(start.p90_s)} (9 of 10)"
+    answer = f"submitted at each of {start.asked:,} hours it starts within {waits}{never}"
+    yield from wrapped([f"{printable(start.label)}: {answer}; by hour (UTC):"])
+    parts = [start.by_hour[first : first + 4] for first in range(0, 168, 4)]
     yield from _week([time_text(_middle(part)) for part in parts], "")
 
 
@@ -135,7 +137,7 @@ def wrapped(lines: Iterable[str], *, indent: str = "  ") -> Iterator[str]:
 
 
 def cut(name: str, width: int) -> str:
-    """Of a long name the beginning and the end."""
+    """Shorten a long name to its beginning and its end."""
     text = printable(name)
     if len(text) <= width:
         return text
@@ -167,33 +169,33 @@ def _figure_line(row: FigureRow, base: int, other: int) -> str:
 
 
 def _two_waits(waits: Waits | None) -> str:
-    found = (None, None) if waits is None else (waits.p50_s, waits.p90_s)
-    return "".join(f"{time_text(one):>{_WAIT}}" for one in found)
+    quantiles = (None, None) if waits is None else (waits.p50_s, waits.p90_s)
+    return "".join(f"{time_text(seconds):>{_WAIT}}" for seconds in quantiles)
 
 
 def _named(what: str, changes: Sequence[JobChange]) -> Iterator[str]:
     if changes:
-        told = (
-            f"{printable(one.job)} ({printable(one.team)}, {later_text(one.change_s)})"
-            for one in changes[:MOST_JOBS]
+        texts = (
+            f"{printable(change.job)} ({printable(change.team)}, {later_text(change.change_s)})"
+            for change in changes[:MOST_JOBS]
         )
-        yield from wrapped([f"  jobs that {what}: {', '.join(told)}"], indent="    ")
+        yield from wrapped([f"  jobs that {what}: {', '.join(texts)}"], indent="    ")
 
 
 def _edges(changes: Changes) -> Iterator[str]:
-    told = (
+    edges = (
         (changes.started_before_alone, "never start any more"),
         (changes.started_after_alone, "start that never did"),
         (changes.refused_after_alone, "are refused that were not"),
         (changes.refused_before_alone, "are admitted that were refused"),
     )
-    yield from (f"  {count:,} jobs {what}" for count, what in told if count)
+    yield from (f"  {count:,} jobs {what}" for count, what in edges if count)
 
 
 def _middle(values: Sequence[float | None]) -> float | None:
-    return quantile(sorted(one for one in values if one is not None), MEDIAN)
+    return quantile(sorted(value for value in values if value is not None), MEDIAN)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None

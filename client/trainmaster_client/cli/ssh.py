@@ -87,13 +87,13 @@ def target(training_job_name: str, host: int) -> str:
 
 
 def command(training_job_name: str, host: int, region: str | None) -> list[str]:
-    """Without a region the AWS CLI takes its own."""
+    """Return the command of a session; without a region the AWS CLI takes its own."""
     line = [AWS_CLI, "ssm", "start-session", "--target", target(training_job_name, host)]
     return line if region is None else [*line, "--region", region]
 
 
 def after_refusal(training_job_name: str, host: int, description: Description) -> Iterator[str]:
-    """What the codes of ``aws ssm start-session`` mean here."""
+    """Explain what the codes of ``aws ssm start-session`` mean here."""
     role = printable(description.get("RoleArn"))
     yield "AccessDeniedException: you need ssm:StartSession, which may be bound to"
     yield f"  ssm:resourceTag/aws:ssmmessages:target-id = {target(training_job_name, host)}"
@@ -113,8 +113,8 @@ def ssh(job: JobName, *, host: Host = 1, print_: Print = False, as_json: Json = 
         _refuse(view, [why])
     session = aws_session()
     description = _described(session, view)
-    if found := list(obstacles(description, host)):
-        _refuse(view, found)
+    if reasons := list(obstacles(description, host)):
+        _refuse(view, reasons)
     line = command(view.training_job_name, host, session.region_name)
     if as_json:
         print_json({"command": line, "target": target(view.training_job_name, host)})

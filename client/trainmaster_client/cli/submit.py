@@ -43,7 +43,7 @@ NOT_VALID = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSource:
-    """Where the request comes from beside a file, its name, and the jobs that it waits for."""
+    """Sources of the request beside a file, the job's name, and the jobs that it waits for."""
 
     from_job: Annotated[
         str | None,
@@ -119,9 +119,9 @@ def parse_request(text: bytes, *, source: str) -> dict[str, Any]:
     Raises:
         InvalidArgumentError: It is not a request, or wraps one.
     """
-    found = read_request(text, source=source)
-    say("\n".join(f"Note: {note}" for note in found.notes))
-    return found.request
+    document = read_request(text, source=source)
+    say("\n".join(f"Note: {note}" for note in document.notes))
+    return document.request
 
 
 def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
@@ -139,7 +139,7 @@ def _foreseen(document: Document) -> Iterator[str]:
     warnings = [f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ()]
     if not document.get("valid"):
         yield "Not valid: it would be refused."
-        yield from (f"  {field_problem(one)}" for one in document.get("violations") or ())
+        yield from (f"  {field_problem(violation)}" for violation in document.get("violations") or ())
         yield from warnings
         return
     place, parents = document.get("position"), document.get("after") or ()

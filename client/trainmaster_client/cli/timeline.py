@@ -17,7 +17,7 @@ from trainmaster_client.jobs.timelines import timeline as timeline_view
 
 USUAL = timedelta(hours=24)
 PIPE_COLUMNS = 120
-"""Of a picture that goes into a file: it needs a width."""
+"""Columns of a picture that goes into a file: it needs a width."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

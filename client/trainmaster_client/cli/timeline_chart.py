@@ -25,11 +25,11 @@ LEGEND = (
 NOT_RECORDED = "not recorded"
 SHOWN_PREEMPTIONS = 10
 FEWEST_COLUMNS = 20
-"""Of time, however narrow the screen is."""
+"""Fewest columns of time, however narrow the screen is."""
 _GUTTER = len("  12 |")
 _SHORTEST_LABEL = 4
 _TICK_COLUMNS = 9
-"""Between two ticks, at least."""
+"""Least columns between two ticks."""
 _FILL = {SlotUse.STARTING: "/", SlotUse.TRAINING: "=", SlotUse.WARM: "~"}
 _STEPS = tuple(
     timedelta(minutes=minutes)
@@ -37,12 +37,12 @@ _STEPS = tuple(
 )
 _DAY = timedelta(days=1)
 _ROUNDING = 1e-6
-"""Of a column: an instant on a column's border belongs to that column."""
+"""Share of a column: an instant on a column's border belongs to that column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What is shown, and how wide."""
+    """The time that is shown, and how wide."""
 
     since: datetime
     until: datetime
@@ -50,7 +50,7 @@ class Window:
     width: int
     """Columns of the screen."""
     zone: tzinfo | None = None
-    """Of the times; None: this machine's."""
+    """Time zone of the times; None means this machine's."""
 
     @property
     def columns(self) -> int:
@@ -95,7 +95,7 @@ def _title(window: Window) -> str:
 
 
 def _heading(group: InstanceRows, seen: Timeline, window: Window) -> Iterator[str]:
-    """What it is and how many there were, from when on."""
+    """Yield the pool and type, and its capacity with the changes of it."""
     yield f"{group.pool}: {group.instance_type} {group.capacity_type}"
     steps = [
         (change.at, change.by_kind.get(group.capacity_type, {}).get(group.instance_type, 0))
@@ -111,7 +111,9 @@ def _heading(group: InstanceRows, seen: Timeline, window: Window) -> Iterator[st
 
 def _ticks(window: Window) -> str:
     cells = [" "] * (window.columns + 1)
-    step = next((one for one in _STEPS if one >= _TICK_COLUMNS * window.a_column), _STEPS[-1])
+    step = next(
+        (candidate for candidate in _STEPS if candidate >= _TICK_COLUMNS * window.a_column), _STEPS[-1]
+    )
     shown = "%d %b" if step >= _DAY else "%H:%M"
     midnight = window.here(window.since).replace(hour=0, minute=0, second=0, microsecond=0)
     at = midnight.astimezone(UTC)  # where the clocks change, the same offset does not hold for all ticks
@@ -155,7 +157,7 @@ def _draw(cells: list[str], span: SlotSpan, window: Window) -> None:
 
 
 def _is_last(span: SlotSpan, attempt: AttemptSpan, window: Window) -> bool:
-    """Of its attempt, and inside the window."""
+    """Tell whether the span is the last of its attempt and ends inside the window."""
     over = span.use is SlotUse.TRAINING or attempt.training_since is None
     return over and span.until < window.until + window.a_column
 
@@ -169,7 +171,7 @@ def _mark(attempt: AttemptSpan) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """In the middle, where the names of a sweep are alike; empty where nothing would be left of it."""
+    """Cut the text in its middle, where names of a sweep are alike; empty if nothing would be left of it."""
     if len(text) <= width:
         return text
     if width < _SHORTEST_LABEL:
@@ -179,19 +181,20 @@ def shortened(text: str, width: int) -> str:
 
 
 def _preemptions(seen: Timeline, window: Window) -> Iterator[str]:
-    """The newest ones, with who and what was lost."""
+    """Yield the newest preemptions, with the preemptor and what was lost."""
     taken = sorted(
-        (one for one in seen.attempts if one.was_preempted and one.ended_at is not None),
-        key=lambda one: one.ended_at or window.now,
+        (attempt for attempt in seen.attempts if attempt.was_preempted and attempt.ended_at is not None),
+        key=lambda attempt: attempt.ended_at or window.now,
     )
     if not taken:
         return
     yield ""
     left = len(taken) - SHOWN_PREEMPTIONS
     yield "Preempted" + (f" (the newest {SHOWN_PREEMPTIONS} of {len(taken)})" if left > 0 else "")
-    for one in taken[-SHOWN_PREEMPTIONS:]:
-        by = f" by {one.preempted_by}" if one.preempted_by else ""
-        yield f"  {_time(one.ended_at or window.now, window)} {one.label}{by}, lost {length(one.lost)}"
+    for attempt in taken[-SHOWN_PREEMPTIONS:]:
+        by = f" by {attempt.preempted_by}" if attempt.preempted_by else ""
+        ended = _time(attempt.ended_at or window.now, window)
+        yield f"  {ended} {attempt.label}{by}, lost {length(attempt.lost)}"
 
 
 def _time(at: datetime, window: Window) -> str:

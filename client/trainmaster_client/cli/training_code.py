@@ -1,8 +1,7 @@
 """``trainmaster training-code``: the training program, and where the client has it and the twin."""
 
 import shutil
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +12,13 @@ from trainmaster_client.errors import InvalidArgumentError
 _PACKAGE = Path(__file__).parents[1]
 _COPY = _PACKAGE / "_checkout"
 
-_LAUNCHER = (Path("launch.py"),)
-
-_ADAPTER_PARTS = frozenset({"__init__", "adapters", "agreement", "preempt"})
-"""Rooms and files that scripts of other libraries need beside the launcher."""
-_LOOP_PARTS = frozenset({"__init__", "agreement", "checkpoint", "errors", "preempt"})
-"""Rooms and files that a training loop of your own needs beside the launcher."""
-
-_NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench", "scaling"})
-"""Tools of the checkout."""
+_LAUNCHER = Path("training/launch.py")
+_PREEMPTIBLE = (Path("training/__init__.py"), Path("training/preemptible"))
+"""Files and folders that a script of your own imports."""
+_OLD_NAMES = Path("tools/training/old_names.py")
+"""For scripts that import ``training.checkpoint`` and the like, as they were named before; goes with them."""
+_TOOLS = tuple(map(Path, ("training", "tools", "benchmarks/training")))
+"""What prepares data, plans, measures and proves, and the program, which they import."""
 
 
 def checkout() -> Path:
@@ -41,49 +38,58 @@ def training_code(
     ] = False,
     adapters: Annotated[
         bool,
-        typer.Option(
-            "--adapters",
-            help="The launcher, and the folder training with the adapters for scripts of your own.",
-        ),
+        typer.Option("--adapters", help="The launcher, and the adapters that scripts of your own import."),
     ] = False,
     loop: Annotated[
         bool,
-        typer.Option(
-            "--loop", help="The launcher, and what a training loop of your own imports to save and stop."
-        ),
+        typer.Option("--loop", help="The launcher, and what a training loop of your own imports."),
+    ] = False,
+    tools: Annotated[
+        bool,
+        typer.Option("--tools", help="What prepares data, plans, measures and proves; not for a training."),
     ] = False,
 ) -> None:
     """Copy the training program into a source directory. No file that is there is changed."""
-    source = checkout() / "training"
-    parts = (_ADAPTER_PARTS if adapters else frozenset()) | (_LOOP_PARTS if loop else frozenset())
-    is_whole = not (launcher_only or parts)
-    files = {file: file for file in (sorted(_program(source)) if is_whole else _LAUNCHER)}
-    files |= {file: Path("training") / file for file in files_of(parts, source)}
-    if taken := [file for file, name in files.items() if _is_another(folder / name, source / file)]:
+    source = checkout()
+    files: dict[str, Path] = {}
+    if launcher_only or adapters or loop:
+        files[_LAUNCHER.name] = _LAUNCHER
+    if adapters or loop:
+        files |= preemptible_files(source)
+    if tools:
+        files |= {str(file): file for file in _programs(source, _TOOLS)}
+    files = files or _whole_program(source)
+    if taken := [name for name, file in files.items() if _is_another(folder / name, source / file)]:
         raise InvalidArgumentError(
-            f"{folder / files[taken[0]]} already exists and differs.",
-            hint="Remove it, or name another folder.",
+            f"{folder / taken[0]} already exists and differs.", hint="Remove it, or name another folder."
         )
-    for file, name in files.items():
+    for name, file in files.items():
         _copy(source / file, folder / name)
     print(f"{folder}: {len(files)} {'file' if len(files) == 1 else 'files'}")
 
 
-def adapter_files(source: Path) -> list[Path]:
-    """List what scripts of other libraries need."""
-    return files_of(_ADAPTER_PARTS, source)
+def preemptible_files(source: Path) -> dict[str, Path]:
+    """List what scripts of your own import, by the name that each file gets beside them.
+
+    Both ``--adapters`` and ``--loop`` copy it: ``training/preemptible`` is whole or of no use.
+    """
+    files = {str(file): file for file in _programs(source, _PREEMPTIBLE)}
+    return files | {f"training/{_OLD_NAMES.name}": _OLD_NAMES}
 
 
-def files_of(parts: AbstractSet[str], source: Path) -> list[Path]:
-    """List the files of some parts of ``training``, a name that they import each other by."""
-    return [file for file in sorted(_program(source)) if Path(file.parts[0]).stem in parts]
+def _whole_program(source: Path) -> dict[str, Path]:
+    """List what a job of the training program runs."""
+    return {str(file.relative_to("training")): file for file in _programs(source, [Path("training")])}
 
 
-def _program(source: Path) -> Iterator[Path]:
-    for path in source.rglob("*.py"):
-        file = path.relative_to(source)
-        if _NOT_FOR_JOBS.isdisjoint(file.parts):
-            yield file
+def _programs(source: Path, places: Iterable[Path]) -> list[Path]:
+    """List the Python files at some places of the checkout, by their paths in it."""
+    found = [
+        path
+        for place in places
+        for path in ([source / place] if place.suffix else sorted((source / place).rglob("*.py")))
+    ]
+    return [path.relative_to(source) for path in found if "__pycache__" not in path.parts]
 
 
 def _is_another(there: Path, ours: Path) -> bool:

@@ -34,7 +34,7 @@ def attach(name: Name, *, output: Output = None, as_json: AsJson = False) -> Non
     """Resume a study until it has ended, from wherever its last process left it."""
     passes, place = _found(name, output)
     _study(passes, place)
-    study = run_until_end(passes, place, tell=lambda found: _print(found, as_json=as_json))
+    study = run_until_end(passes, place, tell=lambda study_so_far: _print(study_so_far, as_json=as_json))
     if study is None or study.status is not StudyStatus.COMPLETED:
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -67,23 +67,23 @@ def _print(study: Study, *, as_json: bool) -> None:
 
 
 def line_of(study: Study) -> str:
-    """How far it is."""
+    """Say in one line how far the study is."""
     plan = TuningPlan.parse(study.request)
     ended = len(study.trials) - len(study.live)
     best = study.best(plan.objective)
-    found = "" if best is None else f"; best {plan.objective.metric} {best.seen.value:g} by {best.name}"
+    best_so_far = "" if best is None else f"; best {plan.objective.metric} {best.seen.value:g} by {best.name}"
     return (
         f"{plan.name}: {study.status}, {ended} of {plan.most_trials} trials ended, "
-        f"{len(study.live)} wait or run{found}"
+        f"{len(study.live)} wait or run{best_so_far}"
     )
 
 
 def trial_lines(study: Study) -> Iterator[str]:
-    for one in study.trials:
-        value = "" if one.seen.value is None else f" {one.seen.value:g}"
-        parameters = ", ".join(f"{name}={text}" for name, text in sorted(one.parameters.items()))
-        why = f" - {one.seen.failure.splitlines()[0]}" if one.seen.failure else ""
-        yield f"{one.name} {one.seen.status}{value} ({parameters}){why}"
+    for trial in study.trials:
+        value = "" if trial.seen.value is None else f" {trial.seen.value:g}"
+        parameters = ", ".join(f"{name}={text}" for name, text in sorted(trial.parameters.items()))
+        why = f" - {trial.seen.failure.splitlines()[0]}" if trial.seen.failure else ""
+        yield f"{trial.name} {trial.seen.status}{value} ({parameters}){why}"
 
 
 def _found(name: str, output: str | None) -> tuple[StudyPasses, StudyPlace]:

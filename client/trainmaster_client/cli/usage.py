@@ -19,11 +19,11 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import api_time, instant
 
 _CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
-"""As people write them; the others are words already."""
+"""Causes that people write differently; the others are words already."""
 
 
 ALL_TEAMS = "*"
-"""As the API takes it, from admins."""
+"""The team that means all teams, for admins."""
 
 
 class GroupKey(StrEnum):
@@ -50,7 +50,7 @@ class Grouping:
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job without --group-by.")] = False
 
     def key(self, team: str | None) -> GroupKey | None:
-        """None: a team's month."""
+        """Return what to group by; None shows one team's month."""
         if self.group_by is not None:
             return self.group_by
         if team == ALL_TEAMS:
@@ -224,12 +224,12 @@ def _named(cause: str) -> str:
     return _CAUSES.get(cause, printable(cause))
 
 
-def _line(one: Document) -> str:
-    return f"{one['instance_hours']:g} instance-hours, {_usd(one['usd'])}"
+def _line(amounts: Document) -> str:
+    return f"{amounts['instance_hours']:g} instance-hours, {_usd(amounts['usd'])}"
 
 
 def _parts(job: Document) -> str:
-    """What it was spent on, without what it was not."""
+    """Say what the job's cost was spent on; causes without cost are left out."""
     spent = [f"{_named(cause)} {amount:.2f}" for cause, amount in (job.get("by") or {}).items() if amount]
     saved = [f"spot saved {job['saved_usd']:.2f} USD"] if job.get("saved_usd") else []
     return "; ".join([*([", ".join(spent)] if spent else []), *saved])

@@ -46,14 +46,15 @@ def violation_lines(document: Document) -> Iterator[str]:
             f" {printable(record['team'])} {way}: {printable(record['outcome'])}"
         )
         yield f"  role: {printable(record['role_arn'])}"
-        for one in record.get("violations") or ():
-            rule, field = printable(one["rule"]), printable(one["field"])
-            audited = " (audited)" if one["mode"] == "audit" else ""
-            yield f"  {rule}{audited}: {field}: {printable(one['message'])}; {printable(one['hint'])}"
+        for violation in record.get("violations") or ():
+            rule, field = printable(violation["rule"]), printable(violation["field"])
+            audited = " (audited)" if violation["mode"] == "audit" else ""
+            message, hint = printable(violation["message"]), printable(violation["hint"])
+            yield f"  {rule}{audited}: {field}: {message}; {hint}"
 
 
 def _sums(document: Document, records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How many jobs of what kind, then a line a rule, the most frequent first."""
+    """Yield the number of jobs of each kind, then a line a rule, the most frequent first."""
     if not records:
         return
     bypassed = sum(bool(record["unmanaged"]) for record in records)
@@ -62,12 +63,14 @@ def _sums(document: Document, records: Sequence[Mapping[str, Any]]) -> Iterator[
         f"{printable(document['month'])}{shown}: {_jobs(len(records))},"
         f" {bypassed} bypassed the queue, {len(records) - bypassed} came through it"
     )
-    found = (
-        (one["rule"], one["mode"] == "audit") for each in records for one in each.get("violations") or ()
+    kinds = (
+        (violation["rule"], violation["mode"] == "audit")
+        for record in records
+        for violation in record.get("violations") or ()
     )
-    rules = Counter(found)
+    rules = Counter(kinds)
     width = max((len(str(count)) for count in rules.values()), default=0)
-    for (rule, is_audited), count in sorted(rules.items(), key=lambda one: (-one[1], one[0])):
+    for (rule, is_audited), count in sorted(rules.items(), key=lambda entry: (-entry[1], entry[0])):
         yield f"  {count:>{width}}  {printable(rule)}{' (audited)' if is_audited else ''}"
 
 

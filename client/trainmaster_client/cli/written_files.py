@@ -6,7 +6,7 @@ from trainmaster_client.errors import InvalidArgumentError
 
 
 def write_text(file: Path, text: str, *, option: str) -> None:
-    """With the folders above it.
+    """Write the file, and make the folders above it.
 
     Raises:
         InvalidArgumentError: It cannot be written; ``option`` names the one that named the file.

@@ -1,4 +1,4 @@
-"""What stands below ``/ui/``: the dashboard's files for any own page, its data for who was let in."""
+"""Routes below ``/ui/``: the dashboard's files for any of its pages, its data for callers who were let in."""
 
 import json
 import threading
@@ -37,7 +37,7 @@ from trainmaster_client.policies.policy_document import parse_policy
 
 
 def dashboard_pages(parts: Parts) -> MorePages:
-    """As the gateway takes them."""
+    """Return the dashboard's routes in the form the gateway takes."""
 
     def routes(pages: Pages) -> Iterator[BaseRoute]:
         clients = AwsClients(parts.session, parts.region)
@@ -53,11 +53,10 @@ def dashboard_pages(parts: Parts) -> MorePages:
 
 
 REPLAY_HEADER, POLICY_HEADER = "trainmaster-replay", "trainmaster-policy"
-"""Of the GET that starts a replay or cancels it, and of the one that starts it.
+"""Headers of a GET: the first starts or cancels a replay, the second carries the policy to start with.
 
 A replay changes nothing, so it is no POST. But it takes minutes of a processor: what begins it is nothing
-that a page of another origin, or a link, could send.
-"""
+that a page of another origin, or a link, could send."""
 REPLAY_DAYS = 14
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 """The report brings its own styles and pictures. In a sandbox it has no origin and runs no script."""
@@ -172,7 +171,7 @@ class DashboardRoutes:
         return JSONResponse(document, headers=dict(GUARDS))
 
     def _session(self, _: Request) -> dict[str, Any]:
-        """What the pages have to know of where they are; nothing of it is a key."""
+        """Tell the pages where they are and what they may change; none of it is a secret."""
         return {
             "changes": self.pages.are_changes_allowed,
             "region": self.clients.region,
@@ -188,7 +187,7 @@ class DashboardRoutes:
         }
 
     def _job(self, request: Request) -> Document:
-        """As the API answers it: who may not see the job does not see its log here either."""
+        """Answer with the job as the API does: a caller who may not see it sees no log of it here either."""
         return self.pages.api.job(request.path_params["name"], estimate=False)
 
     def _logs(self, request: Request) -> Document:
@@ -210,7 +209,7 @@ def _report_name(replay_id: str) -> str:
 
 
 def _status(trouble: TrainmasterClientError) -> HTTPStatus:
-    """For the page: what may be answered later is a 503, what the credentials may not do a 403."""
+    """Choose the page's status: 503 if a later call may succeed, 403 if the credentials may not read it."""
     match trouble:
         case RefusedError():
             return HTTPStatus(trouble.problem.status)

@@ -14,9 +14,9 @@ from trainmaster_client.logs.joined_attempts import host_count
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 METRIC = "GPUUtilization"
 MOST_HOSTS = 8
-"""Of an attempt; the picture of more is not read any better."""
+"""Hosts shown of an attempt; a picture of more is not read any better."""
 MOST_QUERIES = 100
-"""Of one call, a fifth of what GetMetricData takes; the newest attempts."""
+"""Queries of one call, a fifth of what GetMetricData takes; the newest attempts come first."""
 _MOST_POINTS = 300
 _MINUTE = 60
 """Seconds: CloudWatch has a point a minute of training jobs, and periods are a multiple of it."""
@@ -30,11 +30,13 @@ def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # n
         document: The job as the API answers it.
         now: What an attempt that is live is read up to.
     """
-    attempts = [one for one in job_view(document).attempts if one.started_at and one.training_job_name]
+    attempts = [
+        attempt for attempt in job_view(document).attempts if attempt.started_at and attempt.training_job_name
+    ]
     if not attempts:
         return {"period": _MINUTE, "series": []}
-    begin = min(one.started_at for one in attempts if one.started_at)
-    end = max(one.ended_at or now for one in attempts) + timedelta(minutes=1)
+    begin = min(attempt.started_at for attempt in attempts if attempt.started_at)
+    end = max(attempt.ended_at or now for attempt in attempts) + timedelta(minutes=1)
     period = _period(end - begin)
     queries = list(_queries(attempts, host_count(document), period))[-MOST_QUERIES:]
     request = {
@@ -47,14 +49,14 @@ def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # n
         pages = list(client.get_paginator("get_metric_data").paginate(**request))
     except (ClientError, BotoCoreError) as error:
         raise LogsUnansweredError(f"{error}.") from error
-    found: dict[str, list[tuple[float, float]]] = {query["Id"]: [] for query, _, _ in queries}
-    for one in (result for page in pages for result in page["MetricDataResults"]):
-        stamps = (at.astimezone(UTC).timestamp() for at in one["Timestamps"])
-        found[one["Id"]] += zip(stamps, one["Values"], strict=True)
+    points: dict[str, list[tuple[float, float]]] = {query["Id"]: [] for query, _, _ in queries}
+    for result in (result for page in pages for result in page["MetricDataResults"]):
+        stamps = (at.astimezone(UTC).timestamp() for at in result["Timestamps"])
+        points[result["Id"]] += zip(stamps, result["Values"], strict=True)
     series = [
-        {"attempt": attempt, "host": host, "points": found[query["Id"]]} for query, attempt, host in queries
+        {"attempt": attempt, "host": host, "points": points[query["Id"]]} for query, attempt, host in queries
     ]
-    return {"period": period, "series": [one for one in series if one["points"]]}
+    return {"period": period, "series": [line for line in series if line["points"]]}
 
 
 def _period(length: timedelta) -> int:
@@ -63,7 +65,7 @@ def _period(length: timedelta) -> int:
 
 
 def _queries(attempts: Sequence[Attempt], hosts: int, period: int) -> Iterator[tuple[Document, int, str]]:
-    """With the attempt and the host that each is about."""
+    """Yield each query with the number of the attempt and the host it is about."""
     for attempt in attempts:
         for number in range(1, min(max(hosts, 1), MOST_HOSTS) + 1):
             host = f"algo-{number}"

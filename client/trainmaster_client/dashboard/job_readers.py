@@ -16,11 +16,12 @@ from trainmaster_client.logs.joined_attempts import JobLogs, LogLine, Selection,
 TAIL_LINES = 1000
 """The first look at a log begins with so many of its lines, the newest."""
 KEPT_LINES = 5000
-"""Of one log, for browsers that come back for them."""
+"""Lines kept of one log, for browsers that come back for them."""
 MOST_READERS = 24
 """Logs and curves that are looked at; the one that was not for longest is let go."""
 LEAST_SECONDS = 2.0
-"""Between two looks at CloudWatch for the same job, however many windows ask: few calls are allowed."""
+"""Seconds between two looks at CloudWatch for the same job, however many windows ask: few calls are
+allowed."""
 MOST_LINES_AT_ONCE = 20_000
 """That one look reads for a curve, a few seconds' worth; the next one goes on there."""
 FIRST_HOST = "algo-1"
@@ -49,17 +50,17 @@ class LogReader:
             self.next_number += 1
 
     def answer(self, after: str) -> Document:
-        """What follows ``after``, the ``next`` of an earlier answer; else all that is kept."""
+        """Return the lines since ``after``, the ``next`` of an earlier answer; else all kept lines."""
         epoch, _, number = after.partition(".")
         is_known = epoch == self.epoch and number.isdecimal()
         begin = int(number) if is_known else 0
-        found = [(one, line) for one, line in self.lines if one >= begin]
-        first = found[0][0] if found else self.next_number
+        lines = [(number, line) for number, line in self.lines if number >= begin]
+        first = lines[0][0] if lines else self.next_number
         return {
             "is_new": not is_known,
             "skipped": max(0, first - begin) if is_known else 0,
             "next": f"{self.epoch}.{self.next_number}",
-            "lines": [_line(line) for _, line in found],
+            "lines": [_line(line) for _, line in lines],
         }
 
 
@@ -79,20 +80,22 @@ class CurveReader:
     has_more: bool = False
 
     def look(self, document: Document, *, now: float) -> None:
-        """Raises LogsUnreadableError; what was read before that is kept."""
+        """Read new lines into curves. Raises LogsUnreadableError; what was read before is kept."""
         if now - self.looked_at < LEAST_SECONDS:
             return
         self.looked_at = now
         read = 0
         for line in islice(self.logs.lines(document), MOST_LINES_AT_ONCE):
             read += 1
-            if found := numbers(cleaned(line.text)):
-                point = {**found, "at": line.at.timestamp()}
+            if values := numbers(cleaned(line.text)):
+                point = {**values, "at": line.at.timestamp()}
                 self.curves.setdefault(line.attempt, Curve()).add(point)
         self.has_more = read == MOST_LINES_AT_ONCE
 
     def answer(self) -> Document:
-        curves = [{"attempt": number, "points": one.points} for number, one in sorted(self.curves.items())]
+        curves = [
+            {"attempt": number, "points": curve.points} for number, curve in sorted(self.curves.items())
+        ]
         return {"curves": curves, "has_more": self.has_more}
 
 
@@ -114,7 +117,7 @@ class JobReaders:
         self._curves: OrderedDict[str, CurveReader] = OrderedDict()
 
     def log(self, document: Document, *, after: str, selection: Selection) -> Document:
-        """Of ``document``, the job as the API answers it now. Raises LogsUnreadableError."""
+        """Return the log of ``document``, the job as the API answers it now. Raises LogsUnreadableError."""
         key = (str(document.get("name")), selection.attempt, selection.host)
 
         def made() -> LogReader:
@@ -147,7 +150,7 @@ class JobReaders:
 
 
 def selection_of(given: Mapping[str, str]) -> Selection:
-    """Of a query: ``attempt`` and ``host``; what is not a number of an attempt is all of them."""
+    """Read a query's ``attempt`` and ``host``; an attempt that is not a number selects all attempts."""
     attempt, host = given.get("attempt", ""), given.get("host", "")
     return Selection(
         attempt=int(attempt) if attempt.isdecimal() and attempt.isascii() else None,

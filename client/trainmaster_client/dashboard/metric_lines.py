@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 MARK = "metric "
 STEP = "step"
 MOST_POINTS = 1000
-"""Of one attempt: more than a screen has columns for."""
+"""Points kept of one attempt: more than a screen has columns for."""
 _PAIR = re.compile(r"([A-Za-z_]\w{0,39})=(\S{1,40})")
 _NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|[-+]?inf)"
 _LOOSE = {
@@ -24,11 +24,11 @@ _LONGEST_LINE = 2000
 
 
 def numbers(text: str) -> Mapping[str, float]:
-    """By name, with ``step``; empty where the line has none. What is not finite is left out."""
+    """Return a line's finite numbers by name, with ``step``; empty if the line has none."""
     if len(text) > _LONGEST_LINE:
         return {}
-    found = dict(_marked(text.removeprefix(MARK)) if text.startswith(MARK) else _loose(text))
-    return found if STEP in found and len(found) > 1 else {}
+    values = dict(_marked(text.removeprefix(MARK)) if text.startswith(MARK) else _loose(text))
+    return values if STEP in values and len(values) > 1 else {}
 
 
 def _marked(text: str) -> Iterator[tuple[str, float]]:
@@ -60,7 +60,7 @@ class Curve:
 
     points: list[Mapping[str, float]] = field(default_factory=list)
     every: int = 1
-    """Of so many lines one is kept."""
+    """Number of lines of which one is kept."""
     _seen: int = 0
 
     def add(self, point: Mapping[str, float]) -> None:

@@ -28,7 +28,7 @@ PROGRAM = (sys.executable, "-P", "-m", "trainmaster_client.dashboard.replay_prog
 _ID = re.compile(r"[0-9a-f]{32}")
 _END_SECONDS = 5.0
 LARGEST_TEXT_BYTES = 100 * 1024
-"""As the API takes a policy's text."""
+"""Longest text of a policy that the API takes."""
 
 
 class ReplayState(StrEnum):
@@ -45,7 +45,7 @@ class _Replay:
     state: ReplayState = ReplayState.RUNNING
     doing: str = "Reading the history"
     share: float | None = None
-    """Of the work that is done; None: not known yet."""
+    """Share of the work that is done, 0 to 1; None if not known yet."""
     error: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
     report: str = ""
@@ -140,7 +140,7 @@ class PolicyReplays:
         return process
 
     def _listen(self, replay: _Replay) -> None:
-        """In a thread, until the process is over."""
+        """Read the process's messages until it ends; runs in a thread."""
         assert replay.process.stdout is not None
         assert replay.process.stdin is not None
         for line in replay.process.stdout:
@@ -158,11 +158,11 @@ class PolicyReplays:
                 replay.state = ReplayState.FAILED
                 replay.error = f"The replay's process ended with code {code} before it came to a result."
 
-    def _heard(self, replay: _Replay, said: Mapping[str, Any]) -> None:
+    def _heard(self, replay: _Replay, message: Mapping[str, Any]) -> None:
         with self._lock:
             if replay.state is not ReplayState.RUNNING:
                 return
-            match said:
+            match message:
                 case {"error": str(error)}:
                     replay.state, replay.error = ReplayState.FAILED, error
                 case {"result": dict(result), "report": str(report)}:
@@ -183,13 +183,13 @@ def unpacked(header: str) -> str:
     """The text of a policy: deflated (zlib), as base64 for URLs. Raises CallRefusedError."""
     unpacking = zlib.decompressobj()
     try:
-        found = unpacking.decompress(base64.urlsafe_b64decode(header), LARGEST_TEXT_BYTES)
-        text = found.decode()
+        content = unpacking.decompress(base64.urlsafe_b64decode(header), LARGEST_TEXT_BYTES)
+        text = content.decode()
     except (binascii.Error, zlib.error, ValueError) as error:
         raise CallRefusedError("ValidationException", f"The policy did not arrive whole: {error}.") from error
     if unpacking.eof:
         return text
-    if len(found) == LARGEST_TEXT_BYTES:
-        said = f"The policy has more than {LARGEST_TEXT_BYTES // 1024} KiB of text."
-        raise CallRefusedError("ValidationException", said)
+    if len(content) == LARGEST_TEXT_BYTES:
+        problem = f"The policy has more than {LARGEST_TEXT_BYTES // 1024} KiB of text."
+        raise CallRefusedError("ValidationException", problem)
     raise CallRefusedError("ValidationException", "The policy did not arrive whole: its end is missing.")

@@ -1,4 +1,4 @@
-"""What a replay of the Policy page runs: ``python -m trainmaster_client.dashboard.replay_program``.
+"""Runs a replay of the Policy page: ``python -m trainmaster_client.dashboard.replay_program``.
 
 The question is a line of JSON on standard input, ``{"text", "days"}``; what comes of it are lines of JSON on
 standard output. It ends when its input does: then nobody waits for it any more.
@@ -51,34 +51,34 @@ def main() -> int:
 
 
 def answer(text: str, *, days: int, doing: "_Doing") -> Mapping[str, Any]:
-    """Raises TrainmasterClientError."""
+    """Replay the policy over the last ``days`` of the stack. Raises TrainmasterClientError."""
     document = parse_policy(text.encode(), source="The text")
     session = boto3.Session()
     api = ApiClient(find_api_url(None, session), session)
     period = period_up_to(datetime.now(UTC), timedelta(days=days))
-    found = replay_policy(api, (NEW, document), period, doing=doing)
-    return {"result": result_of(found), "report": found.report(command=COMMAND)}
+    replay = replay_policy(api, (NEW, document), period, doing=doing)
+    return {"result": result_of(replay), "report": replay.report(command=COMMAND)}
 
 
-def result_of(found: PolicyReplay) -> dict[str, Any]:
-    """As the page shows it: texts alone."""
-    comparison = found.comparison
+def result_of(replay: PolicyReplay) -> dict[str, Any]:
+    """Turn a replay into the document that the page shows: texts alone."""
+    comparison = replay.comparison
     base, last = comparison.base, comparison.last
     return {
-        "notes": list(_notes(found)),
+        "notes": list(_notes(replay)),
         "summary": [*change_lines(comparison.changes[last.label]), *unfinished_lines(base, last)],
         "tables": [
             _figures(comparison),
             _waits(comparison, "Waits by team", base.waits_by_team, last.waits_by_team),
             _waits(comparison, "Waits by priority", base.waits_by_class, last.waits_by_class),
         ],
-        "not_in_model": list(found.limits),
+        "not_in_model": list(replay.limits),
     }
 
 
-def _notes(found: PolicyReplay) -> Sequence[str]:
-    jobs, since = len(found.history.jobs), max(found.since, found.period.since)
-    if found.is_whole:
+def _notes(replay: PolicyReplay) -> Sequence[str]:
+    jobs, since = len(replay.history.jobs), max(replay.since, replay.period.since)
+    if replay.is_whole:
         return [f"{jobs:,} jobs, submitted since {since:%Y-%m-%d %H:%M} UTC or waiting then."]
     return [f"{jobs:,} jobs: the history of this stack is shorter, it begins at {since:%Y-%m-%d %H:%M} UTC."]
 

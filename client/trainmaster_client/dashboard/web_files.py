@@ -13,7 +13,7 @@ _KINDS: Mapping[str, str] = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-"""Of a file by its suffix; no others are served."""
+"""Content type of a file by its suffix; other files are not served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,18 +24,18 @@ class WebFile:
 
 
 def web_files() -> Mapping[str, WebFile]:
-    """By their path in the folder, as in ``pages/now.js``."""
+    """Return the files by their path in the folder, as in ``pages/now.js``."""
     return dict(_found(files(__package__) / "web", ""))
 
 
 def _found(folder: Traversable, path: str) -> list[tuple[str, WebFile]]:
-    found: list[tuple[str, WebFile]] = []
-    for one in folder.iterdir():
-        if one.is_dir():
-            found += _found(one, f"{path}{one.name}/")
-        elif (kind := _KINDS.get(one.name.rpartition(".")[2])) is not None:
-            found.append((f"{path}{one.name}", _read(one, kind)))
-    return found
+    found_files: list[tuple[str, WebFile]] = []
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            found_files += _found(entry, f"{path}{entry.name}/")
+        elif (kind := _KINDS.get(entry.name.rpartition(".")[2])) is not None:
+            found_files.append((f"{path}{entry.name}", _read(entry, kind)))
+    return found_files
 
 
 def _read(file: Traversable, kind: str) -> WebFile:

@@ -1,1 +1,1 @@
-"""What ``trainmaster doctor`` looks at, from the configuration to the account, and what it makes of it."""
+"""The checks of ``trainmaster doctor``, from the configuration to the account, and its verdicts."""

@@ -1,4 +1,4 @@
-"""What the account lets the caller see and do beside the API."""
+"""Checks what the account lets the caller see and do beside the API."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,54 +24,57 @@ _OPERATOR_ALARMS = "operator-"
 
 
 def logs(seen: Seen) -> Finding:
-    said = asked(lambda: seen.client("logs").describe_log_streams(logGroupName=LOG_GROUP, limit=1))
-    if not isinstance(said, AwsSaid):
+    streams = asked(lambda: seen.client("logs").describe_log_streams(logGroupName=LOG_GROUP, limit=1))
+    if not isinstance(streams, AwsSaid):
         return good(f"{LOG_GROUP} can be read")
-    if said.code == "ResourceNotFoundException":
+    if streams.code == "ResourceNotFoundException":
         return good(f"{LOG_GROUP} is made with the first job")
-    return bad(Trouble.LOGS_UNREADABLE, said.why) if said.code in _DENIED else skipped(said.why)
+    return bad(Trouble.LOGS_UNREADABLE, streams.why) if streams.code in _DENIED else skipped(streams.why)
 
 
 def parameter(seen: Seen) -> Finding:
     if seen.is_from_parameter:
         return good("it is where the URL comes from")
-    said = asked(lambda: seen.client("ssm").get_parameter(Name=API_URL_PARAMETER))
-    if isinstance(said, AwsSaid):
-        return worth_a_warning(Trouble.PARAMETER_MISSING, said.why)
-    value = said["Parameter"]["Value"].rstrip("/")
+    answer = asked(lambda: seen.client("ssm").get_parameter(Name=API_URL_PARAMETER))
+    if isinstance(answer, AwsSaid):
+        return worth_a_warning(Trouble.PARAMETER_MISSING, answer.why)
+    value = answer["Parameter"]["Value"].rstrip("/")
     if value != seen.api_url.rstrip("/"):
         return worth_a_warning(Trouble.PARAMETER_DIFFERS, value)
     return good("names the same API")
 
 
 def training_roles(seen: Seen) -> Finding:
-    """Whether they may be passed only the stack knows; whether they can be assumed shows in their trust."""
+    """Check that SageMaker can assume the policy's roles; only the stack knows whether they may be passed."""
     if seen.policy is None:
         return skipped("only admins see the roles in the policy; trainmaster submit --dry-run checks a job's")
     roles = named_roles(seen.policy)
     if not roles:
         return skipped("the policy lists no roles by name")
     for arn in roles:
-        said = _role(seen, arn.rpartition("/")[2])
-        if isinstance(said, AwsSaid):
-            missing = said.code == "NoSuchEntity"
-            return bad(Trouble.ROLE_MISSING, arn) if missing else skipped(said.why)
-        if not _trusts_sagemaker(said["Role"]["AssumeRolePolicyDocument"]):
+        answer = _role(seen, arn.rpartition("/")[2])
+        if isinstance(answer, AwsSaid):
+            missing = answer.code == "NoSuchEntity"
+            return bad(Trouble.ROLE_MISSING, arn) if missing else skipped(answer.why)
+        if not _trusts_sagemaker(answer["Role"]["AssumeRolePolicyDocument"]):
             return bad(Trouble.ROLE_NOT_TRUSTING, arn)
     return good(", ".join(roles))
 
 
 def direct_starts(seen: Seen) -> Finding:
-    """IAM alone holds people to the queue; the simulation knows no session policies and no SCPs."""
+    """Check that the caller cannot start jobs directly: only IAM holds people to the queue.
+
+    The simulation knows no session policies and no SCPs.
+    """
     arn = principal(seen)
     if arn is None:
         return skipped("the caller is neither an IAM user nor a role")
     action = "sagemaker:CreateTrainingJob"
     question = {"PolicySourceArn": arn, "ActionNames": [action]}
-    said = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
-    if isinstance(said, AwsSaid):
-        return skipped(f"IAM does not say: {said.why}")
-    decisions = [result["EvalDecision"] for result in said["EvaluationResults"]]
+    simulation = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
+    if isinstance(simulation, AwsSaid):
+        return skipped(f"IAM does not say: {simulation.why}")
+    decisions = [result["EvalDecision"] for result in simulation["EvaluationResults"]]
     if "allowed" in decisions:
         return worth_a_warning(Trouble.DIRECT_STARTS, f"{action} is allowed")
     return good(f"{action} is not allowed")
@@ -81,10 +84,10 @@ def operator_alarms(seen: Seen) -> Finding:
     if seen.policy is None:
         return skipped("for admins")
     wanted = {"AlarmNamePrefix": _OPERATOR_ALARMS, "StateValue": "ALARM"}
-    said = asked(lambda: seen.client("cloudwatch").describe_alarms(**wanted))
-    if isinstance(said, AwsSaid):
-        return skipped(said.why)
-    names = [alarm["AlarmName"] for alarm in said.get("MetricAlarms", ())]
+    alarms = asked(lambda: seen.client("cloudwatch").describe_alarms(**wanted))
+    if isinstance(alarms, AwsSaid):
+        return skipped(alarms.why)
+    names = [alarm["AlarmName"] for alarm in alarms.get("MetricAlarms", ())]
     return worth_a_warning(Trouble.OPERATOR_ALARM, ", ".join(names)) if names else good("none in ALARM")
 
 
@@ -118,13 +121,13 @@ def _trusts_sagemaker(trust: Mapping[str, Any]) -> bool:
 
 
 def principal(seen: Seen) -> str | None:
-    """IAM's ARN of the caller: of a session that of its role, whose path only IAM knows."""
+    """Return IAM's ARN of the caller; a session's is that of its role, whose path only IAM knows."""
     arn = seen.caller_arn or ""
     parts = arn.split(":", 5)
     if ":assumed-role/" not in arn:
         return arn if ":user/" in arn else None
     name = parts[5].split("/")[1]
-    said = _role(seen, name)
-    if isinstance(said, AwsSaid):
+    answer = _role(seen, name)
+    if isinstance(answer, AwsSaid):
         return f"arn:{parts[1]}:iam::{parts[4]}:role/{name}"
-    return str(said["Role"]["Arn"])
+    return str(answer["Role"]["Arn"])

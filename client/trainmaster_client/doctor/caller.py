@@ -1,4 +1,4 @@
-"""Who calls, and what the API lets them do."""
+"""Checks the caller's identity, and what the API lets them do."""
 
 import json
 from collections.abc import Mapping
@@ -21,20 +21,20 @@ _STS_TROUBLES: Mapping[str, Trouble] = {
 
 def credentials(seen: Seen) -> Finding:
     try:
-        found = seen.transport().credentials()
+        keys = seen.transport().credentials()
     except CredentialsError as error:
         return bad(error.trouble or Trouble.CREDENTIALS_UNREADABLE, str(error))
-    kind = "temporary" if found.token else "long-term"
-    return good(f"{kind}, access key ...{(found.access_key or '')[-4:]}")
+    kind = "temporary" if keys.token else "long-term"
+    return good(f"{kind}, access key ...{(keys.access_key or '')[-4:]}")
 
 
 def identity(seen: Seen) -> Finding:
-    said = asked(lambda: seen.client("sts").get_caller_identity())
-    if not isinstance(said, AwsSaid):
-        seen.caller_arn = seen.facts["caller"] = said["Arn"]
-        return good(said["Arn"])
-    trouble = _STS_TROUBLES.get(said.code)
-    return skipped(f"STS does not say: {said.why}") if trouble is None else bad(trouble, said.why)
+    answer = asked(lambda: seen.client("sts").get_caller_identity())
+    if not isinstance(answer, AwsSaid):
+        seen.caller_arn = seen.facts["caller"] = answer["Arn"]
+        return good(answer["Arn"])
+    trouble = _STS_TROUBLES.get(answer.code)
+    return skipped(f"STS does not say: {answer.why}") if trouble is None else bad(trouble, answer.why)
 
 
 def access(seen: Seen) -> Finding:

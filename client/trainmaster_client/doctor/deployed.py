@@ -15,16 +15,19 @@ def deployed_stack(seen: Seen) -> Mapping[str, Any] | Finding:
     if seen.policy is None:
         return skipped("for admins")
     api_id = (urlsplit(seen.api_url).hostname or "").partition(".")[0].partition("-")[0]
-    said: Mapping[str, Any] | AwsSaid = asked(lambda: _described(seen, api_id))
-    return skipped(f"CloudFormation does not say: {said.why}") if isinstance(said, AwsSaid) else said
+    stack: Mapping[str, Any] | AwsSaid = asked(lambda: _described(seen, api_id))
+    return skipped(f"CloudFormation does not say: {stack.why}") if isinstance(stack, AwsSaid) else stack
 
 
 def parameters(stack: Mapping[str, Any]) -> dict[str, str]:
-    return {one["ParameterKey"]: one.get("ParameterValue", "") for one in stack.get("Parameters", ())}
+    return {
+        parameter["ParameterKey"]: parameter.get("ParameterValue", "")
+        for parameter in stack.get("Parameters", ())
+    }
 
 
 def outputs(stack: Mapping[str, Any]) -> dict[str, str]:
-    return {one["OutputKey"]: one.get("OutputValue", "") for one in stack.get("Outputs", ())}
+    return {output["OutputKey"]: output.get("OutputValue", "") for output in stack.get("Outputs", ())}
 
 
 def _described(seen: Seen, api_id: str) -> Mapping[str, Any]:
@@ -32,5 +35,5 @@ def _described(seen: Seen, api_id: str) -> Mapping[str, Any]:
     resources = client.describe_stack_resources(PhysicalResourceId=api_id)["StackResources"]
     name = resources[0]["StackName"] if resources else ""
     (stack,) = client.describe_stacks(StackName=name)["Stacks"]
-    found: Mapping[str, Any] = stack
-    return found
+    description: Mapping[str, Any] = stack
+    return description

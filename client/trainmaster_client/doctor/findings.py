@@ -1,4 +1,4 @@
-"""What a look at one thing found, and what the looks so far have brought to light."""
+"""Results of single checks, and the facts that all checks so far have gathered."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempt
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     ok: bool | None
-    """None: neither passed nor failed; ``why`` says why."""
+    """Whether the check passed; None if it neither passed nor failed, for the reason in ``why``."""
     actual: Any
     trouble: Trouble | None = None
     why: str = ""
@@ -63,7 +63,7 @@ def blocked(by: str) -> Finding:
 
 @dataclass(slots=True, kw_only=True)
 class Seen:
-    """What the looks so far have brought to light; later ones build on it."""
+    """Facts that the checks so far have gathered; later checks build on them."""
 
     env: Mapping[str, str]
     now: Callable[[], datetime]
@@ -74,13 +74,13 @@ class Seen:
     region: str = ""
     wire: SignedTransport | None = None
     unsigned: Answer | None = None
-    """What the API said to nobody in particular."""
+    """The API's answer to an unsigned call."""
     caller_arn: str | None = None
-    """As STS names it; None where STS did not answer."""
+    """The caller's ARN as STS names it; None if STS did not answer."""
     answer: Answer | None = None
-    """To the first signed call, GET /pools."""
+    """The API's answer to the first signed call, GET /pools."""
     policy: Mapping[str, Any] | None = None
-    """What GET /policy said; None for who is no admin."""
+    """Answer of GET /policy; None if the caller is not an admin."""
     facts: dict[str, Any] = field(default_factory=lambda: {"answers": []})
 
     @property

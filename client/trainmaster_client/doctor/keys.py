@@ -1,4 +1,4 @@
-"""Keys of the customer: of the volumes of jobs, of buckets with checkpoints, of the table."""
+"""Checks the customer's KMS keys: of job volumes, of buckets with checkpoints, of the table."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -24,13 +24,15 @@ _KMS = ("aws:kms", "aws:kms:dsse")
 
 
 def volume_keys(seen: Seen) -> Finding:
-    """Of the keys that rules of the policy name: what they do not name, nobody can look up."""
+    """Check the keys that rules of the policy name; keys that no rule names cannot be looked up."""
     stack = deployed_stack(seen)
     if isinstance(stack, Finding):
         return stack
     listed = _listed(parameters(stack), "TrainingKmsKeyArns")
     policy = seen.policy or {}
-    lacking = [key for key in _allowed_keys(policy) if not any(fnmatchcase(one, key) for one in listed)]
+    lacking = [
+        key for key in _allowed_keys(policy) if not any(fnmatchcase(pattern, key) for pattern in listed)
+    ]
     if not lacking:
         return good(f"TrainingKmsKeyArns has {', '.join(listed) or 'none'}; others need a right of the role")
     roles = named_roles(policy)
@@ -52,7 +54,7 @@ def checkpoint_keys(seen: Seen) -> Finding:
         key = _key_of_bucket(seen, bucket)
         if isinstance(key, AwsSaid):
             return skipped(f"{bucket}: {key.why}")
-        if key and not any(one.endswith(key.rpartition("/")[2]) for one in listed):
+        if key and not any(arn.endswith(key.rpartition("/")[2]) for arn in listed):
             lacking.append(f"{bucket}: {key}")
     return worth_a_warning(Trouble.CHECKPOINT_KEYS, ", ".join(lacking)) if lacking else good("all of them")
 
@@ -71,33 +73,33 @@ def table_key(seen: Seen) -> Finding:
 
 
 def _listed(given: Mapping[str, str], name: str) -> list[str]:
-    return [one.strip() for one in given.get(name, "").split(",") if one.strip()]
+    return [part.strip() for part in given.get(name, "").split(",") if part.strip()]
 
 
 def _allowed_keys(policy: Mapping[str, Any]) -> list[str]:
     document = policy.get("policy")
     document = document if isinstance(document, dict) else {}
     rules = [document.get("rules"), *(team.get("rules") for team in document.get("teams") or ())]
-    found = ((one or {}).get("kms_keys") or {} for one in rules)
-    allowed = (one if isinstance(one, list) else one.get("allow") or () for one in found)
+    sections = ((section or {}).get("kms_keys") or {} for section in rules)
+    allowed = (keys if isinstance(keys, list) else keys.get("allow") or () for keys in sections)
     return sorted({str(key) for keys in allowed for key in keys})
 
 
 def _may(seen: Seen, arn: str, actions: tuple[str, ...], key: str) -> bool | None:
-    """As IAM simulates it; it knows no key policies. None: it does not say."""
+    """Ask IAM's simulation, which knows no key policies; None if IAM does not answer."""
     question = {"PolicySourceArn": arn, "ActionNames": list(actions), "ResourceArns": [key]}
-    said = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
-    if isinstance(said, AwsSaid):
+    simulation = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
+    if isinstance(simulation, AwsSaid):
         return None
-    return all(result["EvalDecision"] == "allowed" for result in said["EvaluationResults"])
+    return all(result["EvalDecision"] == "allowed" for result in simulation["EvaluationResults"])
 
 
 def _key_of_bucket(seen: Seen, bucket: str) -> str | AwsSaid | None:
-    """The customer's key that new objects are encrypted with; None: one of AWS's own."""
-    said = asked(lambda: seen.client("s3").get_bucket_encryption(Bucket=bucket))
-    if isinstance(said, AwsSaid):
-        return said
-    for rule in said["ServerSideEncryptionConfiguration"]["Rules"]:
+    """Return the customer's key that encrypts new objects; None if the key is one of AWS's own."""
+    encryption = asked(lambda: seen.client("s3").get_bucket_encryption(Bucket=bucket))
+    if isinstance(encryption, AwsSaid):
+        return encryption
+    for rule in encryption["ServerSideEncryptionConfiguration"]["Rules"]:
         default = rule.get("ApplyServerSideEncryptionByDefault", {})
         key = str(default.get("KMSMasterKeyID", ""))
         if default.get("SSEAlgorithm") in _KMS and key and not key.endswith("alias/aws/s3"):

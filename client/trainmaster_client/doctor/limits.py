@@ -1,4 +1,4 @@
-"""What is nearly used up, before anything is refused for it."""
+"""Checks what is nearly used up, before anything is refused for it."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -30,11 +30,11 @@ def concurrency(seen: Seen) -> Finding:
     if isinstance(settings, AwsSaid):
         return skipped(f"Lambda does not say: {settings.why}")
     limit = settings["AccountLimit"]["ConcurrentExecutions"]
-    said = asked(lambda: _most_at_once(seen))
-    if isinstance(said, AwsSaid):
-        return skipped(f"CloudWatch does not say: {said.why}")
-    found = f"{said:.0f} of {limit} functions at once within a day"
-    return worth_a_warning(Trouble.CONCURRENCY, found) if said >= _NEAR * limit else good(found)
+    most = asked(lambda: _most_at_once(seen))
+    if isinstance(most, AwsSaid):
+        return skipped(f"CloudWatch does not say: {most.why}")
+    text = f"{most:.0f} of {limit} functions at once within a day"
+    return worth_a_warning(Trouble.CONCURRENCY, text) if most >= _NEAR * limit else good(text)
 
 
 def _full_queues(seen: Seen) -> Iterator[str]:

@@ -11,14 +11,14 @@ from trainmaster_client.gateway.passed_calls import ENDPOINT_VARIABLE, is_a_gate
 
 
 def local_gateway(seen: Seen) -> Finding:
-    """No token is shown: the report may be sent to somebody."""
+    """Check that the gateway programs shall use answers. No token is shown, as reports are sent to others."""
     named = seen.env.get(ENDPOINT_VARIABLE, "").rstrip("/")
     urls = [state.endpoint_url for state in known_states(state_folder(seen.env))]
     wanted = [named] if is_a_gateway(named) else []
-    found = {url: status(url) for url in dict.fromkeys([*wanted, *urls])}
-    running = {_port(url): said for url, said in found.items() if said is not None}
+    states = {url: status(url) for url in dict.fromkeys([*wanted, *urls])}
+    running = {_port(url): said for url, said in states.items() if said is not None}
     seen.facts["gateways"] = running
-    if wanted and found[named] is None:
+    if wanted and states[named] is None:
         return bad(
             Trouble.GATEWAY_SILENT, f"{ENDPOINT_VARIABLE} is of a gateway on port {_port(named)}: no answer"
         )
@@ -31,10 +31,10 @@ def _port(url: str) -> str:
     return str(urlsplit(url).port or "")
 
 
-def _summary(said: Mapping[str, Any]) -> str:
-    operations = said.get("operations") or {}
-    calls = sum(one["calls"] for one in operations.values())
-    errors = sum(sum(one["errors"].values()) for one in operations.values())
+def _summary(state: Mapping[str, Any]) -> str:
+    operations = state.get("operations") or {}
+    calls = sum(operation["calls"] for operation in operations.values())
+    errors = sum(sum(operation["errors"].values()) for operation in operations.values())
     slowest = max(operations.items(), key=lambda item: item[1]["p95_ms"], default=None)
     times = f", slowest {slowest[0]}: p95 {slowest[1]['p95_ms']} ms" if slowest else ""
-    return f"{calls} calls, {errors} errors{times}, {said.get('memory_mb')} MB, {said.get('credentials')}"
+    return f"{calls} calls, {errors} errors{times}, {state.get('memory_mb')} MB, {state.get('credentials')}"

@@ -46,26 +46,26 @@ def url_form(seen: Seen) -> Finding:
 
 def region(seen: Seen) -> Finding:
     host = urlsplit(seen.api_url).hostname or ""
-    found = region_of(host) or seen.session.region_name
-    if not found:
+    name = region_of(host) or seen.session.region_name
+    if not name:
         return bad(Trouble.NO_REGION, "none")
-    seen.region = found
-    return good(f"{found} from {'the URL' if region_of(host) else 'the AWS configuration'}")
+    seen.region = name
+    return good(f"{name} from {'the URL' if region_of(host) else 'the AWS configuration'}")
 
 
 def host(seen: Seen) -> Finding:
-    """A private API has private addresses wherever it can be reached from."""
+    """Check that the host resolves; a private API has private addresses wherever it can be reached from."""
     parts = urlsplit(seen.api_url)
     if get_environ_proxies(seen.api_url):
         return skipped("a proxy looks it up")
     name = parts.hostname or ""
     try:
-        found = socket.getaddrinfo(name, parts.port or _HTTPS_PORT, proto=socket.IPPROTO_TCP)
+        infos = socket.getaddrinfo(name, parts.port or _HTTPS_PORT, proto=socket.IPPROTO_TCP)
     except (OSError, UnicodeError) as error:
         return bad(Trouble.HOST_UNKNOWN, f"{name}: {error}")
-    addresses = sorted({str(address[0]) for *_, address in found})
+    addresses = sorted({str(address[0]) for *_, address in infos})
     seen.facts["addresses"] = addresses
-    if region_of(name) and any(ipaddress.ip_address(one).is_global for one in addresses):
+    if region_of(name) and any(ipaddress.ip_address(address).is_global for address in addresses):
         return bad(Trouble.PUBLIC_ADDRESS, ", ".join(addresses))
     return good(", ".join(addresses))
 

@@ -1,4 +1,4 @@
-"""What is deployed, and what its policy makes of it: versions, pools, pause, limits."""
+"""Checks what is deployed and what its policy makes of it: versions, pools, pause, limits."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -47,12 +47,12 @@ def stack_version(seen: Seen) -> Finding:
 
 
 def libraries(seen: Seen) -> Finding:
-    found = {name: _installed(name) for name, _, _ in _LIBRARIES}
-    seen.facts["libraries"] = found
-    actual = ", ".join(f"{name} {one}" for name, one in found.items() if one)
+    versions = {name: _installed(name) for name, _, _ in _LIBRARIES}
+    seen.facts["libraries"] = versions
+    actual = ", ".join(f"{name} {installed}" for name, installed in versions.items() if installed)
     for name, oldest, first_untested in _LIBRARIES:
-        one = found[name]
-        if one and not oldest <= _pair(one) < first_untested:
+        installed = versions[name]
+        if installed and not oldest <= _pair(installed) < first_untested:
             return bad(Trouble.OLD_LIBRARY, actual)
     return good(actual)
 
@@ -71,12 +71,14 @@ def paused(seen: Seen) -> Finding:
 def policy(seen: Seen) -> Finding:
     if seen.policy is None:
         return skipped("only admins can see it")
-    warnings = [one for one in seen.policy.get("warnings") or () if isinstance(one, dict)]
-    said = [str(one.get("message")) for one in warnings if one.get("field") == "policy"]
-    if said:
-        return bad(Trouble.POLICY_NOT_UNDERSTOOD, "; ".join(said))
+    warnings = [warning for warning in seen.policy.get("warnings") or () if isinstance(warning, dict)]
+    messages = [str(warning.get("message")) for warning in warnings if warning.get("field") == "policy"]
+    if messages:
+        return bad(Trouble.POLICY_NOT_UNDERSTOOD, "; ".join(messages))
     outdated = [
-        f"{one.get('field')} {one.get('message')}" for one in warnings if one.get("rule") == "defaults"
+        f"{warning.get('field')} {warning.get('message')}"
+        for warning in warnings
+        if warning.get("rule") == "defaults"
     ]
     if outdated:
         return worth_a_warning(Trouble.OUTDATED_DEFAULTS, "; ".join(outdated))
@@ -84,7 +86,7 @@ def policy(seen: Seen) -> Finding:
 
 
 def rows(seen: Seen) -> Finding:
-    """Which, is for admins; that there are some, for everybody."""
+    """Check for rows set aside: everybody learns that there are some, admins also which."""
     document = (document_of(seen.answer) if seen.answer else None) or {}
     count = document.get("set_aside")
     if not count:
@@ -92,12 +94,12 @@ def rows(seen: Seen) -> Finding:
     if seen.policy is None:
         return worth_a_warning(Trouble.ROWS_SET_ASIDE, f"{count} set aside")
     repair = document_of(seen.send("GET", "/repair")) or {}
-    found = repair.get("set_aside")
-    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    entries = repair.get("set_aside")
+    listed = [row for row in entries if isinstance(row, dict)] if isinstance(entries, list) else []
     seen.facts["set_aside"] = listed
-    shown = "; ".join(f"{one.get('key')}: {one.get('error')}" for one in listed[:MOST_ROWS])
-    more = f"; and {len(listed) - MOST_ROWS} more" if len(listed) > MOST_ROWS else ""
-    return bad(Trouble.ROWS_SET_ASIDE, f"{shown}{more}" or f"{count} set aside")
+    shown = "; ".join(f"{row.get('key')}: {row.get('error')}" for row in listed[:MOST_ROWS])
+    rest = f"; and {len(listed) - MOST_ROWS} more" if len(listed) > MOST_ROWS else ""
+    return bad(Trouble.ROWS_SET_ASIDE, f"{shown}{rest}" or f"{count} set aside")
 
 
 MOST_ROWS = 5
@@ -108,11 +110,11 @@ def quotas(seen: Seen) -> Finding:
     wanted = {key: count for pool in seen.pools for key, count in _capacity(pool)}
     if not wanted:
         return skipped("there is no pool to compare with")
-    said = asked(lambda: _quotas_of_account(seen))
-    if isinstance(said, AwsSaid):
-        return skipped(f"Service Quotas does not say: {said.why}")
-    known = {key: said[name] for key in wanted if (name := _quota_name(key)) in said}
-    seen.facts["quotas"] = {f"{kind} {one}": known.get((kind, one)) for kind, one in wanted}
+    values = asked(lambda: _quotas_of_account(seen))
+    if isinstance(values, AwsSaid):
+        return skipped(f"Service Quotas does not say: {values.why}")
+    known = {key: values[name] for key in wanted if (name := _quota_name(key)) in values}
+    seen.facts["quotas"] = {f"{kind} {unit}": known.get((kind, unit)) for kind, unit in wanted}
     above = [
         f"{_quota_name(key)}: pool {wanted[key]}, quota {allowed:g}"
         for key, allowed in known.items()

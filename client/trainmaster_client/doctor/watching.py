@@ -17,17 +17,17 @@ _PUT_METRICS = "cloudwatch:PutMetricData"
 _MOST_JOBS = 10
 """Running jobs that are asked for, where IAM does not say what their roles may."""
 _PENDING = "PendingConfirmation"
-"""In place of the ARN of a subscription. Source: SNS API reference, Subscribe."""
+"""Text that stands in place of a subscription's ARN. Source: SNS API reference, Subscribe."""
 
 
 def idle_alarms(seen: Seen) -> Finding:
-    """The stored policy may be older than the default that watches, or switch it off."""
+    """Check that idle alarms are on: the stored policy may predate that default, or switch it off."""
     if seen.policy is None:
         return skipped("only admins can see the policy")
     if not any(gpus(name) for pool in seen.pools for name in _types(pool)):
         return good("no pool has GPUs")
-    warnings = [one for one in seen.policy.get("warnings") or () if isinstance(one, dict)]
-    unwatched = [str(one.get("message")) for one in warnings if one.get("field") == "idle"]
+    warnings = [warning for warning in seen.policy.get("warnings") or () if isinstance(warning, dict)]
+    unwatched = [str(warning.get("message")) for warning in warnings if warning.get("field") == "idle"]
     if unwatched:
         return worth_a_warning(Trouble.IDLE_UNWATCHED, "; ".join(unwatched))
     if _document(seen).get("idle") in (False, "off"):
@@ -55,7 +55,7 @@ def gpu_metrics(seen: Seen) -> Finding:
 
 
 def mail(seen: Seen) -> Finding:
-    """A subscription has no effect until its owner has followed the link in the first mail."""
+    """Check mail subscriptions; one has no effect until its owner follows the link in the first mail."""
     if seen.policy is None:
         return skipped("for admins")
     stack = deployed_stack(seen)
@@ -64,12 +64,16 @@ def mail(seen: Seen) -> Finding:
     topic = outputs(stack).get("MailTopicArn")
     if not topic:
         return skipped("the stack has no output MailTopicArn")
-    said = asked(lambda: _subscriptions(seen, topic))
-    if isinstance(said, AwsSaid):
-        return skipped(f"SNS does not say: {said.why}")
-    confirmed = {one["Endpoint"] for one in said if one["SubscriptionArn"] != _PENDING}
+    subscriptions = asked(lambda: _subscriptions(seen, topic))
+    if isinstance(subscriptions, AwsSaid):
+        return skipped(f"SNS does not say: {subscriptions.why}")
+    confirmed = {
+        subscription["Endpoint"]
+        for subscription in subscriptions
+        if subscription["SubscriptionArn"] != _PENDING
+    }
     wanted = (_document(seen).get("notifications") or {}).get("email") or ()
-    unconfirmed = sorted({str(one) for one in wanted} - confirmed)
+    unconfirmed = sorted({str(address) for address in wanted} - confirmed)
     if unconfirmed:
         return worth_a_warning(Trouble.MAIL_UNCONFIRMED, ", ".join(unconfirmed))
     if not confirmed:
@@ -88,17 +92,17 @@ def _document(seen: Seen) -> Mapping[str, Any]:
 
 
 def _may_put_metrics(seen: Seen, role: str) -> bool | None:
-    """None: IAM does not say."""
+    """Tell whether the role may put metrics; None if IAM does not say."""
     namespace = {
         "ContextKeyName": "cloudwatch:namespace",
         "ContextKeyValues": [_NAMESPACE],
         "ContextKeyType": "string",
     }
     question = {"PolicySourceArn": role, "ActionNames": [_PUT_METRICS], "ContextEntries": [namespace]}
-    said = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
-    if isinstance(said, AwsSaid):
+    simulation = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
+    if isinstance(simulation, AwsSaid):
         return None
-    return all(result["EvalDecision"] == "allowed" for result in said["EvaluationResults"])
+    return all(result["EvalDecision"] == "allowed" for result in simulation["EvaluationResults"])
 
 
 def _silent_jobs(seen: Seen) -> Iterator[str]:
@@ -118,4 +122,4 @@ def _silent_jobs(seen: Seen) -> Iterator[str]:
 
 def _subscriptions(seen: Seen, topic: str) -> list[Mapping[str, str]]:
     pages = seen.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
-    return [one for page in pages for one in page.get("Subscriptions", ())]
+    return [subscription for page in pages for subscription in page.get("Subscriptions", ())]

@@ -44,7 +44,7 @@ class TrainmasterClientError(Exception):
     trouble: Trouble | None = None
     """Which row of the guide to troubles it is; None where the message alone says what to do."""
     request_id: str = ""
-    """Of the API's answer that it was; empty where there was none."""
+    """Request id of the API's answer behind this error; empty if there was none."""
     may_be_renewed: bool = False
     """Credentials have expired, and new ones reach this process without a restart."""
 
@@ -181,9 +181,9 @@ class MalformedHistoryError(TrainmasterClientError):
     def __init__(self, where: str, problems: tuple[FieldProblem, ...], *, count: int, hint: str = "") -> None:
         """``problems``: the first of so many; ``hint``: about all of them."""
         lines = [f"  {problem}" for problem in problems]
-        more = [f"  and {count - len(problems)} more"] if count > len(problems) else []
+        rest = [f"  and {count - len(problems)} more"] if count > len(problems) else []
         last = [hint] if hint else []
-        super().__init__("\n".join([f"{where} cannot be replayed:", *lines, *more, *last]))
+        super().__init__("\n".join([f"{where} cannot be replayed:", *lines, *rest, *last]))
         self.problems = problems
 
 

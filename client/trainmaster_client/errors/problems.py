@@ -1,4 +1,4 @@
-"""What is wrong with a request: one field at a time, and as an answer of the API."""
+"""The problems of a request: one field at a time, and as an answer of the API."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class FieldProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What the API said: a problem document (RFC 9457), or the gateway's bare message."""
+    """The API's refusal: a problem document (RFC 9457), or the gateway's bare message."""
 
     status: int
     title: str

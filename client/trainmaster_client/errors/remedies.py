@@ -1,4 +1,4 @@
-"""What causes each trouble and what to do about it: the texts of the guide to troubles."""
+"""Causes and remedies of each trouble: the texts of the guide to troubles."""
 
 from collections.abc import Mapping
 

@@ -1,11 +1,11 @@
-"""What can stand between a user and the queue: cause and remedy, the same in errors, doctor and docs."""
+"""Everything that can stand between a user and the queue; errors, doctor and docs share its texts."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Trouble(StrEnum):
-    """In the order in which ``trainmaster doctor`` comes upon them."""
+    """Troubles in the order in which ``trainmaster doctor`` meets them."""
 
     NO_API_URL = "no-api-url"
     BAD_API_URL = "bad-api-url"

@@ -39,7 +39,7 @@ _CORE_FIELDS = frozenset(
     name.lower() for name in (*SHAPES[ROOT]["required"], "AlgorithmSpecification", "ResourceConfig")
 )
 _LEAST_CORE_FIELDS = 2
-"""So many of them make a mapping a request; a name or a role alone stands in many documents."""
+"""Fields that make a mapping a request; a name or a role alone stands in many documents."""
 _DEEPEST_WRAPPER = 12
 """Levels. A state machine has its request below ``States``, a state's name and ``Parameters``."""
 _MOST_PLACES = 3
@@ -118,12 +118,12 @@ def _parsed(text: bytes, *, source: str) -> Any:  # noqa: ANN401  any JSON or YA
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON's parser lets the last of two equal keys win."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Build a mapping, refusing equal keys: JSON's parser would let the last of them win."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         (repeated, _), *_others = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {repeated!r} is written twice")
-    return found
+    return mapping
 
 
 def _is_request(document: Mapping[Any, Any]) -> bool:

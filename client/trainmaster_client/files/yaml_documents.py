@@ -25,7 +25,7 @@ _FIRST_GROUP = re.compile(r"-?[1-9][0-9]{0,2}")
 _GROUP = re.compile(r"[0-9]{3}(?:\.[0-9]+)?")
 """Three digits after a comma, as in 1,000 and 1,000,000.50."""
 _NODE_CHARACTERS = 8
-"""What a value counts beside its text, so that a list of nothing is not free."""
+"""Characters that a value counts beside its text, so that a list of nothing is not free."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C parser is ten times as fast and part of every wheel of PyYAML; a build without it works as well."""
@@ -50,8 +50,8 @@ class StrictLoader(_Loader):  # type: ignore[misc]
                     problem=f"the key {key!r} is written twice", problem_mark=key_node.start_mark
                 )
             seen.add(key)
-        found: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return found
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         """Build a number that has not more digits than a number needs."""
@@ -69,7 +69,7 @@ def _refuse_commas_in_numbers(node: yaml.MappingNode) -> None:
     mark: Any = None
     for key_node, value_node in node.value if node.flow_style else ():
         key, value = (
-            each.value if isinstance(each, yaml.ScalarNode) else None for each in (key_node, value_node)
+            node.value if isinstance(node, yaml.ScalarNode) else None for node in (key_node, value_node)
         )
         if groups and value == "" and _GROUP.fullmatch(key or ""):
             groups.append(key or "")

@@ -1,4 +1,4 @@
-"""What is wrong with a YAML text, in words for its author: tabs and indentation are read off its lines.
+"""Explains mistakes in YAML texts to their authors; tabs and indentation are read off the lines.
 
 The parser names the token at which it gave up, which for a line that is not indented is the line after it.
 """
@@ -17,7 +17,7 @@ class _KeyLine:
     """A line with a key: where the key begins, which is what its neighbours align with."""
 
     number: int
-    """From 1."""
+    """Line number, counted from 1."""
     column: int
     key: str
 
@@ -31,8 +31,8 @@ def yaml_mistake(error: yaml.YAMLError, *, text: str | bytes, source: str) -> st
     line = lines[mark.line] if mark.line < len(lines) else ""
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return f"{source}: line {number} begins with a tab: use spaces."
-    if number <= len(lines) and (said := _indentation(lines[:number], error, mark.column)):
-        return f"{source}, {said}."
+    if number <= len(lines) and (mistake := _indentation(lines[:number], error, mark.column)):
+        return f"{source}, {mistake}."
     return f"{source}, line {number}: {error.problem}."
 
 
@@ -45,9 +45,9 @@ def _lines(text: str | bytes) -> list[str]:
 
 def _indentation(lines: list[str], error: yaml.YAMLError, column: int) -> str | None:
     """Find the line whose indentation does not fit; the parser gave up in the last line, at this column."""
-    found = [_key_line(line, number) for number, line in enumerate(lines, 1)]
-    here = found[-1] if found else None
-    before = [line for line in found[:-1] if line]
+    key_lines = [_key_line(line, number) for number, line in enumerate(lines, 1)]
+    here = key_lines[-1] if key_lines else None
+    before = [line for line in key_lines[:-1] if line]
     if here is None or not before or _is_in_flow(lines[:-1]):
         return None
     if isinstance(error, yaml.parser.ParserError):
@@ -87,5 +87,5 @@ def _outside(before: list[_KeyLine], column: int) -> tuple[_KeyLine, _KeyLine] |
 
 
 def _key_line(line: str, number: int) -> _KeyLine | None:
-    found = _LINE.match(line)
-    return _KeyLine(number=number, column=found.start("key"), key=found["key"]) if found else None
+    match = _LINE.match(line)
+    return _KeyLine(number=number, column=match.start("key"), key=match["key"]) if match else None

@@ -1,4 +1,4 @@
-"""What a job's attempts printed, joined into one sequence of lines, and how a line is shown."""
+"""Joins what a job's attempts printed into one sequence of lines, and shows a line."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,32 +18,32 @@ MOST_TAIL_LINES = 10_000
 """CloudWatch Logs API reference, GetLogEvents, limit."""
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-"""What a program prints for colours and to move the cursor (ECMA-48, control sequences)."""
+"""Sequences that programs print for colours and cursor moves (ECMA-48, control sequences)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
     attempt: int
     host: str
-    """As in ``algo-1``."""
+    """Name of the host, such as ``algo-1``."""
     at: datetime
     text: str
-    """As it was printed, without the line break; it may hold escape sequences."""
+    """The line as printed, without its line break; it may hold escape sequences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which lines; without anything all of them."""
+    """Chooses lines; the default is all of them."""
 
     attempt: int | None = None
     host: str | None = None
     since: datetime | None = None
     tail: int | None = None
-    """Of what is there at the first look only so many lines, the newest."""
+    """Number of lines, the newest, to read at the first look; None for all."""
 
     @property
     def window(self) -> dict[str, int]:
-        """As GetLogEvents takes it."""
+        """Arguments of GetLogEvents that select the time."""
         return {} if self.since is None else {"startTime": int(self.since.timestamp() * 1000)}
 
 
@@ -55,9 +55,9 @@ class _Reading:
     """How far one attempt was read."""
 
     tokens: dict[str, str | None] = field(default_factory=dict)
-    """By stream; None: from its beginning."""
+    """Next page's token by stream; None means the stream's beginning."""
     shown: dict[str, int] = field(default_factory=dict)
-    """By stream: how many lines of the page behind the token came already."""
+    """Lines by stream that were already yielded from the page behind the token."""
     has_lines: bool = False
     is_over: bool = False
     """It has ended, a later attempt writes, and a whole look at it found nothing new."""
@@ -81,13 +81,15 @@ class JobLogs:
         self._streams = LogStreams(logs_client)
 
     def new_lines(self, document: Document) -> list[LogLine]:
-        """What came since the last call. ``document`` is the job as the API answers it now."""
+        """Return the lines since the last call; ``document`` is the job as the API answers it now."""
         return list(self.lines(document))
 
     def lines(self, document: Document) -> Iterator[LogLine]:
-        """As ``new_lines``, holding no more than a page of each host at a time. To be read to its end."""
+        """Yield the lines of ``new_lines``, holding one page of each host at a time; read it to its end."""
         attempts = [
-            one for one in job_view(document).attempts if self._selection.attempt in {None, one.number}
+            attempt
+            for attempt in job_view(document).attempts
+            if self._selection.attempt in {None, attempt.number}
         ]
         if self._selection.tail is not None and not self._readings:
             try:
@@ -115,7 +117,10 @@ class JobLogs:
     def _stream_lines(
         self, attempt: int, stream: LogStream, reading: _Reading
     ) -> Iterator[tuple[LogLine, str]]:
-        """With the stream's name. A page is done with when its lines came: another stream may fail before."""
+        """Yield each line with its stream's name.
+
+        A page counts as read once its lines were yielded: another stream may fail before.
+        """
         name = stream.name
         while True:
             page = self._streams.next_page(name, reading.tokens.get(name), **self._selection.window)
@@ -126,25 +131,25 @@ class JobLogs:
                 return
 
     def _is_followed(self, attempt: Attempt) -> bool:
-        later = (one for number, one in self._readings.items() if number > attempt.number)
-        return attempt.ended_at is not None and any(one.has_lines for one in later)
+        later = (reading for number, reading in self._readings.items() if number > attempt.number)
+        return attempt.ended_at is not None and any(reading.has_lines for reading in later)
 
     def _tail(self, attempts: Sequence[Attempt], count: int) -> Iterator[LogLine]:
-        """The newest attempts as far as they are needed; those before are not read at all."""
-        found: list[LogLine] = []
+        """Yield the last ``count`` lines; attempts before those that hold them are not read at all."""
+        lines: list[LogLine] = []
         for attempt in reversed(attempts):
             reading = self._readings.setdefault(attempt.number, _Reading())
-            if len(found) >= count:
+            if len(lines) >= count:
                 reading.is_over = True
                 continue
             parts = [
                 self._last_lines(attempt.number, stream, reading, count)
                 for stream in self._streams_of(attempt)
             ]
-            newest = list(merge(*parts, key=lambda one: one.at))
+            newest = list(merge(*parts, key=lambda line: line.at))
             reading.has_lines = bool(newest)
-            found = [*newest[len(found) - count :], *found]
-        yield from found
+            lines = [*newest[len(lines) - count :], *lines]
+        yield from lines
 
     def _last_lines(
         self, attempt: int, stream: LogStream, reading: _Reading, count: int
@@ -154,11 +159,11 @@ class JobLogs:
         yield from (_line(event, attempt, stream) for event in page.events)
 
     def _streams_of(self, attempt: Attempt) -> list[LogStream]:
-        """None for an attempt that nobody sees yet."""
+        """Return the attempt's streams; none for an attempt that SageMaker does not know yet."""
         if not attempt.training_job_name:
             return []
         streams = self._streams.of(attempt.training_job_name)
-        return [one for one in streams if self._selection.host in {None, one.host}]
+        return [stream for stream in streams if self._selection.host in {None, stream.host}]
 
 
 def _line(event: Event, attempt: int, stream: LogStream) -> LogLine:
@@ -167,12 +172,12 @@ def _line(event: Event, attempt: int, stream: LogStream) -> LogLine:
 
 
 def host_count(document: Mapping[str, Any]) -> int:
-    """Of the shape that a job, as the API answers it, runs in."""
+    """Return the number of hosts in the shape that a job, as the API answers it, runs in."""
     return sum(int(count) for count in (document.get("instances") or {}).values())
 
 
 def cleaned(text: str) -> str:
-    """As a terminal would show it in the end: of a progress bar its last state, and nothing that acts."""
+    """Return the text as a terminal finally shows it: a progress bar's last state, no control codes."""
     shown = [part for part in _STYLE.sub("", text).split("\r") if part]
     return printable(shown[-1].expandtabs()) if shown else ""
 
@@ -194,7 +199,7 @@ class LogTail:
         self._is_answered = True
 
     def lines(self, document: Document) -> list[str]:
-        """With the host before each where the job has several.
+        """Return the new lines, each with its host before it if the job has several.
 
         The wait does not depend on the right to read logs: without it one line says so. Lines that
         CloudWatch does not give now come when it answers again.
@@ -203,21 +208,23 @@ class LogTail:
             return []
         if self._logs is None:
             self._logs = JobLogs(self._make_client())
-        found: list[LogLine] = []
-        said: list[str] = []
+        new_lines: list[LogLine] = []
+        notices: list[str] = []
         try:
-            found.extend(self._logs.lines(document))  # keeps those before a failure
+            new_lines.extend(self._logs.lines(document))  # keeps those before a failure
             self._is_answered = True
         except LogsExpiredError:
             self._logs.read_with(self._make_client())
-            said = self._expiry.lines() if self._is_answered else []
+            notices = self._expiry.lines() if self._is_answered else []
             self._is_answered = False
         except LogsUnansweredError as error:
-            said = [f"No new log lines for now: {error}"] if self._is_answered else []
+            notices = [f"No new log lines for now: {error}"] if self._is_answered else []
             self._is_answered = False
         except LogsUnreadableError as error:
             self._is_readable = False
-            said = [f"No log lines: {error}"]
+            notices = [f"No log lines: {error}"]
         names_hosts = host_count(document) > 1
-        shown = [f"{one.host} | {cleaned(one.text)}" if names_hosts else cleaned(one.text) for one in found]
-        return [*shown, *said]
+        shown = [
+            f"{line.host} | {cleaned(line.text)}" if names_hosts else cleaned(line.text) for line in new_lines
+        ]
+        return [*shown, *notices]

@@ -37,11 +37,11 @@ class LogStream:
 
     @classmethod
     def parse(cls, name: str) -> Self | None:
-        """None for a stream that no host writes."""
-        found = _NAME.fullmatch(name)
-        if found is None:
+        """Parse a stream's name; None if no host writes that stream."""
+        match = _NAME.fullmatch(name)
+        if match is None:
             return None
-        return cls(name=name, host=found["host"], order=(int(found["number"]), int(found["begun"])))
+        return cls(name=name, host=match["host"], order=(int(match["number"]), int(match["begun"])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +60,20 @@ class LogStreams:
         self._client = logs_client
 
     def of(self, training_job_name: str) -> list[LogStream]:
-        """Host by host; none before the first line."""
-        found: list[LogStream | None] = []
+        """Return the streams host by host; none before the first line."""
+        streams: list[LogStream | None] = []
         request: dict[str, str] = {}
         while True:
             answer = self._call(
                 "describe_log_streams", logStreamNamePrefix=f"{training_job_name}/", **request
             )
-            found += [LogStream.parse(one["logStreamName"]) for one in answer.get("logStreams") or ()]
+            streams += [LogStream.parse(stream["logStreamName"]) for stream in answer.get("logStreams") or ()]
             if not answer.get("nextToken"):
-                return in_order(stream for stream in found if stream)
+                return in_order(stream for stream in streams if stream)
             request = {"nextToken": answer["nextToken"]}
 
     def next_page(self, stream: str, token: str | None, **options: int) -> Page:
-        """What follows ``token``, from the beginning without one. Empty only where nothing follows now.
+        """Return the page after ``token``; it is empty only if nothing follows now.
 
         CloudWatch may answer with an empty page before the end: then the next one is asked for at once.
 

@@ -1,4 +1,4 @@
-"""A document held against the schema of its CustomResourceDefinition, as its publisher ships it.
+"""Checks a document against the schema of its CustomResourceDefinition, as its publisher ships it.
 
 Rules in CEL (``x-kubernetes-validations``) are the API server's own and not evaluated. Fields that a schema
 does not have are mistakes here, as ``kubectl --validate=strict`` says them; the server alone drops them.
@@ -20,7 +20,7 @@ _LARGEST_BYTES = 16 * 1024 * 1024
 
 
 def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
-    """Each with its field; empty where it is valid.
+    """Return the mistakes, each with its field; empty if the document is valid.
 
     Raises:
         InvalidArgumentError: The definition is of another kind or version, or jsonschema is not installed.
@@ -33,31 +33,34 @@ def crd_mistakes(document: Document, crd: Mapping[str, Any]) -> list[str]:
             "--crd needs the package jsonschema.", hint=install_hint("manifest")
         ) from error
     validator = Draft4Validator(_strict(_schema(document, crd), is_root=True))
-    found = sorted(validator.iter_errors(document), key=lambda one: [str(part) for part in one.absolute_path])
+    errors = sorted(
+        validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path]
+    )
     return [
-        f"{'.'.join(str(part) for part in one.absolute_path) or 'document'}: {one.message}" for one in found
+        f"{'.'.join(str(part) for part in error.absolute_path) or 'document'}: {error.message}"
+        for error in errors
     ]
 
 
 def read_crd(file: Path) -> Mapping[str, Any]:
-    """Raises InvalidArgumentError."""
+    """Read the definition from a YAML file. Raises InvalidArgumentError."""
     hint = "Name the YAML file of a CustomResourceDefinition with --crd."
     try:
         documents = read_yaml_documents(file.read_bytes(), largest=_LARGEST_BYTES)
     except (OSError, yaml.YAMLError) as error:
         raise InvalidArgumentError(f"{file} cannot be read: {error}.", hint=hint) from error
-    for one in documents:
-        if isinstance(one, dict) and one.get("kind") == "CustomResourceDefinition":
-            return one
+    for document in documents:
+        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+            return document
     raise InvalidArgumentError(f"{file} has no CustomResourceDefinition.", hint=hint)
 
 
 def _schema(document: Document, crd: Mapping[str, Any]) -> Document:
     spec = crd["spec"]
     group, _, version = document["apiVersion"].rpartition("/")
-    for one in spec["versions"]:
-        if (spec["group"], spec["names"]["kind"], one["name"]) == (group, document["kind"], version):
-            return dict(one["schema"]["openAPIV3Schema"])
+    for served in spec["versions"]:
+        if (spec["group"], spec["names"]["kind"], served["name"]) == (group, document["kind"], version):
+            return dict(served["schema"]["openAPIV3Schema"])
     raise InvalidArgumentError(
         f"The definition is of {spec['names']['kind']} in {spec['group']},"
         f" and the manifest is a {document['kind']} of {document['apiVersion']}.",
@@ -66,7 +69,7 @@ def _schema(document: Document, crd: Mapping[str, Any]) -> Document:
 
 
 def _strict(schema: Document, *, is_root: bool = False) -> Document:
-    """With no other fields than it has; the metadata of the document itself is the server's to know."""
+    """Refuse fields that the schema does not name; only the server knows the document's own metadata."""
     changed = dict(_changed(schema, is_root=is_root))
     is_closed = "properties" in schema and not schema.get("x-kubernetes-preserve-unknown-fields")
     return changed | ({"additionalProperties": False} if is_closed else {})
@@ -78,8 +81,8 @@ def _changed(schema: Document, *, is_root: bool) -> Iterator[tuple[str, Any]]:
             yield (
                 word,
                 {
-                    name: one if is_root and name == "metadata" else _strict(one)
-                    for name, one in value.items()
+                    name: child if is_root and name == "metadata" else _strict(child)
+                    for name, child in value.items()
                 },
             )
         elif word in {"items", "additionalProperties"} and isinstance(value, dict):

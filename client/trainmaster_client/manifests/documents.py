@@ -22,28 +22,30 @@ from trainmaster_client.manifests.notes import notes
 from trainmaster_client.manifests.volumes import START, Storage, config_map_name, sagemaker_files, storage
 
 INSTANCE_LABEL = "node.kubernetes.io/instance-type"
-"""With ``ml.`` on HyperPod's nodes, without it on EC2's."""
+"""Label of a node's instance type: with ``ml.`` on HyperPod's nodes, without it on EC2's."""
 
 
 def manifest(body: Any, options: ManifestOptions, *, start_program: str) -> Manifest:  # noqa: ANN401  a file's
-    """Of any JSON. ``start_program`` is the text of ``pod_start.py``.
+    """Turn any JSON into a manifest. ``start_program`` is the text of ``pod_start.py``.
 
     Raises:
-        InvalidArgumentError: It names every mistake, and what cannot be mapped.
+        InvalidArgumentError: The request cannot be mapped; the message names every mistake.
     """
     require_mappable(body, options)
-    found = storage(body, options)
+    volumes = storage(body, options)
     job = {Kind.PYTORCHJOB: _pytorchjob, Kind.TRAINJOB: _trainjob, Kind.HYPERPOD: _hyperpod}[options.kind]
-    files = _config_map(body, options, found, start_program)
+    files = _config_map(body, options, volumes, start_program)
     return Manifest(
-        documents=(files, *found.documents, job(body, options, found)), notes=tuple(notes(body, options))
+        documents=(files, *volumes.documents, job(body, options, volumes)), notes=tuple(notes(body, options))
     )
 
 
-def _config_map(body: Request, options: ManifestOptions, found: Storage, start_program: str) -> Document:
+def _config_map(body: Request, options: ManifestOptions, volumes: Storage, start_program: str) -> Document:
     files = {name: json.dumps(content, indent=1) + "\n" for name, content in sagemaker_files(body).items()}
-    if found.fetched:
-        places = {name: {"bucket": one.bucket, "prefix": one.key} for name, one in found.fetched.items()}
+    if volumes.fetched:
+        places = {
+            name: {"bucket": place.bucket, "prefix": place.key} for name, place in volumes.fetched.items()
+        }
         files["channels.json"] = json.dumps(places, indent=1) + "\n"
     return {
         "apiVersion": "v1",
@@ -53,8 +55,8 @@ def _config_map(body: Request, options: ManifestOptions, found: Storage, start_p
     }
 
 
-def _pytorchjob(body: Request, options: ManifestOptions, found: Storage) -> Document:
-    replica = {"restartPolicy": "ExitCode", "template": {"spec": _pod(body, options, found)}}
+def _pytorchjob(body: Request, options: ManifestOptions, volumes: Storage) -> Document:
+    replica = {"restartPolicy": "ExitCode", "template": {"spec": _pod(body, options, volumes)}}
     workers = host_count(body) - 1
     return {
         "apiVersion": "kubeflow.org/v1",
@@ -74,7 +76,7 @@ def _pytorchjob(body: Request, options: ManifestOptions, found: Storage) -> Docu
     }
 
 
-def _hyperpod(body: Request, options: ManifestOptions, found: Storage) -> Document:
+def _hyperpod(body: Request, options: ManifestOptions, volumes: Storage) -> Document:
     return {
         "apiVersion": "sagemaker.amazonaws.com/v1",
         "kind": "HyperPodPyTorchJob",
@@ -85,7 +87,7 @@ def _hyperpod(body: Request, options: ManifestOptions, found: Storage) -> Docume
                 {
                     "name": "pods",
                     "replicas": host_count(body),
-                    "template": {"spec": _pod(body, options, found)},
+                    "template": {"spec": _pod(body, options, volumes)},
                 }
             ],
             "runPolicy": {
@@ -97,10 +99,10 @@ def _hyperpod(body: Request, options: ManifestOptions, found: Storage) -> Docume
     }
 
 
-def _trainjob(body: Request, options: ManifestOptions, found: Storage) -> Document:
-    """What a patch may change of a runtime's pods is less than what a pod has: see the notes."""
-    container = _container(body, options, found, name="node")
-    pod = _pod(body, options, found)
+def _trainjob(body: Request, options: ManifestOptions, volumes: Storage) -> Document:
+    """Build a TrainJob; it can change less of its runtime's pods than a pod has: see the notes."""
+    container = _container(body, options, volumes, name="node")
+    pod = _pod(body, options, volumes)
     patched = (
         "terminationGracePeriodSeconds",
         "nodeSelector",
@@ -111,7 +113,7 @@ def _trainjob(body: Request, options: ManifestOptions, found: Storage) -> Docume
     spec = {name: pod[name] for name in patched if name in pod}
     spec["containers"] = [{"name": "node", "volumeMounts": container["volumeMounts"]}]
     node = {"name": "node", "template": {"spec": {"template": {"spec": spec}}}}
-    asked = {name: container[name] for name in ("image", "command", "args", "env") if name in container}
+    trainer = {name: container[name] for name in ("image", "command", "args", "env") if name in container}
     resources = {"resourcesPerNode": container["resources"]} if "resources" in container else {}
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -120,7 +122,7 @@ def _trainjob(body: Request, options: ManifestOptions, found: Storage) -> Docume
         "spec": {
             "runtimeRef": {"name": options.runtime},
             **_deadline(body),
-            "trainer": {"numNodes": host_count(body), **asked, **resources},
+            "trainer": {"numNodes": host_count(body), **trainer, **resources},
             "runtimePatches": [
                 {
                     "manager": "trainmaster/manifest",
@@ -159,22 +161,22 @@ def _retries(body: Request, field: str) -> Document:
     return {} if attempts is None else {field: attempts}
 
 
-def _pod(body: Request, options: ManifestOptions, found: Storage) -> Document:
-    container = _container(body, options, found, name="pytorch")
+def _pod(body: Request, options: ManifestOptions, volumes: Storage) -> Document:
+    container = _container(body, options, volumes, name="pytorch")
     fetch = {"name": "fetch", "image": container["image"], "command": ["python3", START, "--fetch"]}
     wants = _accelerated(body)
     optional: Document = {
         "serviceAccountName": options.service_account,
         "priorityClassName": options.priority_class,
         "tolerations": [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in wants],
-        "initContainers": [fetch | {"volumeMounts": container["volumeMounts"]}] if found.fetched else None,
+        "initContainers": [fetch | {"volumeMounts": container["volumeMounts"]}] if volumes.fetched else None,
     }
     return {
         "terminationGracePeriodSeconds": stop_seconds(body) + GRACE_MARGIN_SECONDS,
         "nodeSelector": _nodes(body, options),
         **{name: value for name, value in optional.items() if value},
         "containers": [container],
-        "volumes": list(found.volumes),
+        "volumes": list(volumes.volumes),
     }
 
 
@@ -187,7 +189,7 @@ def _nodes(body: Request, options: ManifestOptions) -> dict[str, str]:
     return {INSTANCE_LABEL: name.removeprefix("ml."), **spot}
 
 
-def _container(body: Request, options: ManifestOptions, found: Storage, *, name: str) -> Document:
+def _container(body: Request, options: ManifestOptions, volumes: Storage, *, name: str) -> Document:
     algorithm, limits = body["AlgorithmSpecification"], _limits(body)
     arguments = algorithm.get("ContainerArguments")
     return {
@@ -197,13 +199,13 @@ def _container(body: Request, options: ManifestOptions, found: Storage, *, name:
         **({"args": list(arguments)} if arguments else {}),
         "env": _variables(body),
         **({"resources": {"requests": limits, "limits": limits}} if limits else {}),
-        "volumeMounts": list(found.mounts),
+        "volumeMounts": list(volumes.mounts),
         "lifecycle": {"preStop": {"exec": {"command": ["python3", START, "--stop"]}}},
     }
 
 
 def _command(body: Request, options: ManifestOptions) -> list[str]:
-    """In exec form: no shell in between, which would keep SIGTERM to itself."""
+    """Return the command in exec form: a shell in between would keep SIGTERM to itself."""
     program = [START, *(entrypoint(body) or ())]
     if options.kind is not Kind.HYPERPOD:
         return ["python3", *program]
@@ -230,5 +232,5 @@ def _limits(body: Request) -> dict[str, int]:
 
 
 def _accelerated(body: Request) -> dict[str, int]:
-    found = accelerator(body["ResourceConfig"]["InstanceType"])
-    return {} if found is None else dict([found])
+    resource = accelerator(body["ResourceConfig"]["InstanceType"])
+    return {} if resource is None else dict([resource])

@@ -1,4 +1,4 @@
-"""What a CreateTrainingJob request asks of Kubernetes, what cannot be asked of it, and what is left out."""
+"""Reads what a CreateTrainingJob request asks of Kubernetes, and finds what cannot be asked of it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,14 @@ Document: TypeAlias = dict[str, Any]
 Request: TypeAlias = Mapping[str, Any]
 
 MAX_NAME_CHARACTERS = 50
-"""Of a job: operators append -worker-999 to it, and what comes out may have 63 (RFC 1123, a DNS label)."""
+"""Longest name of a job: operators append -worker-999, and a DNS label has at most 63 characters (RFC
+1123)."""
 STOP_SECONDS = 110
-"""Of the launcher's own deadline; the pod's grace is 10 s more. Source: training/launch.py."""
+"""Seconds of the launcher's own deadline; the pod's grace is 10 s more. Source: training/launch.py."""
 GRACE_MARGIN_SECONDS = 10
 OPERATOR_VARIABLES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"})
 PET_PREFIX = "PET_"
-"""Of torchrun's variables, which Kubeflow Trainer reserves."""
+"""Prefix of torchrun's variables, which Kubeflow Trainer reserves."""
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _S3 = re.compile(r"s3://(?P<bucket>[^/]+)/?(?P<key>.*)")
@@ -54,7 +55,7 @@ class ManifestOptions:
     service_account: str | None = None
     priority_class: str | None = None
     queue: str | None = None
-    """Of Kueue, which HyperPod's task governance is."""
+    """Kueue's queue; HyperPod's task governance is Kueue."""
     runtime: str = "torch-distributed"
     namespace: str = "default"
 
@@ -62,9 +63,9 @@ class ManifestOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     documents: tuple[Document, ...]
-    """As kubectl applies them; the job is the last."""
+    """Documents in the order in which kubectl applies them; the job is the last."""
     notes: tuple[str, ...]
-    """What has no counterpart, each with its field."""
+    """Notes on what has no counterpart, each with its field."""
 
     @property
     def job(self) -> Document:
@@ -73,26 +74,26 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """In S3."""
+    """A bucket and a key in S3."""
 
     bucket: str
     key: str
-    """Without slashes at its ends."""
+    """Key without slashes at its ends."""
 
     @property
     def folder(self) -> str:
-        """On a volume that is linked with S3."""
+        """Return its folder on a volume that is linked with S3."""
         return f"{self.bucket}/{self.key}".rstrip("/")
 
 
 def place_of(uri: str) -> Place | None:
-    """None where it is not a place in S3 that could be a folder."""
-    found = _S3.fullmatch(uri)
-    if found is None:
+    """Parse an S3 URI; None if it is not a place in S3 that could be a folder."""
+    match = _S3.fullmatch(uri)
+    if match is None:
         return None
-    key = found["key"].strip("/")
+    key = match["key"].strip("/")
     is_folder = not key or not {"", ".", ".."} & set(key.split("/"))
-    return Place(found["bucket"], key) if is_folder else None
+    return Place(match["bucket"], key) if is_folder else None
 
 
 def _mistake(field: str, message: str, hint: str) -> FieldError:
@@ -100,12 +101,12 @@ def _mistake(field: str, message: str, hint: str) -> FieldError:
 
 
 def require_mappable(body: Any, options: ManifestOptions) -> None:  # noqa: ANN401  whatever a file held
-    """Raises InvalidArgumentError, which names every mistake."""
-    found = list(check_request(body))
+    """Check the request. Raises InvalidArgumentError, which names every mistake."""
+    problems = list(check_request(body))
     if not check_shape(body):
-        found += _mistakes(body, options)
-    if found:
-        lines = [f"  {one.field}: {one.message}; {one.hint}." for one in found]
+        problems += _mistakes(body, options)
+    if problems:
+        lines = [f"  {problem.field}: {problem.message}; {problem.hint}." for problem in problems]
         raise InvalidArgumentError(
             "\n".join([f"This request cannot become a {options.kind}:", *lines]),
             hint="\nNothing was written.",
@@ -243,17 +244,17 @@ def host_count(body: Request) -> int:
 
 
 def entrypoint(body: Request) -> list[str] | None:
-    """Ours where the image has none of ours and the request names source code, as in SageMaker."""
+    """Return the command; our launcher if the image's is not named and the request has source code."""
     given = body.get("AlgorithmSpecification", {}).get("ContainerEntrypoint")
     if given:
         return list(given)
-    channels = {one.get("ChannelName") for one in body.get("InputDataConfig", ())}
+    channels = {channel.get("ChannelName") for channel in body.get("InputDataConfig", ())}
     has_code = "sagemaker_submit_directory" in body.get("HyperParameters", {}) or "code" in channels
     return list(LAUNCHER) if has_code else None
 
 
 def is_launcher(command: list[str]) -> bool:
-    return any("launch.py" in one for one in command)
+    return any("launch.py" in argument for argument in command)
 
 
 def stop_seconds(body: Request) -> int:
@@ -261,11 +262,11 @@ def stop_seconds(body: Request) -> int:
 
 
 def accelerator(instance_type: str) -> tuple[str, int] | None:
-    """The resource as its device plugin names it, and how many a node has."""
-    found = BY_TYPE.get(instance_type)
-    if found is None:
+    """Return the resource's name, as its device plugin has it, and how many of it a node has."""
+    accelerators = BY_TYPE.get(instance_type)
+    if accelerators is None:
         return None
-    return ("nvidia.com/gpu" if found.are_gpus else "aws.amazon.com/neuron"), found.count
+    return ("nvidia.com/gpu" if accelerators.are_gpus else "aws.amazon.com/neuron"), accelerators.count
 
 
 def tag_labels(body: Request) -> tuple[dict[str, str], list[dict[str, str]]]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
-"""Of the EFA device plugin."""
+"""Resource name of the EFA device plugin."""
 
 _FROM_8XLARGE = dict.fromkeys(("8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"), 1)
 
@@ -36,11 +36,11 @@ _EFA_INTERFACES: Mapping[str, Mapping[str, int]] = MappingProxyType(
         "ml.inf2": {},
     }
 )
-"""By family and size. A size that is left out has none, a family that is left out is unknown."""
+"""EFA interfaces by family and size. An omitted size has none; an omitted family is unknown."""
 
 
 def efa_interfaces(instance_type: str) -> int | None:
-    """Of one instance; None: not known."""
+    """Return the interfaces of one instance; None if they are not known."""
     family, _, size = instance_type.rpartition(".")
     sizes = _EFA_INTERFACES.get(family)
     return None if sizes is None else sizes.get(size, 0)

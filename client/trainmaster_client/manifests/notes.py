@@ -1,4 +1,4 @@
-"""What of a request has no counterpart in Kubernetes, or another than it seems. None is left unsaid."""
+"""Notes every part of a request that has no counterpart in Kubernetes, or a different one than it seems."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -66,12 +66,12 @@ def notes(body: Request, options: ManifestOptions) -> Iterator[str]:
 def _fields(body: Request) -> Iterator[str]:
     """The members of the request, and of its structures that are mapped in part."""
     parts = {
-        one.partition(".")[0]
-        for one in (*_MAPPED, *_TEXTS, "RetryStrategy.", "OutputDataConfig.")
-        if "." in one
+        path.partition(".")[0]
+        for path in (*_MAPPED, *_TEXTS, "RetryStrategy.", "OutputDataConfig.")
+        if "." in path
     }
     for name, value in body.items():
-        yield from (f"{name}.{one}" for one in value) if name in parts else (name,)
+        yield from (f"{name}.{member}" for member in value) if name in parts else (name,)
 
 
 def _text(field: str, body: Request, options: ManifestOptions) -> str | None:
@@ -98,10 +98,10 @@ def _kept(field: str, options: ManifestOptions) -> str:
 
 
 def _tag_notes(body: Request, options: ManifestOptions) -> Iterator[str]:
-    keys = [one["Key"] for one in body.get("Tags", ())]
+    keys = [tag["Key"] for tag in body.get("Tags", ())]
     _, others = tag_labels(body)
     yield from (
-        f"Tags ({one['Key']}): cannot be a label; it is in the annotation trainmaster/tags" for one in others
+        f"Tags ({tag['Key']}): cannot be a label; it is in the annotation trainmaster/tags" for tag in others
     )
     if PRIORITY in keys and not options.priority_class:
         yield f"Tags ({PRIORITY}): only a label; the cluster orders by a PriorityClass (--priority-class)"

@@ -1,4 +1,4 @@
-"""What a pod runs first: the files that SageMaker would have written, and then the job's own command.
+"""Runs first in a pod: writes the files that SageMaker would have written, then runs the job's command.
 
 The manifest carries it in a ConfigMap beside those files. It becomes the command by exec, so the launcher is
 the first process where this was, and SIGTERM reaches it. It needs no other file, as the launcher.
@@ -43,7 +43,7 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int | None:
         return fetch(json.loads((FILES / "channels.json").read_text()), base / "input/data")
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))  # else the first process ignores it
     write_files(base, env)
-    if any("launch.py" in one for one in arguments):  # it lets in what was held back, others do not
+    if any("launch.py" in argument for argument in arguments):  # it lets in what was held back, others do not
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
     return os.execvpe(arguments[0], arguments, job_environment(env))  # noqa: S606  exec is the point
 
@@ -114,7 +114,7 @@ def fetch(channels: Mapping[str, Mapping[str, str]], folder: Path) -> int:
         (folder / name).mkdir(parents=True, exist_ok=True)
         prefix = f"{place['prefix']}/".lstrip("/")  # a folder: train is not the beginning of trained
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=place["bucket"], Prefix=prefix):
-            for key in (one["Key"] for one in page.get("Contents", ()) if not one["Key"].endswith("/")):
+            for key in (entry["Key"] for entry in page.get("Contents", ()) if not entry["Key"].endswith("/")):
                 to = folder / name / key[len(prefix) :]
                 to.parent.mkdir(parents=True, exist_ok=True)
                 s3.download_file(place["bucket"], key, str(to))

@@ -18,7 +18,7 @@ START_FOLDER = "/opt/trainmaster"
 START = f"{START_FOLDER}/start.py"
 INPUT = "/opt/ml/input/data"
 CHECKPOINTS = "/opt/ml/checkpoints"
-"""Where CheckpointConfig names no LocalPath. Source: SageMaker API reference, CheckpointConfig."""
+"""Default of CheckpointConfig's LocalPath. Source: SageMaker API reference, CheckpointConfig."""
 S3_DRIVER = "s3.csi.aws.com"
 _WHATEVER = "1Gi"
 """A volume must have a size; that of S3 is not looked at. Source: Mountpoint for S3, its CSI driver."""
@@ -31,13 +31,13 @@ class Storage:
     documents: tuple[Document, ...]
     """Volumes of the cluster, with their claims."""
     fetched: Mapping[str, Place]
-    """What an init container copies, by channel."""
+    """Places that an init container copies, by channel."""
 
 
 def storage(body: Request, options: ManifestOptions) -> Storage:
-    """Of a request in which no mistake was found."""
+    """Return the volumes of a request that passed every check."""
     parts = [*_start(body), *_own_places(body, options), *_channels(body, options)]
-    volumes = {one["name"]: one for one, _, _ in parts}
+    volumes = {volume["name"]: volume for volume, _, _ in parts}
     is_init = options.channels is Channels.INIT
     return Storage(
         volumes=tuple(volumes.values()),
@@ -62,7 +62,7 @@ def _start(body: Request) -> Iterator[_Part]:
 
 
 def _own_places(body: Request, options: ManifestOptions) -> Iterator[_Part]:
-    """What the job writes, on the claim; without one it stays in the pod."""
+    """Yield the folders that the job writes, on the claim; without a claim they stay in the pod."""
     if not options.claim:
         return
     checkpoints = body.get("CheckpointConfig")
@@ -78,11 +78,11 @@ def _channels(body: Request, options: ManifestOptions) -> Iterator[_Part]:
     for channel in body.get("InputDataConfig", ()):
         if system := channel["DataSource"].get("FileSystemDataSource"):
             yield _on_file_system(system, f"{INPUT}/{channel['ChannelName']}")
-    found = list(_s3_channels(body))
-    if options.channels is Channels.INIT and found:
+    channels = list(_s3_channels(body))
+    if options.channels is Channels.INIT and channels:
         yield {"name": "data", "emptyDir": {}}, {"name": "data", "mountPath": INPUT}, ()
         return
-    for name, place, number in found:
+    for name, place, number in channels:
         if options.channels is Channels.CLAIM:
             assert options.claim is not None, "checked"
             yield _on_claim(options.claim, f"{INPUT}/{name}", place.folder, read_only=True)
@@ -168,7 +168,7 @@ def _s3_claim(name: str, options: ManifestOptions) -> Document:
 
 
 def sagemaker_files(body: Request) -> dict[str, Any]:
-    """What SageMaker writes to /opt/ml/input/config; ``current_host`` is each pod's own."""
+    """Return the files SageMaker writes to /opt/ml/input/config; each pod adds its own ``current_host``."""
     resources = body.get("ResourceConfig", {})
     hosts = [f"algo-{number}" for number in range(1, host_count(body) + 1)]
     group = {
@@ -180,8 +180,8 @@ def sagemaker_files(body: Request) -> dict[str, Any]:
     return {
         "hyperparameters.json": dict(body.get("HyperParameters", {})),
         "inputdataconfig.json": {
-            one["ChannelName"]: {"TrainingInputMode": "File", "S3DistributionType": "FullyReplicated"}
-            for one in body.get("InputDataConfig", ())
+            channel["ChannelName"]: {"TrainingInputMode": "File", "S3DistributionType": "FullyReplicated"}
+            for channel in body.get("InputDataConfig", ())
         },
         "checkpointconfig.json": {"LocalPath": CHECKPOINTS, **checkpoints} if checkpoints else {},
         "resourceconfig.json": {"hosts": hosts, "network_interface_name": "eth0", "instance_groups": [group]},

@@ -1,4 +1,4 @@
-"""From the text of a policy, YAML or JSON, to its document: no key is written twice, all of it is JSON."""
+"""Reads the text of a policy, YAML or JSON, into its document: no key occurs twice, all of it is JSON."""
 
 import json
 from typing import Any

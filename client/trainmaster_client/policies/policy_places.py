@@ -1,4 +1,4 @@
-"""Where a field of a policy is in its author's file: the line, and the name of its pool or team."""
+"""Finds a policy's field in its author's file: the line, and the name of its pool or team."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -43,18 +43,18 @@ class PolicyPlaces:
         return replace(problem, field=self.of(problem.field))
 
     def _name(self, field: str) -> str:
-        found = _ITEM.match(field)
-        if found is None:
+        match = _ITEM.match(field)
+        if match is None:
             return ""
         items = self._document.get(field.partition("[")[0])
-        index = int(found[1])
+        index = int(match[1])
         item = items[index] if isinstance(items, list) and index < len(items) else None
         name = item.get("name") if isinstance(item, Mapping) else None
         return name if isinstance(name, str) and len(name) <= 63 else ""  # noqa: PLR2004  the longest name
 
 
 def _ends(field: str) -> Iterator[int]:
-    """Where the path of a field, and then of each place around it, ends."""
+    """Yield where the path of a field ends, then where each path around it does."""
     yield len(field)
     yield from (index for index in range(len(field) - 1, 0, -1) if field[index] in ".[")
 
@@ -72,7 +72,7 @@ def _lines(node: yaml.Node, at: Location) -> Iterator[tuple[str, int]]:
                 yield here.path, key_node.start_mark.line + 1
                 yield from _lines(value_node, here)
     elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
+        for index, element in enumerate(node.value):
             here = at.item(index)
-            yield here.path, item.start_mark.line + 1
-            yield from _lines(item, here)
+            yield here.path, element.start_mark.line + 1
+            yield from _lines(element, here)

@@ -1,1 +1,1 @@
-"""What ``trainmaster preflight`` asks an account before a deployment, and what it makes of that."""
+"""The questions ``trainmaster preflight`` asks an account before a deployment, and its verdicts."""

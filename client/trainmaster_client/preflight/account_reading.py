@@ -24,7 +24,7 @@ _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempt
 _WARM_POOL = " for training warm pool usage"
 """How Service Quotas names the quota: ``ml.g5.xlarge for training warm pool usage``."""
 FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "reconcile", "queue-widget")
-"""As the names of the stack's log groups end; a test compares them with the template."""
+"""Ends of the names of the stack's log groups; a test compares them with the template."""
 _NO_STACK = "ValidationError"
 _NO_ENTITY = "NoSuchEntity"
 _EVERYWHERE = "0.0.0.0/0"
@@ -89,13 +89,13 @@ class AccountReader:
     def _endpoints(self) -> tuple[Endpoint, ...]:
         return tuple(
             Endpoint(
-                id=one["VpcEndpointId"],
-                service=_service_of(one["ServiceName"], str(self._session.region_name)),
-                vpc=one["VpcId"],
-                state=one["State"].lower(),
-                private_dns=bool(one.get("PrivateDnsEnabled")),
+                id=endpoint["VpcEndpointId"],
+                service=_service_of(endpoint["ServiceName"], str(self._session.region_name)),
+                vpc=endpoint["VpcId"],
+                state=endpoint["State"].lower(),
+                private_dns=bool(endpoint.get("PrivateDnsEnabled")),
             )
-            for one in self._pages("ec2", "describe_vpc_endpoints", "VpcEndpoints")
+            for endpoint in self._pages("ec2", "describe_vpc_endpoints", "VpcEndpoints")
         )
 
     def _studio_domains(self) -> tuple[StudioDomain, ...]:

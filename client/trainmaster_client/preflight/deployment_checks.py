@@ -10,11 +10,11 @@ from trainmaster_client.preflight.target_account import Account
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be deployed, as far as it is decided."""
+    """The deployment that is wanted, as far as it is decided."""
 
     stack: str = "trainmaster"
     vpcs: Sequence[str] = ()
-    """Ids of the VPCs that people work in; none: those of the endpoints."""
+    """Ids of the VPCs that people work in; empty means those of the endpoints."""
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property

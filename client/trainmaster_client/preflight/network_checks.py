@@ -14,7 +14,7 @@ NEEDED: Mapping[str, str] = {
     "logs": "the log lines that fit() shows",
     "s3": "uploading source code",
 }
-"""What programs of a VPC without a way out need beside the API, by the name of the endpoint's service."""
+"""Uses of AWS, beside the API, of programs in a VPC without a way out, by the endpoint's service name."""
 
 
 def api_endpoint(account: Account, *, vpcs: Iterable[str], chosen: Iterable[str]) -> Iterator[Finding]:
@@ -28,17 +28,17 @@ def api_endpoint(account: Account, *, vpcs: Iterable[str], chosen: Iterable[str]
     if isinstance(account.endpoints, Unknown):
         yield Finding(id="endpoint", level=Level.SKIP, text=account.endpoints.why)
         return
-    there = {one.id: one for one in account.endpoints.value if one.service == API_SERVICE}
+    there = {endpoint.id: endpoint for endpoint in account.endpoints.value if endpoint.service == API_SERVICE}
     named, wanted = list(chosen), list(vpcs)
     gone = [name for name in named if name not in there]
     if gone:
         yield _unknown_endpoints(gone, account)
-    usable = [one for one in there.values() if _is_usable(one, named=named, vpcs=wanted)]
+    usable = [endpoint for endpoint in there.values() if _is_usable(endpoint, named=named, vpcs=wanted)]
     for vpc in wanted or ([] if there else ["vpc-0a1b2c3d"]):
-        if not any(one.vpc == vpc for one in usable):
+        if not any(endpoint.vpc == vpc for endpoint in usable):
             yield _no_endpoint(vpc, account)
     if usable and not gone:
-        ids = ",".join(named or [one.id for one in usable])
+        ids = ",".join(named or [endpoint.id for endpoint in usable])
         yield Finding(
             id="endpoint", level=Level.OK, text=f"VpcEndpointIds={ids}", parameters={"VpcEndpointIds": ids}
         )
@@ -117,11 +117,13 @@ def way_to_aws(account: Account, *, vpcs: Iterable[str]) -> Iterator[Finding]:
         assert isinstance(missing, Unknown)
         yield Finding(id="aws-services", level=Level.SKIP, text=missing.why)
         return
-    wanted = set(vpcs) or {one.vpc for one in account.endpoints.value if one.service == API_SERVICE}
+    wanted = set(vpcs) or {
+        endpoint.vpc for endpoint in account.endpoints.value if endpoint.service == API_SERVICE
+    }
     for vpc in account.vpcs.value:
         if vpc.id not in wanted:
             continue
-        there = {one.service for one in account.endpoints.value if one.vpc == vpc.id}
+        there = {endpoint.service for endpoint in account.endpoints.value if endpoint.vpc == vpc.id}
         lacking = [service for service in NEEDED if service not in there]
         if vpc.has_way_out or not lacking:
             how = "a default route" if vpc.has_way_out else "endpoints"
@@ -143,7 +145,7 @@ def studio(account: Account) -> Iterator[Finding]:
     if isinstance(account.studio_domains, Unknown):
         yield Finding(id="studio", level=Level.SKIP, text=account.studio_domains.why)
         return
-    outside = [one for one in account.studio_domains.value if one.network_mode != "VpcOnly"]
+    outside = [domain for domain in account.studio_domains.value if domain.network_mode != "VpcOnly"]
     for domain in outside:
         yield Finding(
             id="studio",

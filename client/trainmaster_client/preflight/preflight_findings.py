@@ -1,4 +1,4 @@
-"""What a check found: a level, a sentence, and the commands that change it."""
+"""The finding of a check: a level, a sentence, and the commands that change it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +24,6 @@ class Finding:
     level: Level
     text: str
     commands: tuple[str, ...] = ()
-    """To paste into a shell, in this order."""
+    """Shell commands to paste, in this order."""
     parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Parameters of the stack that the account decides, for ``make deploy``."""

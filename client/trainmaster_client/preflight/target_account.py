@@ -24,7 +24,7 @@ class Endpoint:
     """The last part of the service's name: ``execute-api``, ``sagemaker.api``."""
     vpc: str
     state: str
-    """As EC2 says it, in lower case: ``available``, ``pending`` ..."""
+    """State that EC2 reports, in lower case: ``available``, ``pending`` ..."""
     private_dns: bool
 
 
@@ -47,7 +47,7 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known(Generic[T]):
-    """What AWS answered."""
+    """An answer of AWS."""
 
     value: T
 
@@ -79,4 +79,4 @@ class Account:
     log_groups: Known[tuple[str, ...]] | Unknown
     """Those that a stack of the wanted name makes and that are there already."""
     missing_principals: Known[tuple[str, ...]] | Unknown
-    """Of the roles and users that the parameters name, those that IAM does not know."""
+    """Roles and users that the parameters name and IAM does not know."""

@@ -68,12 +68,12 @@ class Lines:
 
     def print_new(self) -> None:
         try:
-            found = self._logs.describe_log_streams(
+            streams = self._logs.describe_log_streams(
                 logGroupName=GROUP, logStreamNamePrefix=f"{self._job}/algo-1"
             )
         except self._logs.exceptions.ResourceNotFoundException:
             return  # nobody has logged anything in this account yet
-        for stream in found["logStreams"][:1]:
+        for stream in streams["logStreams"][:1]:
             self._print_stream(stream["logStreamName"])
 
     def _print_stream(self, name: str) -> None:

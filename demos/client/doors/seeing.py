@@ -1,4 +1,4 @@
-"""What a user's program sees of its job: every answer of DescribeTrainingJob that reaches it."""
+"""Records every answer of DescribeTrainingJob that reaches a user's program."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class Seen:
         if self._calls.depth == 0 and parsed:
             self._note([parsed.get("TrainingJobStatus", "error"), parsed.get("SecondaryStatus", "")])
 
-    def _note(self, found: list[str]) -> None:
-        if not self._statuses or self._statuses[-1] != found:
-            self._statuses.append(found)
+    def _note(self, statuses: list[str]) -> None:
+        if not self._statuses or self._statuses[-1] != statuses:
+            self._statuses.append(statuses)
             self._write()

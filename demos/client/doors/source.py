@@ -1,4 +1,4 @@
-"""What an SDK does with a source directory, for the door that has no SDK."""
+"""Packs a source directory as an SDK would, for the door that has no SDK."""
 
 import io
 import tarfile

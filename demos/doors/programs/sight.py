@@ -1,4 +1,4 @@
-"""What a program sees of its job. Nothing of ours is imported: it runs in the client's own environment."""
+"""Records what a program sees of its job. It imports nothing of ours: it runs in the client's environment."""
 
 import json
 import os
@@ -14,8 +14,8 @@ LOOK_SECONDS = 1.0
 
 
 def request() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(os.environ[REQUEST_VARIABLE]).read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(Path(os.environ[REQUEST_VARIABLE]).read_text(encoding="utf-8"))
+    return document
 
 
 class Sight:
@@ -25,12 +25,12 @@ class Sight:
         self.statuses: list[list[str]] = []
 
     def note(self, answer: Mapping[str, Any]) -> bool:
-        """True once the job has ended."""
-        found = [answer["TrainingJobStatus"], answer["SecondaryStatus"]]
-        if not self.statuses or self.statuses[-1] != found:
-            self.statuses.append(found)
-            print(*found, flush=True)
-        return found[0] in {"Completed", "Failed", "Stopped"}
+        """Record an answer; return whether the job has ended."""
+        pair = [answer["TrainingJobStatus"], answer["SecondaryStatus"]]
+        if not self.statuses or self.statuses[-1] != pair:
+            self.statuses.append(pair)
+            print(*pair, flush=True)
+        return pair[0] in {"Completed", "Failed", "Stopped"}
 
     def write(self, client: str) -> None:
         """``client``: name and version."""

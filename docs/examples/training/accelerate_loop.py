@@ -5,7 +5,7 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from training.adapters.accelerate_loop import PreemptibleLoop
+from training.preemptible.adapters.accelerate_loop import PreemptibleLoop
 
 CHECKPOINTS = os.environ.get("SM_CHECKPOINT_DIR", "checkpoints")  # launch.py sets it: /opt/ml/checkpoints
 STEPS = int(os.environ.get("STEPS", "40"))

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import fully_shard
-from training.checkpoint import Checkpointer, open_store
+from training.preemptible.checkpoint import Checkpointer, open_store
 
 STEPS = int(os.environ.get("STEPS", "20"))
 

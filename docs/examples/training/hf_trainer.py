@@ -3,7 +3,7 @@ import time
 
 import torch
 from torch.utils.data import Dataset
-from training.adapters.hf_trainer import PreemptionCallback, newest_whole
+from training.preemptible.adapters.hf_trainer import PreemptionCallback, newest_whole
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
 CHECKPOINTS = os.environ.get("SM_CHECKPOINT_DIR", "checkpoints")  # launch.py sets it: /opt/ml/checkpoints

@@ -5,7 +5,7 @@ import lightning
 import torch
 from torch import nn
 from torch.utils.data import Dataset
-from training.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
+from training.preemptible.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
 
 CHECKPOINTS = os.environ.get("SM_CHECKPOINT_DIR", "checkpoints")  # launch.py sets it: /opt/ml/checkpoints
 STEPS = int(os.environ.get("STEPS", "40"))

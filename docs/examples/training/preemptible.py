@@ -3,9 +3,9 @@ import sys
 
 import torch
 from torch import nn
-from training.checkpoint import Checkpointer, open_store
-from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.agreement import Agreement
+from training.preemptible.checkpoint import Checkpointer, open_store
+from training.preemptible.preempt import EXIT_PREEMPTED, StopRequest
+from training.preemptible.agreement import Agreement
 
 STEPS = 200
 

@@ -1,9 +1,9 @@
 import torch
 from training.config import TrainConfig
 from training.models.init import initialise
-from training.model import Transformer
+from training.models.transformer import Transformer
 from training.optim import clip, make_optimizer, step_if_finite
-from training.parallel import allocate, begin_part, shard
+from training.parallel.sharding import allocate, begin_part, shard
 
 
 def train(config: TrainConfig, world, steps):

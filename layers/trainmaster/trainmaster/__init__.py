@@ -1,4 +1,4 @@
 """trainmaster: queues, starts, preempts, resumes and governs SageMaker training jobs."""
 
 __version__ = "0.1.0"
-"""Of stack and client."""
+"""The version of the stack and of the client."""

@@ -44,21 +44,21 @@ class Wiring:
         self.settings = settings
         self._deadline: Deadline | None = None
         self.samples: list[Sample] = []
-        """What is to be written as metrics: of each write of the table, and what a function adds."""
+        """Metrics to write at the end: one set for each write of the table, and what a function adds."""
 
     @staticmethod
     def clock() -> datetime:
         return datetime.now(UTC)
 
     def deadline(self, remaining_ms: Callable[[], int], *, margin: timedelta) -> Deadline:
-        """Of this invocation; ``margin`` is what the work begun last may take, and what comes after it."""
+        """Start this invocation's deadline, ``margin`` before its timeout: what the last step may take."""
         from trainmaster.services.deadline import Deadline
 
         self._deadline = Deadline.before_timeout(remaining_ms, margin=margin)
         return self._deadline
 
     def _left(self) -> timedelta:
-        """Time of this invocation."""
+        """Return the time left to this invocation; a minute if it has no deadline."""
         return timedelta(minutes=1) if self._deadline is None else self._deadline.left()
 
     @contextmanager
@@ -75,7 +75,7 @@ class Wiring:
                 emf.write(taken, stack=self.settings.stack)
 
     def _samples_of_set_aside(self) -> list[Sample]:
-        """Of rows that could not be understood, each once, however often it was read."""
+        """Sample the rows that could not be understood, each once, however often it was read."""
         return self.register.samples(at=self.clock()) if "table" in self.__dict__ else []
 
     @cached_property
@@ -142,7 +142,7 @@ class Wiring:
 
     @cached_property
     def observer(self) -> Observer:
-        """For who hears events; only its function may read logs."""
+        """Build the observer for the function that hears events; only that one may read logs."""
         from trainmaster.adapters.training_logs import CloudWatchLogs
 
         return self._observer(CloudWatchLogs(lambda: self._client("logs", config=BRIEF)))
@@ -159,7 +159,7 @@ class Wiring:
 
     @cached_property
     def api(self) -> Handler:
-        """The REST API, as a handler of proxy events."""
+        """Build the REST API, as a handler of proxy events."""
         from trainmaster.api import Outside, build_api
         from trainmaster.services.read_counts import ReadCounts
 
@@ -278,8 +278,8 @@ class Wiring:
     def widget(self) -> Widget:
         from trainmaster.widget import Reads, Widget
 
-        names, told, left = self.settings.widget_shows_names, self.store.told_reasons, self._left
-        reads = Reads(reader=self.reader, told_reasons=told, clock=self.clock, left=left, shows_names=names)
+        names, codes, left = self.settings.widget_shows_names, self.store.told_reasons, self._left
+        reads = Reads(reader=self.reader, told_reasons=codes, clock=self.clock, left=left, shows_names=names)
         return Widget(policies=self.policies, reads=reads, stack=self.settings.stack)
 
     @cached_property
@@ -295,5 +295,5 @@ class Wiring:
 
 @lru_cache(maxsize=1)
 def wiring() -> Wiring:
-    """The one of this process, built from its environment at first use."""
+    """Return the wiring of this process, built from its environment at first use."""
     return Wiring(Settings.from_env(os.environ))

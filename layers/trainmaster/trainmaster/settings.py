@@ -17,14 +17,14 @@ class Settings:
     admin_principal_arns: tuple[str, ...]
     retention_days: int
     alarm_topic_arn: str
-    """Where alarms of training jobs report to."""
+    """Topic that the alarms of training jobs report to."""
     mail_topic_arn: str
     widget_shows_names: bool = False
     """Whether the dashboard's queue widget names jobs and teams."""
     api_throttle: Throttle | None = None
-    """Of the API's stage; None for the functions that answer nobody."""
+    """Rate limits of the API's stage; None in functions other than the API."""
     region: str = ""
-    """Where the functions run, as Lambda says it; "" outside of it."""
+    """AWS region the functions run in, set by Lambda; "" outside of Lambda."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -46,7 +46,7 @@ class Settings:
 
 
 def _throttle(env: Mapping[str, str]) -> Throttle | None:
-    """Read what only the API's function has."""
+    """Read the rate limits, which only the API's function has."""
     if "TRAINMASTER_API_REQUESTS_PER_SECOND" not in env:
         return None
     per_second = float(env["TRAINMASTER_API_REQUESTS_PER_SECOND"])

@@ -1,4 +1,4 @@
-"""What an alarm does when its state changes: it tells SNS topics, if they let CloudWatch publish.
+"""Runs an alarm's actions when its state changes: it publishes to SNS topics that let CloudWatch do so.
 
 As with AWS an action that fails, for want of the topic perhaps, is lost; only the twin's own log tells of it.
 """
@@ -63,7 +63,7 @@ def may_publish(policy: Mapping[str, Any], topic_arn: str, alarm: Alarm) -> bool
         for statement in policy["Statement"]
         if _names_service(statement.get("Principal"))
     ]
-    statements = [one for statement in speaking for one in parse_policy({"Statement": [statement]})]
+    statements = [parsed for statement in speaking for parsed in parse_policy({"Statement": [statement]})]
     return decide(statements, "sns:Publish", topic_arn, normalized(facts)) is Decision.ALLOWED
 
 

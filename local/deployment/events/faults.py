@@ -49,8 +49,8 @@ class DeliveryFaults:
 
     def pass_on(self, deliver: Deliver) -> None:
         """Deliver now, later, twice or never."""
-        for each in self._due(deliver):
-            each()
+        for delivery in self._due(deliver):
+            delivery()
 
     def _due(self, deliver: Deliver) -> list[Deliver]:
         with self._lock:
@@ -66,8 +66,8 @@ class DeliveryFaults:
     def _release(self) -> None:
         with self._lock:
             held = self._take_held()
-        for each in held:
-            each()
+        for delivery in held:
+            delivery()
 
     def _take_held(self) -> list[Deliver]:
         held, self._held = self._held, []

@@ -37,7 +37,7 @@ def _matches_field(expected: Value, actual: Value) -> bool:
     if isinstance(expected, Mapping):
         return isinstance(actual, Mapping) and matches(expected, actual)
     candidates = actual if isinstance(actual, list) and actual else [actual]
-    return any(_matches_value(matcher, one) for matcher in expected for one in candidates)
+    return any(_matches_value(matcher, candidate) for matcher in expected for candidate in candidates)
 
 
 def _matches_value(matcher: Value, actual: Value) -> bool:

@@ -51,7 +51,7 @@ class EventRouter:
         accepted = [entry for entry in entries if not _is_reserved(entry)]
         answers = iter(self.forward(operation, params | {"Entries": accepted})["Entries"] if accepted else [])
         results = list(self._results(entries, answers))
-        return {"Entries": results, "FailedEntryCount": sum("ErrorCode" in each for each in results)}
+        return {"Entries": results, "FailedEntryCount": sum("ErrorCode" in result for result in results)}
 
     def _results(self, entries: Sequence[Params], answers: Iterator[Params]) -> Iterator[Params]:
         for entry in entries:

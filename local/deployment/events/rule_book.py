@@ -47,8 +47,8 @@ class RuleBook:
                     self._rule(params["Rule"]).targets.pop(target, None)
                 return _NONE_FAILED
             case "ListTargetsByRule":
-                found = self._rule(params["Rule"]).targets
-                return {"Targets": [{"Id": name, "Arn": arn} for name, arn in found.items()]}
+                targets = self._rule(params["Rule"]).targets
+                return {"Targets": [{"Id": name, "Arn": arn} for name, arn in targets.items()]}
             case _:
                 pass  # the engine's business, as what fell through is too
         return self._forward(operation, params)

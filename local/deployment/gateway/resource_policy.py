@@ -63,7 +63,7 @@ def combined(
         call: ARN of the called method, and the condition keys of the request.
     """
     action, (method_arn, context) = "execute-api:Invoke", call
-    speaking = [each.statement for each in policy if each.names(principal)]
+    speaking = [entry.statement for entry in policy if entry.names(principal)]
     by_policy = decide(speaking, action, method_arn, context)
     by_identity = Decision.ALLOWED if own is None else decide(own, action, method_arn, context)
     for decision in (Decision.DENIED, Decision.ALLOWED):

@@ -28,7 +28,7 @@ LOCAL_VPC_ENDPOINT = "vpce-local"
 
 class Callers(Protocol):
     def statements_of(self, principal: Principal) -> tuple[Statement, ...] | None:
-        """What the caller's own policies say; None: nothing limits him."""
+        """Return the statements of the caller's own policies; None if nothing limits the caller."""
         ...
 
 
@@ -37,7 +37,7 @@ class RestApi:
     api_id: str
     stage: str
     prefix: str
-    """What a path begins with, stage included."""
+    """Begin of every path, stage included."""
     arn: str
     routes: Routes
     policy: tuple[ResourceStatement, ...]

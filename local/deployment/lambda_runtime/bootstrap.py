@@ -39,7 +39,7 @@ class _TwinTime:
             self._memory = mmap.mmap(file.fileno(), _SHARED.size, access=mmap.ACCESS_READ)
 
     def is_the_machines(self) -> bool:
-        """For ever: a twin does not change the kind of its clock."""
+        """Tell whether the twin's clock is the machine's; a twin never changes the kind of its clock."""
         return not any(_SHARED.unpack_from(self._memory))
 
     def now_ns(self) -> int:

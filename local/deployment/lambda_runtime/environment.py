@@ -1,4 +1,4 @@
-"""What a function finds in its environment.
+"""Builds the environment variables of a function.
 
 Source: Lambda Developer Guide, "Defined runtime environment variables".
 """
@@ -29,7 +29,7 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinAddress:
-    """What is the same for all functions."""
+    """Facts that are the same for all functions."""
 
     region: str
     endpoint_url: str

@@ -19,7 +19,7 @@ from local.sagemaker.ports import LogSink
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What a function process needs of the twin around it."""
+    """The parts of the twin that a function process needs."""
 
     twin_address: TwinAddress
     runtime_url: str
@@ -59,7 +59,7 @@ class Functions:
         return outcome
 
     def invoke_named(self, name: str, payload: bytes) -> Outcome:
-        """As ``invoke``, by the name its sessions have; raises KeyError where there is no such function."""
+        """Invoke a function by the name its sessions have. Raises KeyError if there is no such function."""
         arns = {known: arn for arn, known in self._names.items()}
         return self.invoke(arns[name], payload)
 

@@ -16,7 +16,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the caller gets back; an error of the function is a payload too."""
+    """The caller's answer; an error of the function is a payload too."""
 
     payload: bytes
     failed: bool = False

@@ -1,4 +1,4 @@
-"""What CloudWatch hears of invocations.
+"""The metrics that CloudWatch gets of invocations.
 
 Source: Lambda Developer Guide, "Types of metrics for Lambda functions".
 """

@@ -12,9 +12,9 @@ from typing import Protocol
 from local.deployment.lambda_runtime.invocation import Fault, Invocation, Outcome
 
 MAX_PROCESSES = 4
-"""Of one function at once: AWS would start more, a laptop should not."""
+"""Most processes of one function at once: AWS would start more, a laptop should not."""
 INIT_SECONDS = 30.0
-"""A process that has not asked for work by then is ended (Lambda's own limit is 10 s on its machines)."""
+"""Seconds after which a process that has not asked for work is ended; Lambda's own limit is 10 s."""
 MAX_RESPONSE_BYTES = 6 * 1024 * 1024
 """Lambda quota for a synchronous response."""
 
@@ -90,7 +90,7 @@ class FunctionPool:
             self._changed.wait_for(self._all_ready, self._init_s)
 
     def _all_ready(self) -> bool:
-        return all(each.ready for each in self._instances.values())
+        return all(instance.ready for instance in self._instances.values())
 
     def next(self, instance_id: str) -> Invocation | None:
         """Give the process its next invocation; blocks until there is one, None when it shall end."""
@@ -128,7 +128,7 @@ class FunctionPool:
             self._closed = True
             instances = list(self._instances.values())
             self._instances.clear()
-            waiting = [*self._queue, *(each.current for each in instances if each.current)]
+            waiting = [*self._queue, *(instance.current for instance in instances if instance.current)]
             self._changed.notify_all()
         for instance in instances:
             instance.process.kill()
@@ -139,7 +139,7 @@ class FunctionPool:
 
     def _grow(self) -> None:
         """Start a process if work waits that no idle or starting process will take."""
-        idle = sum(1 for each in self._instances.values() if each.current is None)
+        idle = sum(1 for instance in self._instances.values() if instance.current is None)
         if len(self._queue) > idle and len(self._instances) < self._max_processes:
             self._launch()
 
@@ -166,7 +166,7 @@ class FunctionPool:
 
     def _time_out(self, invocation: Invocation) -> None:
         with self._changed:
-            late = [each for each in self._instances.values() if each.current is invocation]
+            late = [instance for instance in self._instances.values() if instance.current is invocation]
             for instance in late:
                 del self._instances[instance.instance_id]
             self.killed += len(late)
@@ -181,9 +181,9 @@ class FunctionPool:
         now = time.monotonic()
         with self._changed:
             stuck = [
-                each
-                for each in self._instances.values()
-                if not each.ready and now - each.launched > self._init_s
+                instance
+                for instance in self._instances.values()
+                if not instance.ready and now - instance.launched > self._init_s
             ]
         for instance in stuck:
             instance.process.kill()

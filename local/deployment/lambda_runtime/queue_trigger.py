@@ -28,8 +28,8 @@ class SqsQueue:
 
     def __init__(self, sqs: Any, url: str) -> None:  # noqa: ANN401  a boto3 client
         self._sqs, self._url = sqs, url
-        asked = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
-        self.visibility_timeout = timedelta(seconds=int(asked["Attributes"]["VisibilityTimeout"]))
+        answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        self.visibility_timeout = timedelta(seconds=int(answer["Attributes"]["VisibilityTimeout"]))
 
     def receive(self, most: int) -> list[dict[str, Any]]:
         answer = self._sqs.receive_message(
@@ -156,9 +156,9 @@ class QueueReader:
 
 
 def _reported_failures(payload: bytes) -> set[str] | None:
-    """Ids in the function's answer; None when it cannot be read, which Lambda takes as a failure of all."""
+    """Return the ids in the function's answer; None if it cannot be read: Lambda then takes all as failed."""
     try:
         answer = json.loads(payload)
-        return {item["itemIdentifier"] for item in (answer or {}).get("batchItemFailures") or []}
+        return {failure["itemIdentifier"] for failure in (answer or {}).get("batchItemFailures") or []}
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -13,16 +13,16 @@ Properties: TypeAlias = Mapping[str, Any]
 
 
 class Roles(Protocol):
-    """Where the roles of the stack become callers."""
+    """Turns the roles of the stack into callers."""
 
     def add_role(self, arn: str, policies: Iterable[Mapping[str, Any]]) -> None:
-        """Raises ValueError for a policy that the twin cannot evaluate."""
+        """Add a role. Raises ValueError for a policy that the twin cannot evaluate."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where a stack is deployed and with what."""
+    """The place where a stack is deployed, and its parameters."""
 
     stack: str
     region: str
@@ -47,7 +47,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a resource answers to ``Ref`` and ``Fn::GetAtt``."""
+    """A resource's answers to ``Ref`` and ``Fn::GetAtt``."""
 
     ref: str
     attributes: Mapping[str, str] = field(default_factory=dict)

@@ -50,7 +50,8 @@ def _integrated_function(where: str, definition: Mapping[str, Any]) -> str:
 def _full_resources(policy: Mapping[str, Any], api_arn: str) -> dict[str, Any]:
     """Write out the short form ``execute-api:/stage/METHOD/path`` as API Gateway does on saving."""
     statements = [
-        statement | {"Resource": [_full_resource(one, api_arn) for one in _as_list(statement["Resource"])]}
+        statement
+        | {"Resource": [_full_resource(resource, api_arn) for resource in _as_list(statement["Resource"])]}
         for statement in policy["Statement"]
     ]
     return {**policy, "Statement": statements}

@@ -49,7 +49,7 @@ class DataPlane:
         self._transactions = Transactions(self._tables, now)
 
     def answer(self, operation: str, region: str, params: Params) -> Wire | None:
-        """None: moto has to answer; call ``moto_answered`` after it has. Raises AwsError."""
+        """Answer the operation; None if moto has to: call ``moto_answered`` afterwards. Raises AwsError."""
         if operation == "TransactWriteItems":
             _check_form(operation, params)
             return self._transactions.write(region, params)

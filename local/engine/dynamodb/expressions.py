@@ -163,15 +163,15 @@ def _path(text: str, names: Params) -> Path:
 
 
 def project(item: Wire, paths: Sequence[Path] | None) -> Wire:
-    """The part of an item that the paths name; what a path does not find is left out."""
+    """Return the part of an item that the paths name; paths that lead nowhere are left out."""
     if paths is None:
         return item
-    found: Wire = {}
+    projected: Wire = {}
     for path in paths:
         name, *rest = path
         if isinstance(name, str) and name in item:
-            _take(item[name], rest, found, name)
-    return found
+            _take(item[name], rest, projected, name)
+    return projected
 
 
 def _take(value: Wire, rest: Sequence[str | int], into: Wire, name: str) -> None:
@@ -192,7 +192,7 @@ def _take(value: Wire, rest: Sequence[str | int], into: Wire, name: str) -> None
 
 @contextmanager
 def _refusals(kind: str) -> Iterator[None]:
-    """What moto's parsers and evaluators raise, in DynamoDB's words."""
+    """Turn the errors of moto's parsers and evaluators into DynamoDB's words."""
     try:
         yield
     except MockValidationException as error:

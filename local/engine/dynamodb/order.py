@@ -82,11 +82,11 @@ class TableOrder:
         self.items: dict[Key, Item] = {}
         self.base = IndexOrder(table.schema)
         self._indexes = {index.name: IndexOrder(index.schema) for index in table.all_indexes()}
-        for item in _stored_items(table):
-            self.touch(key_of(item), item)
+        for stored in _stored_items(table):
+            self.touch(key_of(stored), stored)
 
     def index(self, name: str | None) -> IndexOrder | None:
-        """None: the table has no index of this name."""
+        """Return the table's own order or that of an index; None if there is no index of this name."""
         return self.base if name is None else self._indexes.get(name)
 
     def touch(self, key: Key, item: Item | None) -> None:

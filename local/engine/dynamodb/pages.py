@@ -26,7 +26,7 @@ MAX_PAGE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """What a page is read from."""
+    """The table and index that a page is read from."""
 
     table: Table
     index: IndexOrder
@@ -94,10 +94,10 @@ def _page(source: _Source, params: Params, keys: Iterable[Key]) -> Wire:
         size += item_bytes(source.wire(read[-1]))
     if limit is not None and len(read) == limit:
         last = read[-1]  # DynamoDB does not look whether there is more
-    found = [source.wire(item) for item in read if wanted.holds(item)]
-    page: Wire = {"Count": len(found), "ScannedCount": len(read)}
+    matching = [source.wire(candidate) for candidate in read if wanted.holds(candidate)]
+    page: Wire = {"Count": len(matching), "ScannedCount": len(read)}
     if params.get("Select") != "COUNT":
-        page["Items"] = [project(item, paths) for item in found]
+        page["Items"] = [project(match, paths) for match in matching]
     if last is not None:
         attributes = item_to_wire(last)
         page["LastEvaluatedKey"] = {name: attributes[name] for name in source.key_names}
@@ -129,7 +129,9 @@ def _source(tables: Tables, region: str, params: Params) -> _Source:
         raise invalid(f"The table does not have the specified index: {name}")
     if name is None:
         return _Source(table=table, index=index, schema=table.moto.schema, kept=None)
-    if params.get("ConsistentRead") and name in {each.name for each in table.moto.global_indexes}:
+    if params.get("ConsistentRead") and name in {
+        index_model.name for index_model in table.moto.global_indexes
+    }:
         raise invalid("Consistent reads are not supported on global secondary indexes")
     moto = table.moto.get_index(name)
     kept = None
@@ -140,13 +142,13 @@ def _source(tables: Tables, region: str, params: Params) -> _Source:
 
 
 def _start(source: _Source, params: Params) -> tuple[Sortable, Entry] | None:
-    """Partition value and entry of ExclusiveStartKey; the item need not exist any more."""
+    """Return partition value and entry of ExclusiveStartKey; its item may be gone."""
     key = params.get("ExclusiveStartKey")
     if key is None:
         return None
     if set(key) != set(source.key_names):
         raise invalid("The provided starting key is invalid")
-    value = {name: sortable(DynamoType(checked(each))) for name, each in key.items()}
+    value = {name: sortable(DynamoType(checked(attribute))) for name, attribute in key.items()}
     own = [value[name] for name in source.table.key_names]
     item_key = (own[0], own[1] if len(own) > 1 else NOTHING)
     range_value = value[source.index.range_name] if source.index.range_name else NOTHING

@@ -7,7 +7,7 @@ from local.engine.dynamodb.tables import Tables
 from local.engine.dynamodb.values import Wire, invalid, item_to_wire
 
 MAX_ITEMS = 100
-"""Of a BatchGetItem and of a TransactGetItems. Source: API reference."""
+"""Most items of a BatchGetItem and of a TransactGetItems. Source: API reference."""
 
 
 def get_item(tables: Tables, region: str, params: Params) -> Wire:
@@ -27,15 +27,15 @@ def batch_get_item(tables: Tables, region: str, params: Params) -> Wire:
     if not 1 <= len(requests) <= MAX_ITEMS:
         raise invalid("Too many items requested for the BatchGetItem call")
     _check_distinct(tables, region, requests)
-    found: dict[str, list[Wire]] = {name: [] for name in params["RequestItems"]}
+    responses: dict[str, list[Wire]] = {name: [] for name in params["RequestItems"]}
     for request in requests:
-        found[request["TableName"]] += get_item(tables, region, request).values()
-    return {"Responses": found, "UnprocessedKeys": {}}
+        responses[request["TableName"]] += get_item(tables, region, request).values()
+    return {"Responses": responses, "UnprocessedKeys": {}}
 
 
 def transact_get_items(tables: Tables, region: str, params: Params) -> Wire:
-    """Nothing can change in between: the engine serves one request at a time."""
-    requests = [item["Get"] for item in params["TransactItems"]]
+    """Read items at one instant: the engine serves one request at a time, so nothing changes in between."""
+    requests = [action["Get"] for action in params["TransactItems"]]
     if not 1 <= len(requests) <= MAX_ITEMS:
         raise invalid(
             f"Member must have length less than or equal to {MAX_ITEMS}, greater than or equal to 1"
@@ -45,7 +45,9 @@ def transact_get_items(tables: Tables, region: str, params: Params) -> Wire:
 
 
 def _check_distinct(tables: Tables, region: str, requests: Sequence[Params]) -> None:
-    found = [tables.find(region, request["TableName"]) for request in requests]
-    keys = {(table.name, table.key(request["Key"])) for table, request in zip(found, requests, strict=True)}
+    read_tables = [tables.find(region, request["TableName"]) for request in requests]
+    keys = {
+        (table.name, table.key(request["Key"])) for table, request in zip(read_tables, requests, strict=True)
+    }
     if len(keys) != len(requests):
         raise invalid("Provided list of item keys contains duplicates")

@@ -39,7 +39,7 @@ class Table:
     @property
     def types(self) -> Mapping[str, str]:
         """Attributes of the table's and the indexes' keys -> S, N or B."""
-        return {each["AttributeName"]: each["AttributeType"] for each in self.moto.attr}
+        return {attribute["AttributeName"]: attribute["AttributeType"] for attribute in self.moto.attr}
 
     def key(self, attributes: Mapping[str, Any]) -> Key:
         """The key in a request's ``Key``, which must hold the key's attributes and nothing else."""

@@ -32,7 +32,7 @@ REASON_CODES: Mapping[str, str] = {
     "ThrottlingError": "Throughput exceeds the current capacity of your table or index.",
     "ValidationError": "One or more parameter values were invalid",
 }
-"""What a cancellation can be caused by; used as error codes on demand, too."""
+"""Reasons that can cancel a transaction; also used as error codes of faults on demand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,9 @@ class Transactions:
 
     def _is_repeated(self, token: str, params: Params) -> bool:
         now = self._now()
-        self._done = {each: done for each, done in self._done.items() if now - done.at < TOKEN_LIFE}
+        self._done = {
+            known_token: done for known_token, done in self._done.items() if now - done.at < TOKEN_LIFE
+        }
         done = self._done.get(token)
         if done is not None and done.request != _canonical(params):
             raise AwsError(
@@ -81,7 +83,7 @@ class Transactions:
                 "1 validation error detected: Value at 'transactItems' failed to satisfy constraint: "
                 f"Member must have length less than or equal to {MAX_ITEMS} and greater than or equal to 1"
             )
-        writes = [self._parse_one(region, item) for item in items]
+        writes = [self._parse_one(region, action) for action in items]
         if len({(write.table.name, write.key) for write in writes}) != len(writes):
             raise invalid("Transaction request cannot include multiple operations on one item")
         if sum(write.size_bytes for write in writes) > MAX_BYTES:
@@ -118,8 +120,8 @@ def _decide(writes: Sequence[Write]) -> tuple[list[Change], list[Wire]]:
             changes.append(write.decide())
             reasons.append(_NO_REASON)
         except ConditionFailedError as error:
-            found = {"Item": error.found} if error.found else {}
-            reasons.append({"Code": "ConditionalCheckFailed", "Message": error.message, **found})
+            old_item = {"Item": error.found} if error.found else {}
+            reasons.append({"Code": "ConditionalCheckFailed", "Message": error.message, **old_item})
         except AwsError as error:
             reasons.append({"Code": "ValidationError", "Message": error.message})
     return changes, reasons

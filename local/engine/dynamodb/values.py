@@ -26,7 +26,7 @@ def invalid(message: str) -> AwsError:
 
 
 def checked(value: Mapping[str, Any]) -> Wire:
-    """A valid value, its numbers in the form that DynamoDB gives back. Raises AwsError."""
+    """Check a value and return it with its numbers in DynamoDB's form. Raises AwsError."""
     if len(value) != 1 or not _TYPES.issuperset(value):
         raise invalid(
             "Supplied AttributeValue is empty or has several types, "
@@ -37,9 +37,9 @@ def checked(value: Mapping[str, Any]) -> Wire:
         case "N":
             return {"N": number(content)}
         case "L":
-            return {"L": [checked(each) for each in content]}
+            return {"L": [checked(element) for element in content]}
         case "M":
-            return {"M": {name: checked(each) for name, each in content.items()}}
+            return {"M": {name: checked(element) for name, element in content.items()}}
         case _ if kind in _SETS:
             return {kind: _checked_set(kind, content)}
         case _:
@@ -65,7 +65,7 @@ def number(text: str) -> str:
 def _checked_set(kind: str, members: list[str]) -> list[str]:
     if not members:
         raise invalid("One or more parameter values were invalid: An set may not be empty")
-    canonical = [number(each) for each in members] if kind == "NS" else list(members)
+    canonical = [number(member) for member in members] if kind == "NS" else list(members)
     if len(set(canonical)) != len(canonical):
         raise invalid("One or more parameter values were invalid: Input collection contains duplicates")
     return canonical
@@ -75,13 +75,13 @@ def to_wire(value: DynamoType) -> Wire:
     content = value.value
     match value.type:
         case "M":
-            return {"M": {name: to_wire(each) for name, each in content.items()}}
+            return {"M": {name: to_wire(element) for name, element in content.items()}}
         case "L":
-            return {"L": [to_wire(each) for each in content]}
+            return {"L": [to_wire(element) for element in content]}
         case "B":
             return {"B": _base64_text(content)}
         case "BS":
-            return {"BS": [_base64_text(each) for each in content]}
+            return {"BS": [_base64_text(member) for member in content]}
         case _:
             return {value.type: list(content) if isinstance(content, (list, set)) else content}
 
@@ -112,11 +112,13 @@ def _value_bytes(value: Mapping[str, Any]) -> int:
         case "B":
             return len(as_bytes(content))
         case "M":
-            return 3 + sum(1 + len(name.encode()) + _value_bytes(each) for name, each in content.items())
+            return 3 + sum(
+                1 + len(name.encode()) + _value_bytes(element) for name, element in content.items()
+            )
         case "L":
-            return 3 + sum(1 + _value_bytes(each) for each in content)
+            return 3 + sum(1 + _value_bytes(element) for element in content)
         case _ if kind in _SETS:
-            return sum(_value_bytes({kind[0]: each}) for each in content)
+            return sum(_value_bytes({kind[0]: member}) for member in content)
         case _:
             return 1
 

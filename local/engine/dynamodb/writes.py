@@ -27,7 +27,7 @@ class ConditionFailedError(AwsError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a write will do; nothing has happened yet."""
+    """The decided effect of a write; nothing has happened yet."""
 
     table: Table
     key: Key
@@ -58,7 +58,7 @@ class Write:
         return item_bytes(self._attributes or self._params["Key"])
 
     def decide(self) -> Change:
-        """What the write does to the item as it is now. Raises AwsError when the item does not allow it."""
+        """Decide what the write does to the current item. Raises AwsError if the item does not allow it."""
         old = self.table.get(self.key)
         if not self._condition.holds(old):
             wants_old = self._params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"

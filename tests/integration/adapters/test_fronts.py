@@ -3,7 +3,7 @@
 from typing import Any
 
 from trainmaster.adapters.dynamodb import DynamoFronts
-from trainmaster.core.monitoring.first_look import Front, Look, Unseen
+from trainmaster.core.monitoring.queue_front_looks import Front, Look, Unseen
 
 from tests.builders import NOON
 from tests.integration.conftest import TABLE

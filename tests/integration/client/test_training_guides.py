@@ -28,7 +28,7 @@ from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, view
 from tests.markdown import ROOT, blocks, codes, table, text_of
 from training import launch
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
 from training.errors import LostRanksError, MissingRanksError
 
 pytestmark = pytest.mark.thorough
@@ -80,7 +80,7 @@ def options(request: dict[str, Any], place: Path) -> TrainConfig:
     (place / "hyperparameters.json").write_text(json.dumps(request["HyperParameters"]))
     given = launch.hyperparameters({"SM_INPUT_CONFIG_DIR": str(place)})
     own = [f"--{key}={text}" for key, text in given.items() if not key.startswith("sagemaker_")]
-    return TrainConfig.from_arguments(own, {})
+    return read_config(own, {})
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from tests.integration.training.stops import Said, Training
 from tests.integration.training.sums import Sums, loss_of, small_model, weight_of
-from training.adapters.accelerate_loop import PreemptibleLoop
+from training.preemptible.adapters.accelerate_loop import PreemptibleLoop
 
 
 def accelerate_training(  # noqa: PLR0915  # one script

@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from trainmaster_client.cli.training_code import adapter_files
+from trainmaster_client.cli.training_code import preemptible_files
 
 from tests.integration.training.launches import PROGRAM, Ended, Host
 
@@ -16,9 +16,9 @@ _LOSS = re.compile(r"step=(\d+) loss=(\S+)")
 def host_of(script: str, base: Path, **env: str) -> Host:
     text = (_EXAMPLES / f"{script}.py").read_text(encoding="utf-8")
     host = Host.with_script(base, text, LAUNCH_STOP_SECONDS="60", HF_HUB_OFFLINE="1", **env)
-    for file in adapter_files(PROGRAM):
-        (host.code / "training" / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PROGRAM / file, host.code / "training" / file)
+    for name, file in preemptible_files(PROGRAM.parent).items():
+        (host.code / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROGRAM.parent / file, host.code / name)
     return host
 
 

@@ -11,7 +11,7 @@ from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, Traini
 
 from tests.integration.training.stops import Said, Training
 from tests.integration.training.sums import Sums, small_model, weight_of
-from training.adapters.hf_trainer import PreemptionCallback, newest_whole
+from training.preemptible.adapters.hf_trainer import PreemptionCallback, newest_whole
 
 _OPTIONS: dict[str, Any] = {
     "per_device_train_batch_size": 4,

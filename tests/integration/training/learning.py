@@ -8,14 +8,14 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from training.config import TrainConfig
-from training.model import Transformer
-from training.models.decoder_shape import ModelShape
+from training.config.choices import Strategy
+from training.config.decoder_shape import ModelShape
 from training.models.float8 import convert
 from training.models.init import initialise
 from training.models.loss import cross_entropy
+from training.models.transformer import Transformer
 from training.optim import clip, learning_rate, make_optimizer, step_if_finite
-from training.options.choices import Strategy
-from training.parallel import allocate, begin_part, shard
+from training.parallel.sharding import allocate, begin_part, shard
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
 

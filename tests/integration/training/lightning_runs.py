@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from tests.integration.training.stops import Said, Training
 from tests.integration.training.sums import Sums, loss_of, small_model, weight_of
-from training.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
+from training.preemptible.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
 
 Rates = Callable[[torch.optim.Optimizer, Any], Any]
 """A scheduler as ``configure_optimizers`` gives it, of an optimizer and a Trainer."""

@@ -9,9 +9,9 @@ from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from training.config import TrainConfig
+from training.config.vision_shape import CHANNELS, VisionShape
 from training.data.batches import Batch
 from training.ranks.world import World
-from training.vision.shape import CHANNELS, VisionShape
 
 RANKS_PER_HOST = 8
 

@@ -10,7 +10,7 @@ from torch.utils.data import Dataset, WeightedRandomSampler
 from tests.integration.training.accelerate_runs import accelerate_training
 from tests.integration.training.stops import Stop, Training, attempt, lines_of_two_attempts
 from tests.integration.training.sums import StreamOfSums, Sums
-from training.adapters.carried import read_carried
+from training.preemptible.adapters.carried import read_carried
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore")]
 

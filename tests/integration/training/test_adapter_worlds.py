@@ -18,7 +18,7 @@ SEEN = re.compile(r"step=(\d+) samples=\[(.*)\]")
 ACCELERATE = """
 import sys, torch
 from accelerate import Accelerator
-from training.adapters.accelerate_loop import PreemptibleLoop
+from training.preemptible.adapters.accelerate_loop import PreemptibleLoop
 folder, steps, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 accelerator = Accelerator(cpu=True)
 torch.manual_seed(3)
@@ -38,7 +38,7 @@ for step, batch in PreemptibleLoop(accelerator, folder, steps=steps, save_every=
 """
 LIGHTNING = """
 import os, sys, torch, lightning
-from training.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
+from training.preemptible.adapters.lightning_trainer import PreemptionCallback, ResumableLoader
 folder, steps, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 ranks = int(os.environ.get("WORLD_SIZE", "1"))
 class Model(lightning.LightningModule):
@@ -60,7 +60,7 @@ trainer.fit(Model(), loader, ckpt_path=ours.newest)
 """
 HF = """
 import os, sys, torch
-from training.adapters.hf_trainer import PreemptionCallback, newest_whole
+from training.preemptible.adapters.hf_trainer import PreemptionCallback, newest_whole
 from transformers import Trainer, TrainingArguments
 folder, steps, batch, accumulated = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 class Model(torch.nn.Module):

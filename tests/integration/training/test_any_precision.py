@@ -14,9 +14,9 @@ from torch.optim import AdamW, Optimizer
 from tests.integration.training.learning import sha256, sharded, trained
 from tests.integration.training.worlds import in_world
 from training.config import TrainConfig
-from training.model import Transformer
+from training.config.choices import Precision
+from training.models.transformer import Transformer
 from training.optim import make_optimizer
-from training.options.choices import Precision
 from training.ranks.world import World
 
 _PURE = TrainConfig(precision=Precision.BF16_PURE, lr=3e-4)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from training.bench import measure
-from training.bench.cases import Case, Kind, State
-from training.bench.modes import read_options
-from training.bench.suite import in_a_process
-from training.checkpoint import CheckpointStore, open_store
+from benchmarks.training.bench import measure
+from benchmarks.training.bench.cases import Case, Kind, State
+from benchmarks.training.bench.modes import read_options
+from benchmarks.training.bench.suite import in_a_process
+from training.preemptible.checkpoint import CheckpointStore, open_store
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
@@ -20,7 +20,7 @@ _SMALL = ("--modes", "eager", "--batch-size", "2", "--warm-up", "1", "--lap", "1
 
 def _bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "training.bench", *arguments],
+        [sys.executable, "-m", "benchmarks.training.bench", *arguments],
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,

@@ -8,7 +8,7 @@ import torch
 
 from tests.integration.training.buckets import CREDENTIALS, Fault, S3Server, s3_server
 from tests.unit.training.data.corpora import spoil, written
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
 from training.data.batches import Batches, prefetched
 from training.data.corpus import Corpus, open_corpus
 from training.data.s3 import S3Place, s3_client
@@ -42,7 +42,7 @@ def _upload(server: S3Server, bucket: str, directory: Path) -> None:
 
 def _config(data: str | Path) -> TrainConfig:
     arguments = ["--data", str(data), "--sequence-length", "10", "--batch-size", "4", "--seed", "3"]
-    return TrainConfig.from_arguments(arguments, {})
+    return read_config(arguments, {})
 
 
 def _batches(corpus: Corpus) -> Batches:

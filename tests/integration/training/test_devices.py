@@ -10,10 +10,10 @@ import torch
 import torch.distributed as dist
 
 from tests.integration.training.test_loop import Recorder, _trainer
-from training.config import TrainConfig
+from training.config import read_config
+from training.config.choices import DeviceName
+from training.config.environment import device_variables
 from training.errors import ConfigError, MissingPackageError
-from training.options.choices import DeviceName
-from training.options.environment import device_variables
 from training.ranks.devices import Cpu, Neuron, accelerator, accelerator_of
 from training.ranks.world import World
 
@@ -104,7 +104,7 @@ def test_weights_in_bf16_are_rounded_stochastically_unless_the_job_says_otherwis
 )
 def test_what_trainium_cannot_do_is_refused_at_the_start(options: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        TrainConfig.from_arguments(["--device=neuron", *options], {})
+        read_config(["--device=neuron", *options], {})
 
 
 def test_a_step_on_a_cpu_draws_what_torch_draws_of_its_seed() -> None:

@@ -10,12 +10,12 @@ from torch.nn.functional import cross_entropy
 
 from tests.integration.training.worlds import in_world
 from tests.unit.training.data.corpora import written_documents
-from training.config import TrainConfig
+from tools.training.prepare import main as prepare
+from training.config import read_config
 from training.data.batches import IGNORED, batch_of
 from training.data.corpus import opened
 from training.job import make_model, run_in
-from training.preempt import StopRequest
-from training.prepare import main as prepare
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 _OPTIONS = (
@@ -52,7 +52,7 @@ def _options(corpus: Path, root: Path, *options: str) -> tuple[str, ...]:
 
 def _run(world: World, options: tuple[str, ...], stop_at_vote: int = 0) -> int:
     stop = _StopAtVote(stop_at_vote) if stop_at_vote else StopRequest()
-    return run_in(world, TrainConfig.from_arguments(options, {}), {}, stop)
+    return run_in(world, read_config(options, {}), {}, stop)
 
 
 class _StopAtVote(StopRequest):
@@ -109,7 +109,7 @@ def test_losses_and_validation_do_not_depend_on_ranks_and_parts(corpus: Path, tm
 
 def _loss_by_hand(world: World, corpus: Path, options: tuple[str, ...]) -> float:
     """Of the untrained model, over the validation data, one sequence at a time."""
-    config = TrainConfig.from_arguments(options, {})
+    config = read_config(options, {})
     model = make_model(config, world)
     held_out = opened(str(corpus / "validation"), config, {}, option="eval_data", at_least=1)
     total, count = 0.0, 0

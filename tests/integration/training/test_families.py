@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from tests.integration.training.attempts import Job
-from training.config import TrainConfig
-from training.interop.config_json import read_shape
+from training.config import read_config
+from training.config.config_json import read_shape
 from training.interop.exporting import export_weights
 from training.interop.importing import load_weights
-from training.model import Transformer
+from training.models.transformer import Transformer
 
 pytestmark = pytest.mark.thorough  # transformers takes seconds to import
 
@@ -130,7 +130,7 @@ def _check(family: str, said: Mapping[str, Any], place: Path, *, length: int) ->
     tokens = torch.randint(61, (2, length), generator=torch.Generator().manual_seed(_SEED))
     wanted = _logits(theirs, tokens)
 
-    config = TrainConfig.from_arguments([f"--model_config={place / 'theirs'}"], {})
+    config = read_config([f"--model_config={place / 'theirs'}"], {})
     ours = Transformer(config.text_shape)
     load_weights(ours, str(place / "theirs"), {})
     assert (_logits(ours, tokens) - wanted).abs().max() <= 1e-5

@@ -12,11 +12,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.integration.training.worlds import in_world
-from training.config import TrainConfig
+from training.config import read_config
 from training.job import run_in
 from training.metrics import event_in, metrics_in
 from training.models import init
-from training.preempt import StopRequest
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 _RANDOM = re.compile(r"aten::(rand|normal|uniform|bernoulli|multinomial|exponential|log_normal)")
@@ -38,7 +38,7 @@ class _Draws(TorchDispatchMode):
 
 def _attempt(world: World, *arguments: str) -> dict[str, Any]:
     """Run one; how many numbers this rank drew, and what the first rank printed."""
-    config = TrainConfig.from_arguments(arguments, {})
+    config = read_config(arguments, {})
     numbers, own = init.numbers, []
 
     def counted(places: range, *, key: int, device: torch.device) -> torch.Tensor:

@@ -13,11 +13,11 @@ from torch.distributed.tensor import DTensor
 
 from tests.integration.training.learning import STRATEGIES, loss_of, sharded, tokens_of, trained
 from tests.integration.training.worlds import in_world
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
+from training.config.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
 from training.job import run_in
 from training.models.float8 import precompute_scales
-from training.options.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
-from training.preempt import StopRequest
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
@@ -149,7 +149,7 @@ def _run(world: World, root: Path, *options: str) -> int:
         f"--model_dir={root / 'model'}",
         f"--metrics_file={root / 'metrics'}",
     )
-    config = TrainConfig.from_arguments([*_OPTIONS, *places, *options], {})
+    config = read_config([*_OPTIONS, *places, *options], {})
     return run_in(world, config, {}, StopRequest())
 
 

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from tests.integration.training.learning import BATCH, loss_of, tokens_of
 from tests.markdown import blocks, codes, table, text_of
-from training.config import TrainConfig
-from training.model import Transformer
-from training.options import reader
-from training.options.choices import Strategy
+from training.config import TrainConfig, read_config, reader
+from training.config.choices import Strategy
+from training.models.transformer import Transformer
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
@@ -57,7 +56,7 @@ def test_the_sum_of_the_guide_is_the_one_it_names(capsys: pytest.CaptureFixture[
 def test_every_command_has_options_that_there_are() -> None:
     commands = [block.text.replace("\\\n", " ") for block in blocks(_STRATEGIES, "bash")]
     (words,) = [shlex.split(line) for line in chain(*(command.splitlines() for command in commands))]
-    config = TrainConfig.from_arguments(words[words.index("training/train.py") + 1 :], {})
+    config = read_config(words[words.index("training/train.py") + 1 :], {})
     assert config.strategy is Strategy.SHARD_GRAD_OP
 
 

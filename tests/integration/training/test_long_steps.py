@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from tests.integration.training.worlds import in_world
 from training import job
-from training.checkpoint import Checkpointer
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
 from training.monitoring.goodput import Meter
-from training.preempt import STOP_SECONDS, StopRequest
+from training.preemptible.checkpoint import Checkpointer
+from training.preemptible.preempt import STOP_SECONDS, StopRequest
 from training.ranks.world import World
 
 _STEPS = 6
@@ -59,7 +59,7 @@ def _attempt(
         "model_dir": place / "model",
         "metrics_file": place / "metrics",
     } | options
-    config = TrainConfig.from_arguments([f"--{name}={value}" for name, value in texts.items()], {})
+    config = read_config([f"--{name}={value}" for name, value in texts.items()], {})
     clock = Clock(signal_at)
     part = step / config.gradient_accumulation_steps
     empty_model, save_within = job.empty_model, Checkpointer.save_within

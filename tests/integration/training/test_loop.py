@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from training import loop
-from training.agreement import Agreement
-from training.checkpoint import Checkpointer
-from training.config import TrainConfig
+from training.config import read_config
 from training.data.batches import Batches
 from training.data.corpus import SyntheticLanguage
 from training.job import make_model
@@ -19,7 +17,9 @@ from training.loop import LoopEnd, Trainer
 from training.monitoring.goodput import Meter
 from training.monitoring.report import Reporter, Trace
 from training.optim import make_optimizer
-from training.preempt import StopRequest
+from training.preemptible.agreement import Agreement
+from training.preemptible.checkpoint import Checkpointer
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 
@@ -85,7 +85,7 @@ def _trainer(
         "checkpoint_every": 4,
     }
     texts |= {"precision": "bf16"} | options
-    config = TrainConfig.from_arguments([f"--{name}={value}" for name, value in texts.items()], {})
+    config = read_config([f"--{name}={value}" for name, value in texts.items()], {})
     model = make_model(config, world)
     trainer = Trainer(
         config,

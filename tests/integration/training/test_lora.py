@@ -15,15 +15,15 @@ from tests.integration.training.attempts import Attempt, Job
 from tests.integration.training.learning import BATCH, SHAPE, STRATEGIES, trained
 from tests.integration.training.worlds import in_world
 from training.config import TrainConfig
+from training.config.choices import ActivationCheckpointing, Compile, Precision, Strategy
+from training.config.decoder_shape import Family, ModelShape
 from training.interop.exporting import export_weights
 from training.interop.importing import hashed_weights
-from training.model import Transformer
-from training.models.decoder_shape import Family, ModelShape
 from training.models.init import initialise
 from training.models.lora import adapt, initialise_adapters, trained_part
+from training.models.transformer import Transformer
 from training.optim import make_optimizer
-from training.options.choices import ActivationCheckpointing, Compile, Precision, Strategy
-from training.parallel import allocate, shard
+from training.parallel.sharding import allocate, shard
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough

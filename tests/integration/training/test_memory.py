@@ -5,12 +5,12 @@ import torch
 
 from tests.integration.training.worlds import in_world
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.errors import DoesNotFitError
-from training.model import Transformer
-from training.options.choices import Precision
-from training.parallel import shard
-from training.ranks import memory
-from training.ranks.memory import Memory, State, refuse_unless_it_fits
+from training.models.transformer import Transformer
+from training.parallel import memory
+from training.parallel.memory import Memory, State, refuse_unless_it_fits
+from training.parallel.sharding import shard
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough

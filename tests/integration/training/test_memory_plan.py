@@ -16,17 +16,17 @@ from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from trainmaster.core.memory import footprint
 
 from tests.integration.training.pretended import RANKS_PER_HOST, batch_of, pretended_world
+from tools.training.plan import run_of
 from training.config import TrainConfig
-from training.model import Backbone
-from training.models.decoder_shape import PRESETS
-from training.models.families import model_of, objective_of
+from training.config.choices import ActivationCheckpointing, Objective, OptimizerName, Precision, Strategy
+from training.config.decoder_shape import PRESETS
+from training.config.vision_shape import VISION_PRESETS
+from training.families import model_of, objective_of
 from training.models.optimizers import local_part
+from training.models.transformer import Backbone
 from training.optim import make_optimizer
-from training.options.choices import ActivationCheckpointing, Objective, OptimizerName, Precision, Strategy
-from training.parallel import shard
-from training.plan import run_of
+from training.parallel.sharding import shard
 from training.ranks.world import World
-from training.vision.shape import VISION_PRESETS
 
 pytestmark = pytest.mark.thorough
 

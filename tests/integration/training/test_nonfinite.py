@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tests.integration.training.worlds import in_world
-from training.agreement import Agreement
-from training.config import TrainConfig
+from training.config import read_config
 from training.data.batches import Batches
 from training.data.corpus import SyntheticLanguage
 from training.errors import FoundNotFiniteError
@@ -15,7 +14,8 @@ from training.monitoring.goodput import Meter
 from training.monitoring.nonfinite import Hunt
 from training.monitoring.report import Trace
 from training.optim import make_optimizer
-from training.preempt import StopRequest
+from training.preemptible.agreement import Agreement
+from training.preemptible.preempt import StopRequest
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
 
@@ -29,7 +29,7 @@ OPTIONS = {
 
 
 def _trainer(world: World, options: dict[str, str]) -> Trainer:
-    config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in options.items()], {})
+    config = read_config([f"--{name}={text}" for name, text in options.items()], {})
     world = with_shares(world, config)
     model = make_model(config, world)
     batches = Batches(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.training.worlds import in_world
-from training.config import TrainConfig
+from training.config import read_config
 from training.job import run_in
-from training.preempt import StopRequest
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 pytestmark = pytest.mark.thorough
@@ -34,7 +34,7 @@ def _run(world: World, root: Path, optimizer: str, model: Sequence[str] = _TEXTS
         "--export=false",
         "--checkpoint_async=false",
     )
-    return run_in(world, TrainConfig.from_arguments(options, {}), {}, StopRequest())
+    return run_in(world, read_config(options, {}), {}, StopRequest())
 
 
 def _losses(root: Path) -> list[float]:

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from tests.integration.training.worlds import in_world
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
+from training.config.choices import Precision
 from training.errors import ConfigError
 from training.job import make_model, run_in
 from training.models.precision import settled
 from training.optim import make_optimizer
-from training.options.choices import Precision
-from training.preempt import StopRequest
+from training.preemptible.preempt import StopRequest
 from training.ranks.devices import Cpu
 from training.ranks.world import World
 
@@ -41,7 +41,7 @@ class Attempts:
         """Train up to so many steps; what was printed."""
         given = ["--preset=tiny", "--sequence_length=16", "--batch_size=2", "--export=false"]
         given += [f"--checkpoint_dir={self.place / 'checkpoints'}", f"--model_dir={self.place / 'model'}"]
-        config = TrainConfig.from_arguments([*given, f"--steps={steps}", *words], {})
+        config = read_config([*given, f"--steps={steps}", *words], {})
         assert run_in(self.world, config, {}, StopRequest()) == 0
         return self._capsys.readouterr().out.splitlines()
 
@@ -108,7 +108,7 @@ def test_gradients_of_a_job_that_turns_out_fp32_are_summed_in_fp32(attempts: Att
     lines = attempts.trained(2, "--reduce_dtype=bf16")
     assert _told(lines) == f"precision: fp32, by precision auto: {_SLOW}; gradients are summed in fp32, too"
     with pytest.raises(ConfigError, match="reduce_dtype bf16 needs a precision other than fp32"):
-        TrainConfig.from_arguments(["--precision=fp32", "--reduce_dtype=bf16"], {})
+        read_config(["--precision=fp32", "--reduce_dtype=bf16"], {})
 
 
 class _Beside(Cpu):

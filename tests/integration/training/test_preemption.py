@@ -16,10 +16,10 @@ from torch.nn import functional
 
 from tests.integration.training.attempts import Job, finished
 from tests.integration.training.worlds import in_world
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
 from training.errors import NotFiniteError
 from training.job import run_in
-from training.preempt import StopRequest
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 _STEPS = 12
@@ -50,7 +50,7 @@ def _config(place: Path, **options: object) -> TrainConfig:
         "metrics_file": place / "metrics",
     }
     given = [f"--{name}={value}" for name, value in {**texts, **options}.items()]
-    return TrainConfig.from_arguments(given, {})
+    return read_config(given, {})
 
 
 def _reported(place: Path) -> int:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from training.proof.evidence import TOLERANCE, check
-from training.proof.jobs import Attempt, Job
-from training.proof.kill_schedule import Schedule
-from training.proof.proving import Proof, Run, facts_of, runs_of
-from training.proof.spoil import hashes_of
+from benchmarks.training.proof.evidence import TOLERANCE, check
+from benchmarks.training.proof.jobs import Attempt, Job
+from benchmarks.training.proof.kill_schedule import Schedule
+from benchmarks.training.proof.proving import Proof, Run, facts_of, runs_of
+from benchmarks.training.proof.spoil import hashes_of
 
 _PROGRAMS = Path(__file__).parent / "programs"
 _STEPS = 12
@@ -33,7 +33,7 @@ class Story:
         kill_at = ",".join(f"{step}:TERM" for step in steps)
         worlds = ",".join([str(ranks)] * (stops + 1))
         arguments = f"--steps {_STEPS} --seed {self.seed} --kill-at {kill_at} --worlds {worlds}"
-        print(f"python -m training.proof {arguments}")  # noqa: T201  pytest shows it when a test fails
+        print(f"python -m benchmarks.training.proof {arguments}")  # noqa: T201  pytest shows it when a test fails
         schedule = Schedule.read(steps=_STEPS, kill_at=kill_at, worlds=worlds)
         self._proof = Proof(schedule=schedule, seed=self.seed, checkpoint_every=5)
         self.plain, self.stopped = runs_of(schedule)[:2]

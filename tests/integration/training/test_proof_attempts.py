@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from training.proof.jobs import Attempt, Job
-from training.proof.kill_schedule import Schedule
-from training.proof.proving import Proof, runs_of
+from benchmarks.training.proof.jobs import Attempt, Job
+from benchmarks.training.proof.kill_schedule import Schedule
+from benchmarks.training.proof.proving import Proof, runs_of
 
 _COUNTING = Path(__file__).parent / "programs/counting.py"
 
@@ -98,7 +98,7 @@ def test_a_proof_that_is_ended_leaves_nothing_running(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "training.proof",
+        "benchmarks.training.proof",
         "--worlds",
         "1",
         "--kill-at",

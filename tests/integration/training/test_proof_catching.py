@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from signal import SIGKILL
 
-from training.proof.kill_schedule import Kill
-from training.proof.processes import Catcher
+from benchmarks.training.proof.kill_schedule import Kill
+from benchmarks.training.proof.processes import Catcher
 
 _SAVES = """
 import pathlib, sys, threading

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
+from benchmarks.training.proof.spoil import hashes_of
 from tests.integration.training.worlds import in_world
-from training.checkpoint import Checkpointer, LocalStore
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.job import make_model
 from training.optim import make_optimizer
-from training.options.choices import Precision
-from training.proof.spoil import hashes_of
+from training.preemptible.checkpoint import Checkpointer, LocalStore
 from training.ranks.world import World
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from training.config import TrainConfig
+from training.config.choices import ProfileRanks
 from training.monitoring.report import Profiler, Trace
-from training.options.choices import ProfileRanks
 from training.ranks.world import World
 
 _FIRST = World(rank=0, size=2, local_rank=0, ranks_per_host=2, device=torch.device("cpu"))

@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from tests.integration.training.attempts import Job, finished
 from tests.integration.training.worlds import in_world
 from tests.unit.training.data.corpora import written
-from training.config import TrainConfig
+from training.config import read_config
 from training.errors import ConfigError, TrainingError
 from training.job import run_in
-from training.preempt import StopRequest
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 _OPTIONS = ("--preset", "tiny", "--steps", "12", "--checkpoint_every", "5", "--seed", "1")
@@ -77,7 +77,7 @@ def test_bad_options_fail_at_once_with_all_their_mistakes_in_the_failure_file(tm
 
 def _refused(world: World, *arguments: str) -> str:
     try:
-        run_in(world, TrainConfig.from_arguments(arguments, {}), {}, StopRequest())
+        run_in(world, read_config(arguments, {}), {}, StopRequest())
     except ConfigError as error:
         return str(error)
     raise AssertionError
@@ -107,7 +107,7 @@ class _StopAfterLoading(StopRequest):
 
 
 def _stopped(world: World, *arguments: str) -> int:
-    return run_in(world, TrainConfig.from_arguments(arguments, {}), {}, _StopAfterLoading())
+    return run_in(world, read_config(arguments, {}), {}, _StopAfterLoading())
 
 
 def test_a_stop_before_the_first_step_claims_no_checkpoint(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_stop_before_the_first_step_claims_no_checkpoint(tmp_path: Path) -> No
 def _with_a_channel_of_its_own(world: World, root: Path, *arguments: str) -> str:
     env = {"SM_CHANNEL_TRAIN": str(root / f"host-{world.rank}")}
     try:
-        run_in(world, TrainConfig.from_arguments(arguments, env), env, StopRequest())
+        run_in(world, read_config(arguments, env), env, StopRequest())
     except TrainingError as error:
         return str(error)
     raise AssertionError

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.integration.training.learning import SHAPE, loss_of, sharded, tokens_of, trained
 from training.config import TrainConfig
-from training.options.choices import ActivationCheckpointing, Precision, ReduceDtype
+from training.config.choices import ActivationCheckpointing, Precision, ReduceDtype
 from training.ranks.world import World
 
 

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from benchmarks.training.proof.spoil import Spoiling, spoil
 from tests.integration.training.attempts import Job
 from training.metrics import event_in
-from training.proof.spoil import Spoiling, spoil
 
 _OPTIONS = ("--preset", "tiny", "--batch_size", "2", "--sequence_length", "32", "--checkpoint_every", "2")
 _RESUME_SECONDS = 2.0

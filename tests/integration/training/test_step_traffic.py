@@ -18,16 +18,16 @@ from trainmaster.core.memory.step_traffic import step_traffic
 from trainmaster.core.memory.training_runs import Run
 
 from tests.integration.training.pretended import batch_of, pretended_world
+from tools.training.plan import run_of
 from training.config import TrainConfig
+from training.config.choices import ActivationCheckpointing, Objective, Precision, ReduceDtype, Strategy
+from training.config.decoder_shape import PRESETS
+from training.config.vision_shape import Pooling, VisionShape
+from training.families import objective_of
 from training.job import make_model
-from training.models.decoder_shape import PRESETS
-from training.models.families import objective_of
-from training.options.choices import ActivationCheckpointing, Objective, Precision, ReduceDtype, Strategy
-from training.parallel import begin_part
-from training.plan import run_of
+from training.parallel.sharding import begin_part
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
-from training.vision.shape import Pooling, VisionShape
 
 pytestmark = pytest.mark.thorough
 

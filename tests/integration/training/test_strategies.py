@@ -22,12 +22,12 @@ from tests.integration.training.learning import (
 )
 from tests.integration.training.worlds import in_world
 from training.config import TrainConfig
-from training.model import Transformer
-from training.models.decoder_shape import ModelShape
+from training.config.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype
+from training.config.decoder_shape import ModelShape
 from training.models.init import initialise
+from training.models.transformer import Transformer
 from training.optim import learning_rate
-from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype
-from training.parallel import begin_part
+from training.parallel.sharding import begin_part
 from training.ranks.world import World
 
 Losses = dict[str, list[float]]

@@ -13,12 +13,12 @@ from torch.distributed.tensor.debug import CommDebugMode
 from tests.integration.training.learning import SHAPE, loss_of, sha256, sharded, tokens_of, trained
 from tests.integration.training.worlds import in_world
 from tests.unit.training.data.corpora import written_documents
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
+from training.config.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
+from training.config.decoder_shape import ModelShape
 from training.job import run_in
-from training.models.decoder_shape import ModelShape
-from training.options.choices import ActivationCheckpointing, Compile, OptimizerName, Precision, Strategy
-from training.parallel import begin_part
-from training.preempt import StopRequest
+from training.parallel.sharding import begin_part
+from training.preemptible.preempt import StopRequest
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
 
@@ -144,7 +144,7 @@ def _run(world: World, root: Path, ranks_per_host: int, *options: str) -> int:
     here = replace(world, ranks_per_host=min(ranks_per_host, world.size))
     places = (f"--checkpoint_dir={root / 'checkpoints'}", f"--model_dir={root / 'model'}")
     arguments = ("--precision=fp32", "--sequence_length=32", f"--metrics_file={root / 'metrics'}", *places)
-    config = TrainConfig.from_arguments([*arguments, *options], {})
+    config = read_config([*arguments, *options], {})
     return run_in(here, config, {}, StopRequest())
 
 

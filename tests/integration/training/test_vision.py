@@ -13,16 +13,16 @@ from safetensors.torch import load_file
 from tests.integration.training.attempts import Job
 from tests.integration.training.worlds import in_world
 from tests.unit.training.vision.pictures import folders
-from training.config import TrainConfig
+from tools.training.prepare_images import main as prepare
+from training.config import read_config
 from training.errors import ConfigError, WeightsError
+from training.families import model_of, objective_of, open_data
 from training.interop.exporting import export_weights
 from training.interop.importing import load_weights
 from training.job import run_in
 from training.metrics import metrics_in
-from training.models.families import model_of, objective_of, open_data
 from training.models.init import initialise
-from training.preempt import StopRequest
-from training.prepare_images import main as prepare
+from training.preemptible.preempt import StopRequest
 from training.ranks.world import World
 
 _SMALL = {
@@ -69,7 +69,7 @@ def test_a_classifier_computes_here_and_there_the_same(name: str, tmp_path: Path
 
     theirs = _theirs(_MODELS[name])
     theirs.save_pretrained(tmp_path / "theirs")
-    config = TrainConfig.from_arguments([f"--model_config={tmp_path / 'theirs'}"], {})
+    config = read_config([f"--model_config={tmp_path / 'theirs'}"], {})
     ours = model_of(config.shape)
     load_weights(ours, str(tmp_path / "theirs"), {})
     images = _images(24)
@@ -83,7 +83,7 @@ def test_a_classifier_computes_here_and_there_the_same(name: str, tmp_path: Path
         assert type(back) is type(theirs)
         assert (back(images).logits - wanted).abs().max() <= 1e-5
     assert all(torch.equal(one, back.state_dict()[key]) for key, one in theirs.state_dict().items())
-    again = TrainConfig.from_arguments([f"--model_config={tmp_path / 'ours'}"], {})
+    again = read_config([f"--model_config={tmp_path / 'ours'}"], {})
     assert again.shape == config.shape
 
 
@@ -92,7 +92,7 @@ def test_hidden_patches_are_predicted_here_and_there_the_same(tmp_path: Path) ->
     theirs = _theirs({}, kind="ViTForMaskedImageModeling")
     theirs.save_pretrained(tmp_path / "theirs")
     told = [f"--model_config={tmp_path / 'theirs'}", "--objective=masked"]
-    config = TrainConfig.from_arguments(told, {})
+    config = read_config(told, {})
     ours = model_of(config.shape)
     load_weights(ours, str(tmp_path / "theirs"), {})
     images, hidden = _images(24), torch.rand(3, 9, generator=torch.Generator().manual_seed(2)) < 0.5
@@ -137,7 +137,7 @@ def test_what_is_not_computed_here_is_refused_by_the_name_of_its_field(
     said: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        TrainConfig.from_arguments([f"--model_config={_saved(tmp_path, **said)}"], {})
+        read_config([f"--model_config={_saved(tmp_path, **said)}"], {})
     (problem,) = caught.value.problems
     assert problem.replace("'gelu'", '"gelu"').startswith(f"config.json: {told}")
 
@@ -146,15 +146,15 @@ def test_pixels_are_scaled_as_the_file_beside_the_weights_says(tmp_path: Path) -
     _saved(tmp_path)
     told = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "size": 224}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(told))
-    shape = TrainConfig.from_arguments([f"--model_config={tmp_path}"], {}).image_shape
+    shape = read_config([f"--model_config={tmp_path}"], {}).image_shape
     assert shape.pixel_mean == (0.485, 0.456, 0.406)
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({"image_mean": [0.5]}))
     with pytest.raises(ConfigError, match="image_mean must be three numbers between 0 and 1, not"):
-        TrainConfig.from_arguments([f"--model_config={tmp_path}"], {})
+        read_config([f"--model_config={tmp_path}"], {})
 
 
 def test_a_new_head_takes_the_weights_of_other_classes_and_nothing_else_does(tmp_path: Path) -> None:
-    told = TrainConfig.from_arguments(["--preset=vit-nano"], {})
+    told = read_config(["--preset=vit-nano"], {})
     before = model_of(told.shape)
     initialise(before, seed=1, layers=3)
     export_weights(before, tmp_path, told.shape)
@@ -171,7 +171,7 @@ def test_a_new_head_takes_the_weights_of_other_classes_and_nothing_else_does(tmp
 
 
 def _run(world: World, options: list[str]) -> int:
-    return run_in(world, TrainConfig.from_arguments(options, {}), {}, StopRequest())
+    return run_in(world, read_config(options, {}), {}, StopRequest())
 
 
 _OPTIONS = [
@@ -254,7 +254,7 @@ def test_another_augmentation_is_another_training(tmp_path: Path) -> None:
 
 
 def _refused(world: World, options: list[str]) -> str:
-    config = TrainConfig.from_arguments(options, {})
+    config = read_config(options, {})
     try:
         run_in(world, config, {}, StopRequest())
     except Exception as error:  # noqa: BLE001  its text is what is asked for
@@ -263,5 +263,5 @@ def _refused(world: World, options: list[str]) -> str:
 
 
 def test_data_of_images_is_opened_by_the_family(tmp_path: Path) -> None:
-    config = TrainConfig.from_arguments([*_OPTIONS, f"--data={folders(tmp_path)}"], {})
+    config = read_config([*_OPTIONS, f"--data={folders(tmp_path)}"], {})
     assert open_data(config, {}).identity == open_data(config, {}).identity

@@ -14,13 +14,8 @@ from torch.distributed.tensor.debug import CommDebugMode
 
 from tests.integration.training.learning import sha256
 from tests.integration.training.worlds import in_world
-from training.config import TrainConfig
-from training.data.batches import Batch
-from training.job import make_model, run_in
-from training.model import Backbone
-from training.models.families import objective_of, open_data
-from training.optim import clip, learning_rate, make_optimizer, step_if_finite
-from training.options.choices import (
+from training.config import TrainConfig, read_config
+from training.config.choices import (
     ActivationCheckpointing,
     Compile,
     Objective,
@@ -28,11 +23,16 @@ from training.options.choices import (
     Precision,
     Strategy,
 )
-from training.parallel import begin_part
-from training.preempt import StopRequest
+from training.config.vision_shape import Pooling, VisionShape
+from training.data.batches import Batch
+from training.families import objective_of, open_data
+from training.job import make_model, run_in
+from training.models.transformer import Backbone
+from training.optim import clip, learning_rate, make_optimizer, step_if_finite
+from training.parallel.sharding import begin_part
+from training.preemptible.preempt import StopRequest
 from training.ranks.meshes import with_shares
 from training.ranks.world import World
-from training.vision.shape import Pooling, VisionShape
 
 Options = Mapping[str, Any]
 Steps = list[tuple[float, float]]
@@ -219,7 +219,7 @@ def _run(world: World, root: Path, *options: str) -> int:
     here = replace(world, ranks_per_host=world.size)
     places = (f"--checkpoint_dir={root / 'checkpoints'}", f"--model_dir={root / 'model'}")
     arguments = ("--preset=vit-nano", "--precision=fp32", f"--metrics_file={root / 'metrics'}", *places)
-    return run_in(here, TrainConfig.from_arguments([*arguments, *options], {}), {}, StopRequest())
+    return run_in(here, read_config([*arguments, *options], {}), {}, StopRequest())
 
 
 @pytest.mark.thorough

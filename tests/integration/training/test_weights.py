@@ -11,15 +11,15 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from tests.integration.training.worlds import in_world
+from training.config.decoder_layout import hf_name
+from training.config.decoder_shape import PRESETS
 from training.errors import WeightsError
 from training.interop import importing
-from training.interop.decoder_layout import hf_name
 from training.interop.exporting import export_weights
 from training.interop.importing import load_weights
 from training.interop.tensor_file import Entry, read_part
-from training.model import Transformer
-from training.models.decoder_shape import PRESETS
 from training.models.init import initialise
+from training.models.transformer import Transformer
 from training.ranks.world import World
 
 _TINY = PRESETS["tiny"]

@@ -4,7 +4,7 @@ import random
 from itertools import combinations
 
 import pytest
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.bound import START_S, bound_of, least_delay_s, most_goodput, none_over
 from benchmarks.replay.cells import World, run_of

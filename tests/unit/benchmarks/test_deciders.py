@@ -1,7 +1,7 @@
 """The deciders of a tournament, each on a case whose right answer is known."""
 
 import pytest
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.cells import World, run_of
 from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, SHORTEST_FIRST, Decider

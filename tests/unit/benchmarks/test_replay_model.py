@@ -1,8 +1,8 @@
 """What the replay makes of a trace, and of an attempt."""
 
 import pytest
+from trainmaster_client.simulate.histories.trace_draws import Klass, draw
 from trainmaster_client.simulate.io.replaying import replay
-from trainmaster_client.simulate.sources.drawn_facts import Klass, draw
 
 from benchmarks.replay import made_up_account, synthetic
 from benchmarks.replay.cells import World, run_of

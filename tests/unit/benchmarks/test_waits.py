@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from trainmaster_client.simulate.engine.pool_state import PoolState
 from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.policy import policy_for

@@ -1,6 +1,6 @@
 """Jobs of a trace with sensible defaults; a test sets only what it is about."""
 
-from trainmaster_client.simulate.sources.drawn_facts import Klass
+from trainmaster_client.simulate.histories.trace_draws import Klass
 
 from benchmarks.replay.jobs import TraceJob
 

@@ -180,7 +180,9 @@ def test_a_request_of_the_examples_is_valid(name: str) -> None:
         pytest.param("trainmaster priority my-job high", id="a word where a number belongs"),
         pytest.param("trainmaster local up --clock sundial", id="the twin does not know the value"),
         pytest.param("make nonsense", id="a target that there is not"),
-        pytest.param("python -m training.prepare --no-such-option", id="an option of a program of ours"),
+        pytest.param(
+            "python -m tools.training.prepare --no-such-option", id="an option of a program of ours"
+        ),
         pytest.param("python no_such.py", id="a program that there is not"),
         pytest.param("torchrun --nproc-per-node 2 no_such.py", id="a script that there is not"),
         pytest.param("curl --json '{}' \"$control/nonsense\"", id="no control call"),

@@ -2,9 +2,9 @@ from itertools import pairwise
 
 import torch
 
-from training.model import Transformer, positions_in
-from training.models.decoder_shape import ModelShape
+from training.config.decoder_shape import ModelShape
 from training.models.init import initialise
+from training.models.transformer import Transformer, positions_in
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
 

@@ -9,8 +9,8 @@ import pytest
 from trainmaster.core.diagnosis import FailureEvidence, diagnose
 
 from tests.markdown import text_of
+from training.config.environment import FLIGHT_RECORDER
 from training.flight import main
-from training.options.environment import FLIGHT_RECORDER
 
 
 def entry(number: int, name: str = "nccl:all_reduce", size: int = 4, group: str = "0") -> dict[str, Any]:

@@ -14,14 +14,14 @@ from trainmaster.core.memory import footprint, training_runs
 from trainmaster.core.memory.vision_shapes import EVERY_PRESET
 from trainmaster.core.memory.vision_shapes import VISION_PRESETS as VISION_PLANNED
 
+from tools.training.plan import as_planned
 from training.config import TrainConfig
-from training.model import Transformer, rotary_angles
-from training.models.decoder_shape import PRESETS, ModelShape
-from training.models.families import model_of
-from training.options.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
-from training.parallel import prepare
-from training.plan import as_planned
-from training.vision.shape import VISION_PRESETS, Pooling, Shape, VisionShape
+from training.config.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
+from training.config.decoder_shape import PRESETS, ModelShape
+from training.config.vision_shape import VISION_PRESETS, Pooling, Shape, VisionShape
+from training.families import model_of
+from training.models.transformer import Transformer, rotary_angles
+from training.parallel.sharding import prepare
 
 _QWEN = ModelShape(
     layers=4, width=256, heads=8, kv_heads=2, hidden=704, vocabulary=64, sequence_length=128, head_width=48,

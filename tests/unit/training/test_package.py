@@ -17,7 +17,7 @@ def test_no_module_hides_one_of_pythons_own() -> None:
 
 def test_what_clients_and_bad_options_need_does_not_load_torch() -> None:
     code = (
-        "import sys, training.metrics, training.config, training.preempt, training.train\n"
+        "import sys, training.metrics, training.config, training.preemptible.preempt, training.train\n"
         "sys.exit('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=_FOLDER.parent, check=False)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.markdown import ROOT, blocks, text_of
-from training.checkpoint.s3_shards import Place, S3RequestError, explained
-from training.config import TrainConfig
-from training.interop.decoder_layout import config_of
-from training.models.decoder_shape import PRESETS
+from training.config import read_config
+from training.config.decoder_layout import config_of
+from training.config.decoder_shape import PRESETS
+from training.preemptible.checkpoint.s3_shards import Place, S3RequestError, explained
 
 _S3 = text_of("docs/training/s3.md")
 _WEIGHTS = text_of("docs/training/weights.md")
@@ -31,7 +31,7 @@ def test_the_hyperparameters_shown_are_options(guide: str, tmp_path: Path) -> No
     shape = PRESETS["llama2-7b"]
     (tmp_path / "config.json").write_text(json.dumps(config_of(shape, dtype="float32")))
     words = [word for name, value in shown.items() for word in (f"--{name}", str(value))]
-    config = TrainConfig.from_arguments(words, {"SM_CHANNEL_WEIGHTS": str(tmp_path)})
+    config = read_config(words, {"SM_CHANNEL_WEIGHTS": str(tmp_path)})
     assert config.shape.layers == shape.layers or "model_config" not in shown
     assert all(getattr(config, name) == value for name, value in shown.items())
 

@@ -1,4 +1,4 @@
-"""What the keys of ``trainmaster top`` do; they are those of k9s."""
+"""Binds the keys of ``trainmaster top``; they are those of k9s."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -17,7 +17,7 @@ _SHORT = {"q": "quit", "jobs": "queue", "tl": "timeline", "?": "help"}
 
 
 class AppKeys(JobChanges):
-    """What a key means; the app that is made of it shows it."""
+    """Gives each key its meaning; the app derived from it shows the result."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(n), f"show_page('{page}')", show=False) for n, page in enumerate(PAGES, start=1)),
@@ -37,9 +37,9 @@ class AppKeys(JobChanges):
     ]
     page = PAGES[0]
     wanted = ""
-    """What the queue is filtered by."""
+    """Text that the queue is filtered by."""
     _mark = ""
-    """What is being entered: a command or a filter; empty: nothing."""
+    """Prefix of what is being entered, a command or a filter; empty if nothing is."""
 
     @abstractmethod
     def paint(self) -> None: ...

@@ -70,6 +70,6 @@ class BackgroundApp(App[None]):
         return bool(self.screen_stack) and bool(self.screen_stack[0].query("#status"))
 
     def say(self, text: str, *, is_wrong: bool = False) -> None:
-        """What users wrote is text, never markup."""
+        """Show a notification; what users wrote is shown as text, never as markup."""
         lines = "\n".join(printable(line) for line in text.splitlines())
         self.notify(lines, severity="error" if is_wrong else "information", markup=False)

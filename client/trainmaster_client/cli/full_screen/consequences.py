@@ -1,4 +1,4 @@
-"""What a change of a job would do, in a sentence or two, for whoever is about to confirm it."""
+"""Says in a sentence or two what a change of a job would do, before it is confirmed."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What asks before something is changed, and the help. Each takes the keys alone until it is answered."""
+"""Dialogs that ask before something changes, and the help. Each takes all keys until it is answered."""
 
 from typing import ClassVar
 

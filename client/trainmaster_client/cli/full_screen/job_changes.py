@@ -21,13 +21,13 @@ READ_ONLY = "Read-only. To change jobs: trainmaster top --allow-changes"
 NO_JOB = "There is no job of yours under the cursor."
 
 Ask = Callable[[JobView], Dialog | None]
-"""None: there is nothing to be done; it was said."""
+"""Makes the dialog for a job; None if nothing can be done, which was already said."""
 Do = Callable[[JobView, str], Document]
-"""With what was answered."""
+"""Carries out the change with the dialog's answer."""
 
 
 class JobChanges(BackgroundApp):
-    """Of the job that is seen or under the cursor."""
+    """Changes the job that is shown or under the cursor."""
 
     source: PictureSource
     options: TopOptions

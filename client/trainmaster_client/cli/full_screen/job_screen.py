@@ -32,9 +32,9 @@ class JobScreen(Screen[None]):
         super().__init__()
         self.job_name = name
         self.part = part
-        """What is seen: ``sheet`` or ``log``."""
+        """The visible part: ``sheet`` or ``log``."""
         self.log_reader: LogReader | None = None
-        """None: it begins again."""
+        """Reader of the log; None makes it begin again."""
 
     def compose(self) -> ComposeResult:
         yield Static(Text(printable(self.job_name), style="bold", no_wrap=True), id="title")

@@ -20,7 +20,7 @@ class Line:
     text: Text
     """Text as it is: never markup."""
     key: str = ""
-    """What the line is of; empty: the cursor does not stop there by name."""
+    """Key of the thing that the line shows; if empty, the cursor cannot follow the line."""
 
 
 class LineList(ScrollView, can_focus=True):
@@ -63,7 +63,7 @@ class LineList(ScrollView, can_focus=True):
         return self._lines[self._cursor].key if self._has_cursor and self._lines else ""
 
     def show_lines(self, lines: Sequence[Line]) -> None:
-        """In the place of those before. The cursor stays on its line, else where it was."""
+        """Replace the lines. The cursor stays on its line, else at its row."""
         selected = self.selected
         self._lines = lines
         if selected:
@@ -75,7 +75,7 @@ class LineList(ScrollView, can_focus=True):
         self._follow()
 
     def render_line(self, y: int) -> Strip:
-        """As Textual asks for it: ``y`` counts from the top of what is seen."""
+        """Draw one line as Textual asks for it: ``y`` counts from the top of the visible part."""
         left, top = self.scroll_offset
         number, width = top + y, self.scrollable_content_region.width
         if number >= len(self._lines):

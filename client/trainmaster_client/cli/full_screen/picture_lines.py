@@ -27,7 +27,7 @@ class QueuePage:
 
 
 def queue_page(view: QueueView, wanted: str, *, now: datetime, width: int) -> QueuePage:
-    """With the rows that have ``wanted`` anywhere, in whatever case."""
+    """Return the page with the rows that contain ``wanted`` anywhere, in any case."""
     rows = [row for row in view.rows(now=now) if wanted.casefold() in _searched(row)]
     grid = fitted_grid(rows, width) or whole_grid(rows, has_starts=False)
     head, *lines = queue_lines(grid)
@@ -57,7 +57,7 @@ def timeline_page(seen: Timeline, window: Window) -> list[Line]:
 
 
 def detail(job: JobView | None) -> Text:
-    """What the row has no room for."""
+    """Say what the job's row has no room for."""
     if job is None:
         return Text("")
     name = job.name or "(other team's)"

@@ -1,4 +1,4 @@
-"""What the screen shows, read from the API and from CloudWatch Logs; and what it changes."""
+"""Reads what the screen shows from the API and CloudWatch Logs, and makes its changes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -103,7 +103,7 @@ class PictureSource:
 
 
 class LogReader:
-    """Of one job: the lines that are new, as they are shown."""
+    """Reads the new lines of one job's log, as they are shown."""
 
     def __init__(self, logs: JobLogs) -> None:
         self._logs = logs

@@ -114,8 +114,8 @@ class QueueApp(AppKeys):
             reader = screen.log_reader or self.source.log()
             return reader, reader.new_lines(document)
 
-        def came(found: tuple[LogReader, list[str]]) -> None:
-            again, (screen.log_reader, lines) = screen.log_reader is None, found
+        def came(answer: tuple[LogReader, list[str]]) -> None:
+            again, (screen.log_reader, lines) = screen.log_reader is None, answer
             if screen in self.screen_stack:
                 screen.add_log(lines, again=again)
 

@@ -11,12 +11,12 @@ SLOW = timedelta(seconds=5)
 
 @dataclass(slots=True, kw_only=True)
 class Freshness:
-    """Of one picture that is read again and again."""
+    """Freshness of one picture that is read again and again."""
 
     answered_at: datetime | None = None
-    """None: never yet."""
+    """Instant of the last answer; None if there was none yet."""
     asked_at: datetime | None = None
-    """None: no answer is waited for."""
+    """Instant of the pending request; None if no answer is awaited."""
     error: str = ""
     """Why the last read failed; empty: it did not."""
 

@@ -21,4 +21,4 @@ class TopOptions:
     now: Callable[[], datetime] = _now
     in_background: Callable[[Callable[[], None]], None] = in_a_thread
     zone: tzinfo | None = None
-    """None: this machine's."""
+    """Time zone of the times shown; None means this machine's."""

@@ -13,6 +13,7 @@ from trainmaster_client.simulate.page.colors import Look
 from trainmaster_client.simulate.page.gains import changes_section, unfinished_section
 from trainmaster_client.simulate.page.markup import Node, html, node, table
 from trainmaster_client.simulate.page.money import cost_section
+from trainmaster_client.simulate.page.preemption_tables import preemptions_section
 from trainmaster_client.simulate.page.sections import (
     busiest_section,
     queue_section,
@@ -20,7 +21,6 @@ from trainmaster_client.simulate.page.sections import (
     waits_section,
     week_section,
 )
-from trainmaster_client.simulate.page.takers import preemptions_section
 
 CARDS = ("wait_p50_s", "wait_p90_s", "weighted_delay_h", "waste_h", "goodput", "cost_usd")
 _VERDICTS = {1: "better", -1: "worse", 0: ""}

@@ -10,13 +10,13 @@ from trainmaster.core.policy import Policy
 
 from trainmaster_client.api import ApiClient
 from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.histories.export_lines import read_lines
+from trainmaster_client.simulate.histories.exported_history import exported_history
+from trainmaster_client.simulate.histories.trace_history import BEGINS, trace_history
+from trainmaster_client.simulate.histories.trace_rows import read_rows
 from trainmaster_client.simulate.sources.account_export import Period, export_pages
-from trainmaster_client.simulate.sources.export_lines import read_lines
-from trainmaster_client.simulate.sources.exported_history import exported_history
 from trainmaster_client.simulate.sources.reading_progress import Progress, silent
-from trainmaster_client.simulate.sources.text_lines import text_of
-from trainmaster_client.simulate.sources.trace_history import BEGINS, trace_history
-from trainmaster_client.simulate.sources.trace_rows import read_rows
+from trainmaster_client.simulate.sources.text_files import text_of
 
 _PERIOD_UNKNOWN = (
     "The file does not say from when on it is whole: jobs that ended before its period are not in it, so "

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from trainmaster_client.errors import TrainingJobsUnreadableError
 from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.histories.exported_history import exported_history
+from trainmaster_client.simulate.histories.line_problems import count_of
+from trainmaster_client.simulate.histories.training_jobs import TrainingJob, exported_jobs, not_said
 from trainmaster_client.simulate.sources.account_export import Period
-from trainmaster_client.simulate.sources.exported_history import exported_history
 from trainmaster_client.simulate.sources.reading_progress import Progress, silent
 from trainmaster_client.simulate.sources.sagemaker_reader import (
     DESCRIBE_PER_SECOND,
@@ -17,8 +19,6 @@ from trainmaster_client.simulate.sources.sagemaker_reader import (
     SageMakerClient,
     TrainingJobReader,
 )
-from trainmaster_client.simulate.sources.text_lines import count_of
-from trainmaster_client.simulate.sources.training_jobs import TrainingJob, exported_jobs, not_said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.errors import TrainingJobsUnreadableError
+from trainmaster_client.simulate.histories.training_jobs import TrainingJob, training_job
 from trainmaster_client.simulate.sources.account_export import Period
-from trainmaster_client.simulate.sources.training_jobs import TrainingJob, training_job
 
 PAGE = 100
 """The most that ListTrainingJobs gives."""

@@ -19,6 +19,6 @@ IN_TURN = Config(
     read_timeout=10,
     retries={"mode": "standard", "total_max_attempts": 1},
 )
-"""SageMaker: who is refused for the account's rate tells the others, and is not sent again unasked."""
+"""SageMaker calls: one try each. TurnTaking retries a throttled call at the pace that all callers share."""
 BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
-"""For what is nice to know: nobody waits for it."""
+"""Settings for reads that only enrich an answer: they give up at once."""

@@ -1,4 +1,4 @@
-"""AlarmReader, AlarmKeeper and MetricReader over CloudWatch."""
+"""Implement AlarmReader, AlarmKeeper and MetricReader over CloudWatch."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -33,16 +33,16 @@ class CloudWatchAlarms:
         answer = _called(
             self._client.describe_alarms, {"AlarmNames": [alarm_name], "AlarmTypes": list(TYPES)}
         )
-        return next((_reading(one) for one in _alarms(answer)), None)
+        return next((_reading(alarm) for alarm in _alarms(answer)), None)
 
     def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
         paginator = self._client.get_paginator("describe_alarms")
         wanted = {"AlarmNamePrefix": prefix, "AlarmTypes": list(TYPES)}
         pages = _called(lambda **parameters: list(paginator.paginate(**parameters)), wanted)
-        return {one["AlarmName"]: _reading(one) for page in pages for one in _alarms(page)}
+        return {alarm["AlarmName"]: _reading(alarm) for page in pages for alarm in _alarms(page)}
 
     def have_data(self, hosts: Sequence[str], *, since: datetime, until: datetime) -> Mapping[str, bool]:
-        """Ask for the number of data points, in one call; what is cut or went wrong counts as no answer."""
+        """Tell which hosts' metrics have data points, in one call; hosts without an answer are left out."""
         by_id = {f"m{number}": host for number, host in enumerate(hosts)}
         queries = [_count_query(query_id, host) for query_id, host in by_id.items()]
         wanted = {"MetricDataQueries": queries, "StartTime": since, "EndTime": until}
@@ -160,7 +160,10 @@ def _alarms(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _reading(alarm: Mapping[str, Any]) -> AlarmReading:
-    """StateUpdatedTimestamp also moves when only the reason of the state does."""
+    """Read an alarm's state and since when it lasts.
+
+    StateUpdatedTimestamp also moves when only the reason of the state changes, so the transition comes first.
+    """
     since: datetime = alarm.get("StateTransitionedTimestamp") or alarm["StateUpdatedTimestamp"]
     whole = since.microsecond // 1000 * 1000
     return AlarmReading(

@@ -9,7 +9,7 @@ from trainmaster.core.monitoring.metrics import Sample
 
 
 def write(samples: Iterable[Sample], *, stack: str) -> None:
-    """One line for all samples with the same dimensions. The namespace is POWERTOOLS_METRICS_NAMESPACE.
+    """Write one line for all samples with the same dimensions. The namespace is POWERTOOLS_METRICS_NAMESPACE.
 
     A sample with a note has a line of its own.
     """

@@ -1,4 +1,4 @@
-"""Sessions of the roles that teams have their jobs started by: whose right to pass a role counts."""
+"""Keep sessions of launcher roles, so that a team's own right to pass a role decides."""
 
 import re
 import threading
@@ -16,42 +16,41 @@ from trainmaster.core.errors import LauncherRefusedError, UnavailableError
 from trainmaster.core.request.request import TAG_STACK, TAG_TEAM, Launcher
 
 LASTS = timedelta(minutes=15)
-"""The shortest that STS gives, so that what is taken back from a role soon counts.
+"""Length of a session: the shortest that STS gives, so that a right taken from a role soon stops working.
 
-Source: STS API reference, AssumeRole, DurationSeconds.
-"""
+Source: STS API reference, AssumeRole, DurationSeconds."""
 EARLY = timedelta(minutes=1)
-"""A session is replaced so long before its end: longer than a call of it may take."""
+"""How long before its end a session is replaced: longer than one of its calls may take."""
 _NAME_CHARACTERS = 64
 _NOT_IN_NAME = re.compile(r"[^\w+=,.@-]", re.ASCII)
-"""Source: STS API reference, AssumeRole, RoleSessionName."""
+"""Characters that RoleSessionName does not allow. Source: STS API reference, AssumeRole, RoleSessionName."""
 
 
 @dataclass(slots=True)
 class _Session:
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """One thread asks, the others wait for its answer."""
+    """Held while one thread requests the session; the others wait for its answer."""
     client: Any = None
     until: datetime | None = None
 
 
 class LauncherSessions:
-    """One for each launcher, kept until shortly before it ends, with a client of SageMaker of its own."""
+    """Keeps one session for each launcher until shortly before its end, with its own SageMaker client."""
 
     def __init__(
         self, make_sts: Callable[[], Any], *, client_with: Callable[..., Any], clock: Callable[[], datetime]
     ) -> None:
-        """``client_with`` makes a client of SageMaker with the keys that it is given."""
+        """``client_with`` makes a SageMaker client with the keys that it is given."""
         self._make_sts = make_sts
         self._client_with = client_with
         self._clock = clock
         self._sessions: dict[Launcher, _Session] = {}
         self._making = threading.Lock()
-        """botocore's session makes one client at a time."""
+        """Held while a client is made: botocore's session makes one client at a time."""
         self._sts: Any = None
 
     def client(self, launcher: Launcher) -> Any:
-        """Of SageMaker, calling as the launcher.
+        """Return the SageMaker client that calls as the launcher.
 
         Raises:
             LauncherRefusedError: The role does not let the stack in, or the stack may not ask.
@@ -71,7 +70,7 @@ class LauncherSessions:
             return session.client
 
     def forget(self, launcher: Launcher) -> None:
-        """Its session may have been ended: the next call asks for another one."""
+        """Drop a session that may have been ended early: the next call requests another one."""
         self._sessions.pop(launcher, None)
 
     def _assume(self, launcher: Launcher) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""A botocore client of a JSON service without its request pipeline, which costs more than what we do with it.
+"""Call a JSON service of AWS through botocore, but without its request pipeline, which costs too much.
 
-Kept of botocore: configuration, endpoint, credentials, signer, connections, retries with their quota, errors
-and three of its events. Left out: validation of parameters that our own code builds, endpoint rules, the walk
-over the service model of each request and answer. So answers are as the wire has them: bytes are base64 text,
-instants numbers.
+Kept from botocore: configuration, endpoint, credentials, signer, connections, retries with their quota,
+errors and three of its events. Left out: validation of parameters that our own code builds, endpoint rules,
+the walk over the service model of each request and answer. So answers are as the wire has them: bytes are
+base64 text, instants are numbers.
 """
 
 import json
@@ -26,10 +26,10 @@ _FIRST_ERROR = 300
 
 
 class LeanClient:
-    """Only for operations whose answers are used as the wire has them; the others are the client's own."""
+    """Makes lean the operations whose answers are used as the wire has them; others stay the client's."""
 
     def __init__(self, client: Any, *, only: Collection[str] = ()) -> None:
-        """``only`` names the methods that are made lean; empty: all of them."""
+        """``only`` names the methods to make lean; if it is empty, all of them are."""
         self._client = client
         self._only = frozenset(only)
         self._endpoint = client._endpoint  # noqa: SLF001  botocore is pinned; a test holds both to the same answers
@@ -72,7 +72,7 @@ class LeanClient:
     def _answered(
         self, model: Any, headers: Mapping[str, str], body: bytes, context: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """After as many tries as botocore makes, with its waits in between."""
+        """Send the request with as many tries as botocore makes and its waits in between."""
         attempts = 1
         while True:
             answer, error = self._tried(model, headers, body)
@@ -88,7 +88,7 @@ class LeanClient:
     def _tried(
         self, model: Any, headers: Mapping[str, str], body: bytes
     ) -> tuple[tuple[Any, dict[str, Any]] | None, Exception | None]:
-        """What is raised on the way is for botocore to judge, as in its own pipeline."""
+        """Send the request once; an exception is returned, as botocore's retry rules judge it."""
         request = self._signed(headers, body)
         try:
             http = self._emit("before-send", model.name, request=request)
@@ -99,7 +99,7 @@ class LeanClient:
         return (http, self._parsed(model, http)), None
 
     def _signed(self, headers: Mapping[str, str], body: bytes) -> AWSPreparedRequest:
-        """With the keys of this instant: botocore renews them."""
+        """Sign with the current keys on every try, as botocore renews them."""
         credentials = self._keys._credentials  # noqa: SLF001  as above
         if credentials is None:
             raise NoCredentialsError
@@ -119,9 +119,9 @@ class LeanClient:
         return failed | self._parser.parse(raw, shape) if shape is not None else failed
 
     def _emit(self, event: str, operation: str, **details: Any) -> Any:
-        """What the first handler with an answer says."""
-        found = self._events.emit_until_response(f"{event}.{self._service}.{operation}", **details)
-        return found[1]
+        """Emit one of botocore's events, and return the response of the first handler that has one."""
+        response = self._events.emit_until_response(f"{event}.{self._service}.{operation}", **details)
+        return response[1]
 
 
 def _text(content: object) -> str:
@@ -134,6 +134,6 @@ _JSON = json.JSONEncoder(default=_text, separators=(",", ":"))
 
 
 def _is_whole(http: Any) -> bool:
-    """DynamoDB says what its answer must add up to; botocore judges one that does not."""
+    """Check the answer against the checksum that DynamoDB sends; botocore's rules judge one that differs."""
     expected = http.headers.get("x-amz-crc32")
     return expected is None or int(expected) == zlib.crc32(http.content)

@@ -1,8 +1,8 @@
-"""Connections for small whole requests and answers, in the pools of a botocore client.
+"""Open connections for small whole requests and answers, in the pools of a botocore client.
 
 Pool, time-outs, TLS, proxies and errors stay urllib3's and botocore's, reading a body (chunked, cut short)
-http.client's. Replaced: a request is one write (urllib3's two are two packets and two switches of processes),
-and the lines of an answer's head are not parsed as those of a mail.
+http.client's. Two things are replaced: a request is one write (urllib3's two are two packets and two process
+switches), and the header lines of an answer are not parsed as those of an e-mail.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ from botocore.awsrequest import (
 )
 
 _LONGEST_LINE = 65_536
-"""Bytes. Source: http.client."""
+"""Bytes of a header line. Source: http.client."""
 _MOST_LINES = 100
-"""Source: http.client."""
+"""Header lines of one answer. Source: http.client."""
 _WITHOUT_BODY = frozenset({204, 304})
 
 
 def use_lean_connections(http_session: Any) -> None:
-    """For direct connections that are made from now on; those through a proxy remain botocore's."""
+    """Make new direct connections lean; connections through a proxy remain botocore's."""
     manager = http_session._manager  # noqa: SLF001  botocore is pinned
     manager.pool_classes_by_scheme = _pools()
     manager.connection_from_url = cache(
@@ -34,7 +34,7 @@ def use_lean_connections(http_session: Any) -> None:
 
 
 class _LeanConnection:
-    """Headers in a plain dictionary are complete and texts; those of botocore's own pipeline go its way."""
+    """Sends headers from a plain dictionary as they are; requests of botocore's own pipeline go its way."""
 
     sock: Any
     timeout: Any
@@ -63,7 +63,7 @@ class _LeanConnection:
 
 
 class LeanResponse(HTTPResponse):
-    """http.client's, but for its parser of headers; their names are in lower case."""
+    """Replaces the header parser of http.client's response; header names are in lower case."""
 
     def begin(self) -> None:
         while True:
@@ -89,7 +89,10 @@ class LeanResponse(HTTPResponse):
 
 
 def head_lines(stream: BinaryIO) -> dict[str, str]:
-    """Up to the empty line. One that begins with a space continues the one before; same names are joined."""
+    """Read header lines up to the empty one.
+
+    A line that begins with a space continues the one before; values of the same name are joined by a comma.
+    """
     headers: dict[str, str] = {}
     name = ""
     for _ in range(_MOST_LINES + 1):
@@ -109,7 +112,7 @@ def head_lines(stream: BinaryIO) -> dict[str, str]:
 
 
 class _Answer:
-    """As much of urllib3's response as its pool and botocore's session ask for, with the whole content."""
+    """Holds the whole content, and as much of urllib3's response as its pool and botocore's session use."""
 
     retries: Any = None
     _pool: Any = None
@@ -121,10 +124,10 @@ class _Answer:
         self.version_string = f"HTTP/{response.version / 10}"
 
     def get_redirect_location(self) -> None:
-        """AWS does not redirect a POST, and botocore follows nothing by itself."""
+        """Return None: AWS does not redirect a POST, and botocore follows no redirect by itself."""
 
     def stream(self, *_: object) -> Iterator[bytes]:
-        """Nothing is left on the connection, which returns to its pool."""
+        """Yield the whole content at once; nothing is left on the connection, which returns to its pool."""
         if self._connection is not None:
             self._pool._put_conn(self._connection)  # noqa: SLF001  as urllib3's response does
             self._connection = None

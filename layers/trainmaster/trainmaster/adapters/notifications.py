@@ -31,7 +31,7 @@ class EventBridgeNotifier:
 
 
 MAX_SUBJECT = 100
-"""Characters, printable ASCII. Source: SNS API reference, Publish."""
+"""Characters of a subject, printable ASCII. Source: SNS API reference, Publish."""
 
 
 class SnsMailer:

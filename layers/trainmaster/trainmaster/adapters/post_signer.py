@@ -1,6 +1,7 @@
-"""Signature version 4 of a POST to one endpoint, as botocore's SigV4Auth computes it for any request.
+"""Sign a POST to one endpoint with signature version 4, as botocore's SigV4Auth does for any request.
 
-Fixed here: method, path, no query, a body in memory that is signed. A test holds both to the same bytes.
+Method, path, an empty query and a body in memory that is signed are fixed here. A test holds both signers to
+the same bytes.
 """
 
 import hmac
@@ -30,7 +31,7 @@ class PostSigner:
     def signed(
         self, headers: Mapping[str, str], body: bytes, keys: ReadOnlyCredentials, *, at: datetime
     ) -> dict[str, str]:
-        """All headers of the request, complete for the wire."""
+        """Return all headers of the request, complete for the wire."""
         stamp = at.strftime(SIGV4_TIMESTAMP)
         sent = {**headers, "Host": self._host, "X-Amz-Date": stamp}
         if keys.token:
@@ -51,7 +52,7 @@ class PostSigner:
 
 @lru_cache(maxsize=16)
 def _signing_key(secret: str | None, day: str, region: str, service: str) -> bytes:
-    """One a day and service until the credentials are renewed."""
+    """Derive the signing key, once a day and service until the credentials are renewed."""
     key = f"AWS4{secret}".encode()
     for part in (day, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")

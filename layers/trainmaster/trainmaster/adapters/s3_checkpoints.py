@@ -13,14 +13,14 @@ from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 
 STATUS = "status.json"
-"""What trainmaster's own training program rewrites with each checkpoint, and at the end of an attempt."""
+"""The file that trainmaster's training program rewrites with each checkpoint and at the end of an attempt."""
 _CHECKPOINT_AT = "checkpoint_at"
 _READ_BYTES = 65_536
-"""Of a status file; one that is longer is not one of ours."""
+"""Bytes read of a status file; trainmaster's own are shorter."""
 _NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
 _DENIED = frozenset({"403", "AccessDenied", "NoSuchBucket"})
 _KEY_TROUBLE = "KMS."
-"""How codes begin that S3 hands on from KMS: KMS.DisabledException, KMS.NotFoundException ..."""
+"""Prefix of the codes that S3 passes on from KMS: KMS.DisabledException, KMS.NotFoundException ..."""
 _UNREADABLE = Newest(is_certain=False, is_readable=False)
 
 
@@ -29,7 +29,7 @@ class S3Checkpoints:
         self._client = client
 
     def newest(self, uri: str) -> Newest:
-        """What ``status.json`` says in ``checkpoint_at``, else its own age; without one the newest object.
+        """Read ``checkpoint_at`` of ``status.json``, else the file's age; without it the newest object's age.
 
         A page comes in the order of keys: where a job keeps more than 1,000 objects there may be a newer one.
         A status file that the stack may not decrypt (parameter ``CheckpointKmsKeyArns``) leaves the listing,
@@ -56,7 +56,7 @@ class S3Checkpoints:
         return Newest(written_at=written_at) if written_at else self._listed(bucket, folder)
 
     def _status(self, bucket: str, folder: str) -> datetime | None:
-        """None: there is no such file, or it says that there is no checkpoint of its own."""
+        """Return None if there is no such file, or if it says that the job has no checkpoint yet."""
         try:
             answer = self._client.get_object(Bucket=bucket, Key=folder + STATUS)
         except ClientError as error:
@@ -67,8 +67,8 @@ class S3Checkpoints:
 
     def _listed(self, bucket: str, folder: str) -> Newest:
         page = self._client.list_objects_v2(Bucket=bucket, Prefix=folder)
-        objects = [one for one in page.get("Contents", []) if one["Key"] != folder + STATUS]
-        newest = max((_utc(one["LastModified"]) for one in objects), default=None)
+        objects = [s3_object for s3_object in page.get("Contents", []) if s3_object["Key"] != folder + STATUS]
+        newest = max((_utc(s3_object["LastModified"]) for s3_object in objects), default=None)
         return Newest(written_at=newest, is_certain=not page.get("IsTruncated", False))
 
 
@@ -78,7 +78,10 @@ def _is_denied(error: ClientError) -> bool:
 
 
 def _checkpoint_at(body: bytes, *, otherwise: datetime) -> datetime | None:
-    """A file that does not say it counts by its age, and so does one that says what is still to come."""
+    """Read the instant a status file states; a missing, unreadable or future one counts as ``otherwise``.
+
+    None if the file states that there is no checkpoint.
+    """
     with suppress(ValueError, TypeError, KeyError, RecursionError):
         written = json.loads(body)[_CHECKPOINT_AT]
         if written is None:

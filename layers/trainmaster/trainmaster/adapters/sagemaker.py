@@ -1,4 +1,4 @@
-"""SageMaker: requests as its model wants them; errors told apart by code, and in one case by text."""
+"""Call SageMaker with requests as its model wants them, and tell errors apart by code, twice by text."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -46,29 +46,28 @@ _REFUSED = {
     "ResourceNotFoundException": "ResourceNotFound",
     "InvalidParameterValue": "InvalidParameterValue",
 }
-"""What the request asks for is refused; with the one spelling of each."""
+"""Codes that refuse the content of a request, each with its one spelling."""
 _NO_SUCH_JOB = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
 _UNKNOWN_JOB = _NO_SUCH_JOB | {"ValidationException"}
-"""What Stop and Update answer about a name that does not exist, and about a job that is over."""
+"""Codes that Stop and Update return both for a name that does not exist and for a job that has ended."""
 _NOT_FOUND = "Requested resource not found"
-"""The words of the ValidationException by which Describe says that there is no such training job.
+"""Text of the ValidationException by which Describe reports that there is no such training job.
 
-Read because the same code also says that a request is malformed, and then the job may well run.
-"""
+The text is read because the same code also means a malformed request, and then the job may well run."""
 _INSTANCES = " training job usage'"
-"""Ends the name of a type's quota of instances in ResourceLimitExceeded; that of warm pools ends otherwise.
+"""End of the name of an instance type's quota in ResourceLimitExceeded; that of warm pools ends otherwise.
 
-Read because one code stands for every quota. Where AWS words it otherwise, a start is sent again, bare.
-"""
+The text is read because one code stands for every quota. Where AWS words it otherwise, a start is sent again
+without what the stack adds to the request."""
 LEAN = ("create_training_job", "stop_training_job")
-"""Of our client those methods whose requests and answers hold texts and numbers alone."""
+"""Methods of the client whose requests and answers hold only texts and numbers."""
 _NOT_SENT = "ParamValidationError"
 """botocore's own refusal of a request that its model does not take."""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 _NO_KEYS = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
 )
-"""A session that is over, or was ended early."""
+"""Codes of a session that has expired, or was ended early."""
 _NOT_ADMITTED = frozenset(
     {
         "IncompleteSignature",
@@ -81,14 +80,14 @@ _NOT_ADMITTED = frozenset(
         "UnauthorizedOperation",
     }
 )
-"""Nobody with our keys, clock or account is let in. Source: AWS API references, common errors."""
+"""Codes by which AWS rejects our keys, clock or account. Source: AWS API references, common errors."""
 SERVER_FAULT = 500
 PAGES = 4
-"""Of ListTrainingJobs in one look, of 100 each: the lowest reported quota is 2 calls a second."""
+"""Pages of ListTrainingJobs in one look, of 100 each: the lowest reported quota is 2 calls a second."""
 PAGES_OF_A_TIME = 20
-"""Where one training job is looked for, which is rare: a page may be empty although there is more."""
+"""Pages read to find one training job, which is rare: a page may be empty although more follow."""
 AROUND = timedelta(minutes=15)
-"""A training job was created so long before or after its claim at most."""
+"""Longest time between a claim and the creation of its training job, in either direction."""
 _RUNNING = {
     "StatusEquals": "InProgress",
     "SortBy": "CreationTime",
@@ -98,9 +97,9 @@ _RUNNING = {
 
 
 class SageMakerTraining:
-    """TrainingApi and TrainingJobReader; without ``calls`` each call is made once, at once.
+    """Implements TrainingApi and TrainingJobReader; without ``calls`` each call is made once, at once.
 
-    ``launchers`` are needed where teams have launcher roles.
+    ``launchers`` is needed where teams have launcher roles.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class SageMakerTraining:
         self._launchers = launchers
 
     def create(self, request: Mapping[str, Any], *, launcher: Launcher | None = None) -> str:
-        """Whoever claimed the instances has waited for its turn before."""
+        """Create the training job and return its ARN; the claim has already waited for the call's turn."""
         try:
             answer = self._calls.make(
                 "CreateTrainingJob",
@@ -168,7 +167,7 @@ class SageMakerTraining:
         return answer
 
     def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
-        """Pages are cut before they are filtered, so a page of 100 may show none of many that run."""
+        """List running jobs. SageMaker filters pages after cutting them, so one of 100 may show none."""
         try:
             pages = list(
                 islice(
@@ -179,14 +178,14 @@ class SageMakerTraining:
             raise _unavailable(error, "ListTrainingJobs") from error
         except BotoCoreError as error:
             raise UnavailableError("SageMaker did not answer ListTrainingJobs") from error
-        found = (one for page in pages for one in page["TrainingJobSummaries"])
+        summaries = (summary for page in pages for summary in page["TrainingJobSummaries"])
         return tuple(
-            Listed(training_job_name=one["TrainingJobName"], created_at=in_milliseconds(one["CreationTime"]))
-            for one in islice(found, limit)
+            Listed(training_job_name=job["TrainingJobName"], created_at=in_milliseconds(job["CreationTime"]))
+            for job in islice(summaries, limit)
         )
 
     def is_listed(self, training_job_name: str, *, created: datetime) -> bool:
-        """True too where so many were made at that time that nobody reads on."""
+        """Tell whether the job is listed; True also if so many were created then that pages remain unread."""
         listing = self._calls.pages(
             "ListTrainingJobs",
             self._client.list_training_jobs,
@@ -201,19 +200,19 @@ class SageMakerTraining:
             raise _unavailable(error, "ListTrainingJobs") from error
         except BotoCoreError as error:
             raise UnavailableError("SageMaker did not answer ListTrainingJobs") from error
-        names = [one["TrainingJobName"] for page in pages for one in page["TrainingJobSummaries"]]
+        names = [summary["TrainingJobName"] for page in pages for summary in page["TrainingJobSummaries"]]
         return training_job_name in names or bool(pages[-1].get("NextToken"))
 
     def tags(self, training_job_arn: str) -> dict[str, str]:
-        found: dict[str, str] = {}
+        tags: dict[str, str] = {}
         try:
             for page in self._calls.pages("ListTags", self._client.list_tags, ResourceArn=training_job_arn):
-                found |= {tag["Key"]: tag["Value"] for tag in page["Tags"]}
+                tags |= {tag["Key"]: tag["Value"] for tag in page["Tags"]}
         except ClientError as error:
             raise _unavailable(error, "ListTags") from error
         except BotoCoreError as error:
             raise UnavailableError("SageMaker did not answer ListTags") from error
-        return found
+        return tags
 
     def stop(self, training_job_name: str) -> None:
         try:
@@ -264,7 +263,7 @@ def _create_error(error: ClientError, request: Mapping[str, Any]) -> Trainmaster
 
 
 def _refusal(code: str, text: str, request: Mapping[str, Any]) -> TrainingRefusedError | None:
-    """None: the code says neither that a right is missing nor that something in the request is wrong."""
+    """Return None if the code says neither that a right is missing nor that the request is wrong."""
     if code in _DENIED:
         return AccessRefusedError(f"{code}: {text}{_about_its_key(request)}")
     if code in _NO_KEYS | _NOT_ADMITTED:
@@ -275,7 +274,7 @@ def _refusal(code: str, text: str, request: Mapping[str, Any]) -> TrainingRefuse
 
 
 def _about_its_key(request: Mapping[str, Any]) -> str:
-    """Who may not use the key of a job's volumes is denied, as for other rights: said as a possibility."""
+    """Name the volumes' key as a possible cause: AWS denies its use by the same code as any other right."""
     key = request.get("ResourceConfig", {}).get("VolumeKmsKeyId")
     if not key:
         return ""

@@ -1,4 +1,4 @@
-"""What SageMaker answers, as the core wants it: printable texts, instants as the table keeps them."""
+"""Translate SageMaker's answers for the core: printable texts, instants as the table keeps them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from trainmaster.core.jobs.observations import TERMINAL_STATUSES, Observation, T
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
 _ONLY_SHOWN = frozenset({"SelectedInstanceType", "SelectedInstanceCount"})
-"""Members of ResourceConfig that only Describe has. Source: SageMaker API, ResourceConfig."""
+"""Members of ResourceConfig that only Describe returns. Source: SageMaker API, ResourceConfig."""
 
 
 def request_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Members that CreateTrainingJob takes, without the empty texts, lists and maps that Describe adds."""
+    """Return the members that CreateTrainingJob takes, without the empty ones that Describe adds."""
     request: dict[str, Any] = _kept(answer, ROOT)
     resources = request.get("ResourceConfig", {})
     if "InstanceGroups" in resources or "InstancePreferences" in resources:
         # A count of 0 stands for none; with groups it must not be there.
-        request["ResourceConfig"] = {name: one for name, one in resources.items() if one != 0}
+        request["ResourceConfig"] = {name: content for name, content in resources.items() if content != 0}
     return request
 
 
@@ -35,7 +35,7 @@ def _kept(content: Any, shape_name: str) -> Any:
                 for name, member in members
                 if name in content and name not in _ONLY_SHOWN
             }
-            return {name: one for name, one in kept.items() if one not in ("", [], {}, None)}
+            return {name: part for name, part in kept.items() if part not in ("", [], {}, None)}
         case "list":
             return [_kept(part, shape["member"]) for part in content]
         case "map":
@@ -45,9 +45,9 @@ def _kept(content: Any, shape_name: str) -> Any:
 
 
 MAX_REASON = 1024
-"""Characters of FailureReason kept. Source: SageMaker API, FailureReason."""
+"""Characters of FailureReason that are kept. Source: SageMaker API, FailureReason."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Written by user code: may try to move the terminal's cursor or turn the text around."""
+"""Control and direction-changing characters: user code could move the cursor or turn the text around."""
 
 
 def observation_of(answer: Mapping[str, Any]) -> Observation:
@@ -71,11 +71,11 @@ def observation_of(answer: Mapping[str, Any]) -> Observation:
         retained=_seconds(answer.get("WarmPoolStatus", {}), "ResourceRetainedBillableTimeInSeconds"),
         billable=_seconds(answer, "BillableTimeInSeconds"),
         up=_seconds(answer, "TrainingTimeInSeconds"),
-        interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),
+        interruptions=sum(transition["Status"] == "Interrupted" for transition in _transitions(answer)),
         training_intervals=training_intervals,
         statuses=tuple(
-            StatusStart(status=one["Status"], at=in_milliseconds(one["StartTime"]))
-            for one in _transitions(answer)
+            StatusStart(status=transition["Status"], at=in_milliseconds(transition["StartTime"]))
+            for transition in _transitions(answer)
         ),
     )
 
@@ -90,12 +90,12 @@ def _transitions(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _training_intervals(answer: Mapping[str, Any]) -> Iterator[TrainingInterval]:
-    """Times in status Training; one that says no end lasts until the next status."""
+    """Yield the times in status Training; an interval without an end lasts until the next status."""
     transitions = _transitions(answer)
-    for one, after in zip_longest(transitions, transitions[1:]):
-        if one["Status"] == "Training":
-            until = one.get("EndTime") or (after["StartTime"] if after else None)
-            yield TrainingInterval(since=in_milliseconds(one["StartTime"]), until=_instant(until))
+    for transition, next_transition in zip_longest(transitions, transitions[1:]):
+        if transition["Status"] == "Training":
+            until = transition.get("EndTime") or (next_transition["StartTime"] if next_transition else None)
+            yield TrainingInterval(since=in_milliseconds(transition["StartTime"]), until=_instant(until))
 
 
 def _instant(instant: datetime | None) -> datetime | None:
@@ -103,16 +103,16 @@ def _instant(instant: datetime | None) -> datetime | None:
 
 
 def in_milliseconds(instant: datetime) -> datetime:
-    """As the table keeps it."""
+    """Return the instant in UTC, cut to whole milliseconds as the table keeps it."""
     exact = instant.astimezone(UTC)
     return exact.replace(microsecond=exact.microsecond // 1000 * 1000)
 
 
 def _shown(reason: str) -> str:
-    """It quotes what the program said last, and is kept and mailed: secrets are hidden before it is cut."""
+    """Hide secrets and then cut the text: it quotes what the program printed last, and is kept and mailed."""
     return printable(without_secrets(reason[: 2 * MAX_REASON]))
 
 
 def printable(text: str) -> str:
-    """Safe to store, log and print: no control or direction-changing characters, bounded."""
+    """Make a text safe to store, log and print: bounded, without control or direction-changing characters."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)[:MAX_REASON]

@@ -1,27 +1,30 @@
-"""Tasks beside each other, in threads: calls wait for AWS, not for the processor."""
+"""Run tasks side by side in threads: calls wait for AWS, not for the processor."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 HANDS = 8
-"""Calls under way at once. botocore keeps 10 connections for each client."""
+"""Calls in flight at once; botocore keeps 10 connections for each client."""
 
 
 class _Threads:
     hands = HANDS
 
     def __call__(self, tasks: Iterable[Callable[[], object]]) -> None:
-        """Do them all; the next one is drawn in this thread, when a hand is free."""
+        """Run all tasks; the next one is drawn in the calling thread when a worker is free.
+
+        The first exception of a task is raised.
+        """
         with ThreadPoolExecutor(HANDS) as threads:
             under_way: set[Future[object]] = set()
             for task in tasks:
                 under_way.add(threads.submit(task))
                 if len(under_way) >= HANDS:
                     over, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                    for one in over:
-                        one.result()
-            for one in under_way:
-                one.result()
+                    for call in over:
+                        call.result()
+            for call in under_way:
+                call.result()
 
 
 beside = _Threads()

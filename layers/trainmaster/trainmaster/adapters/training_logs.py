@@ -1,4 +1,4 @@
-"""LogReader over CloudWatch Logs, where SageMaker writes what the hosts of a training job print."""
+"""Implement LogReader over CloudWatch Logs, where SageMaker writes what a training job's hosts print."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,18 +20,17 @@ _FAILURES = (ClientError, BotoCoreError)
 
 
 class CloudWatchLogs:
-    """The client has to give up quickly by itself: the time is looked at between its calls."""
+    """Reads ends of logs. Its client needs short timeouts: the time is checked between its calls."""
 
     def __init__(self, connect: Callable[[], Any], *, seconds: Callable[[], float] = time.monotonic) -> None:
-        """``connect`` makes the client when the first job fails: most calls of the function never need it."""
+        """``connect`` makes the client at the first failed job: most calls of the function never need it."""
         self._connect = connect
         self._seconds = seconds
 
     def tail(self, training_job_name: str) -> tuple[str, ...]:
-        """The last lines of its newest streams, up to 200 lines and 64 KB, read within 3 s. Never raises.
+        """Return the last lines of the newest streams: at most 200 lines and 64 KB, within 3 s. Never raises.
 
-        Each stream gives an equal share: when one host dies of something the others fill their logs with what
-        follows from it.
+        Each stream gives an equal share: if one host fails, the others fill their logs with what follows.
         """
         deadline = self._seconds() + MAX_SECONDS
         streams = self._newest_streams(training_job_name)
@@ -48,7 +47,7 @@ class CloudWatchLogs:
         return self._connect()
 
     def _newest_streams(self, training_job_name: str) -> list[str]:
-        """After a restart a host has a new stream. Only the first 50 of the alphabet are looked at."""
+        """List the newest streams; a restarted host has a new one. Only the first 50 by name are read."""
         try:
             page = self._client.describe_log_streams(
                 logGroupName=GROUP, logStreamNamePrefix=f"{training_job_name}/", limit=_MAX_PAGE
@@ -70,12 +69,15 @@ class CloudWatchLogs:
 
 
 def _written_at(stream: dict[str, Any]) -> int:
-    """When it was last written to, in ms: CloudWatch Logs tells that late, its creation at once."""
+    """Return when a stream was last written to, in ms.
+
+    CloudWatch Logs updates ``lastEventTimestamp`` late and ``creationTime`` at once, so the later one counts.
+    """
     return max(int(stream.get("creationTime", 0)), int(stream.get("lastEventTimestamp", 0)))
 
 
 def _last(events: list[dict[str, Any]], *, share: int) -> list[tuple[int, str]]:
-    """Time in ms and text of the last lines, the oldest first."""
+    """Return time in ms and text of the last lines, the oldest first."""
     kept: list[tuple[int, str]] = []
     lines_left, bytes_left = MAX_LINES // share, MAX_BYTES // share
     for at, line in _backwards(events):
@@ -97,7 +99,7 @@ def _backwards(events: list[dict[str, Any]]) -> Iterator[tuple[int, str]]:
 
 
 def _cut(line: str) -> str:
-    """The head and the tail of a long line."""
+    """Keep the head and the tail of a long line."""
     if len(line) <= _LONG_LINE:
         return line
     half = _LONG_LINE // 2

@@ -1,4 +1,4 @@
-"""Calls of SageMaker in the account's turn; who is refused for the rate tries again by the common pace."""
+"""Make calls of SageMaker in the account's turn; a throttled call is tried again at the shared pace."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -16,13 +16,13 @@ THROTTLES = frozenset(
     {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 )
 TRIES = 3
-"""Of a call that AWS refuses for its rate."""
+"""Attempts at a call that AWS throttles."""
 PATIENCE = timedelta(seconds=45)
-"""Longest wait for the turn of a call."""
+"""Longest wait for the turn of one call."""
 
 
 class TurnTaking:
-    """``left`` says how much time the invocation has; without ``turns`` each call is made once, at once."""
+    """Waits for turns within the time that ``left`` returns; without ``turns`` calls are made at once."""
 
     def __init__(
         self, turns: Turns | None = None, *, left: Callable[[], timedelta] = lambda: PATIENCE
@@ -31,7 +31,7 @@ class TurnTaking:
         self._left = left
 
     def make(self, operation: str, send: Callable[[], T], *, has_turn: bool = False) -> T:
-        """Its answer.
+        """Make one call when its turn comes, and return its answer.
 
         Args:
             operation: AWS's name for it.
@@ -63,7 +63,7 @@ class TurnTaking:
     def pages(
         self, operation: str, send: Callable[..., dict[str, Any]], **arguments: Any
     ) -> Iterator[dict[str, Any]]:
-        """Each page in its own turn."""
+        """Yield the pages of a list operation; each page waits for its own turn."""
         while True:
             page = self.make(operation, partial(send, **arguments))
             yield page

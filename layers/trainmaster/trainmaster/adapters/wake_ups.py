@@ -1,4 +1,4 @@
-"""wake-up over SQS: one message a pool; the schedule function answers."""
+"""Send wake-ups over SQS, one message a pool; the schedule function handles them."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from trainmaster.core.errors import UnavailableError
 
 VERSION = 1
-"""Of a message. One without a version is of the first."""
+"""Version of the messages written here; a message without a version is of version 1."""
 BATCH = 10
 """Messages of one SendMessageBatch. Source: SQS limits."""
 
@@ -21,7 +21,7 @@ class SqsWakeUps:
         self._queue_url = queue_url
 
     def send(self, pools: Iterable[str], *, hops: int = 0) -> None:
-        """Raises UnavailableError; the reconciler sends one within a minute anyway."""
+        """Send a wake-up for each pool. Raises UnavailableError; the reconciler sends one within a minute."""
         names = sorted(set(pools))
         for start in range(0, len(names), BATCH):
             self._send(names[start : start + BATCH], hops)
@@ -44,11 +44,11 @@ class SqsWakeUps:
 class WakeUp:
     pool: str
     hops: int
-    """Passes in a row that could not finish and have each asked for the next one, up to now."""
+    """Passes in a row so far that could not finish and have each requested the next one."""
 
 
 def wake_up_of(body: str) -> WakeUp:
-    """What a message says. Raises ValueError for one that nobody here has written."""
+    """Read a message. Raises ValueError for one that no release of the stack has written."""
     message = json.loads(body)
     if not isinstance(message, dict) or not isinstance(message.get("pool"), str):
         raise ValueError("the message names no pool")  # noqa: TRY004  one error, whatever is wrong with it

@@ -1,4 +1,4 @@
-"""The REST API: one room for each resource, one mapping of errors, one router."""
+"""The REST API: a module for each resource, one mapping of errors, one router."""
 
 from trainmaster.api.request_context import ApiReader, Outside
 from trainmaster.api.router import Handler, build_api

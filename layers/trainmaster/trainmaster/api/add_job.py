@@ -1,4 +1,4 @@
-"""POST /add-job: into the queue, or only what would happen."""
+"""POST /add-job: submit a job, or show only what would happen."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -67,17 +67,17 @@ from trainmaster.core.submission.team_limits import over_limit
 TRIES = 3
 """Of a submission whose parents keep ending while it is stored."""
 RANDOM_BYTES = 10
-"""Of an entry id."""
+"""Random bytes of an entry id."""
 
 
 def add_job(call: Call, outside: Outside) -> Answer:
-    """By the policy that this process knows, which the table confirms with what is read anyway.
+    """Decide by the policy this process knows; the table confirms it with what is read anyway.
 
-    Whatever is refused, or was decided by a policy that is in force no more, is decided again by the one that
-    is, and counts twice in the team's share.
+    A refusal, or a decision by a policy that is no longer in force, is decided again by the policy in force,
+    and counts twice in the team's share.
     """
     outside.reads.turn_away(call.user_arn)
-    known = outside.last_policy.found
+    known = outside.last_policy.in_force
     if known is not None and not call.query:
         try:
             context = enter(call, outside, known=known)
@@ -97,7 +97,7 @@ def add_job(call: Call, outside: Outside) -> Answer:
 
 
 def _team_asked(context: RequestContext) -> str | None:
-    """For which team a dry run asks, where it says so: an admin for any. Raises InvalidRequestError."""
+    """Read the team that a dry run names, which an admin may choose freely. Raises InvalidRequestError."""
     given = context.call.parameters("dry_run", "team")
     team = given.get("team")
     if given.get("dry_run") not in {"true", "false", None}:
@@ -110,7 +110,7 @@ def _team_asked(context: RequestContext) -> str | None:
 
 
 def _read(context: RequestContext, *, team: str | None = None) -> Submission:
-    """``team``: the one that a dry run asks for; its tag is not asked then. Raises InvalidRequestError."""
+    """Read the submission; a dry run's ``team`` replaces the tag. Raises InvalidRequestError."""
     call = context.call
     key_hash = hash_of_key(call.idempotency_key)
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
@@ -124,22 +124,22 @@ def _read(context: RequestContext, *, team: str | None = None) -> Submission:
 
 
 class _PolicyChangedError(TrainmasterError):
-    """Since this process read it."""
+    """The policy was changed since this process read it."""
 
 
 def _submit(
     context: RequestContext, submission: Submission, *, version: int | None = None, tries: int = TRIES
 ) -> Answer:
-    """Store the job, send a wake-up; look for an earlier job of the name only if something is to explain.
+    """Store the job and send a wake-up; an earlier job of the name is looked up only to explain a failure.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the wake-up
-    costs up to a minute, until the reconciler sends one. What rules only audit is written behind it: after a
-    death in between the same request again writes it down.
+    costs up to a minute, until the reconciler sends one. Findings of auditing rules are written after it: if
+    that is lost, sending the same request again writes them.
 
     Args:
-        context: Who calls, and the policy that judges.
-        submission: What he sent.
-        version: Of the policy, if the table is to confirm it. Raises _PolicyChangedError where it does not.
+        context: Holds the caller, and the policy that decides.
+        submission: The request as read.
+        version: The policy's version, for the table to confirm. Raises _PolicyChangedError if it does not.
         tries: How often it may be stored anew because a job that it is to wait for ended meanwhile.
     """
     verdict, parents = _judged(context, submission)
@@ -172,7 +172,7 @@ def _submit(
 def _admission(
     context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
 ) -> Admission:
-    """Raises RepairNeededError where the pool does not know what the team has in it."""
+    """Build the conditions of the write. Raises RepairNeededError if the pool lost the team's counts."""
     if entrance.standing is TeamStanding.LOST:
         raise RepairNeededError(
             f"what team {submission.team} has in pool {pool.name} cannot be read, so nothing of it is taken "
@@ -220,7 +220,7 @@ def _answer(context: RequestContext, submission: Submission, job: Job, verdict: 
 
 
 def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> None:
-    """Record what was audited of the job, and send for a pass."""
+    """Record the audited findings about the job, and request a pass."""
     unmanaged = _written_down(context, submission, job, verdict.audited)
     if job.is_waiting:
         wake(context.outside.wake_ups, [job.spec.pool, *unmanaged])
@@ -239,7 +239,7 @@ def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
 
 
 def _warnings(verdict: Verdict) -> list[View]:
-    """What was accepted against a rule that is only audited, and what its author perhaps does not mean."""
+    """List findings of rules that only audit, then likely mistakes of the author."""
     audited = (violation.as_field_error() for violation in verdict.audited)
     return [field_error_view(warning) for warning in (*audited, *verdict.warnings)]
 
@@ -247,7 +247,7 @@ def _warnings(verdict: Verdict) -> list[View]:
 def _written_down(
     context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
 ) -> tuple[str, ...]:
-    """Where somebody is to be notified of it now; nowhere when that is done already."""
+    """Record audited findings; return the pools whose notices are due, none if recorded already."""
     if not audited:
         return ()
     record = audit_record(job, submission, audited, revision=context.stored.revision)

@@ -16,11 +16,11 @@ _ANY = "any"
 _GUARDS = ("secrets", "remote_debug", "session_chaining")
 """Rules that hold where nobody wrote them."""
 _KEPT_BACK = frozenset({"principals", "launcher_role"})
-"""Who else is in the team, and who starts its jobs: for admins, in the policy."""
+"""Keys that only admins see, in the policy: who else is in the team, and which role starts its jobs."""
 
 
 def show_me(context: RequestContext) -> Answer:
-    """Of an admin the teams that list them, which may be none."""
+    """Show the caller's teams; an admin's are those that list the admin, which may be none."""
     context.call.parameters()
     body = {
         "principal": principal_of(context.caller),
@@ -32,7 +32,7 @@ def show_me(context: RequestContext) -> Answer:
 
 
 def _bounds(name: str, policy: Policy) -> View:
-    """What a job of the team may ask for; None: no bound."""
+    """Show what a job of the team may request; None means no bound."""
     team, written = policy.team(name), _written_team(policy, name)
     return {
         "name": name,
@@ -50,7 +50,7 @@ def _roles(team: TeamPolicy | None, written: Mapping[str, Any], policy: Policy) 
 
 
 def show_rules(context: RequestContext) -> Answer:
-    """As written, with what holds unwritten; of an admin with every team."""
+    """Show the rules as written and the defaults that hold without being written; admins see every team."""
     context.call.parameters()
     policy = context.policy
     own = [team.name for team in policy.teams] if context.is_admin else context.teams
@@ -75,7 +75,7 @@ def _team_rules(name: str, policy: Policy) -> View:
 
 
 def _of_pools(team: str, policy: Policy) -> Iterable[View]:
-    """Limits and quota of one team by pool, the quota as GET /pools shows it."""
+    """Yield limits and quota of one team by pool, the quota as GET /pools shows it."""
     for pool in policy.pools:
         quota = quota_view(pool.quotas.get(team, Quota())) if pool.quotas else None
         yield {"name": pool.name, "limits": asdict(pool.limits), "quota": quota}

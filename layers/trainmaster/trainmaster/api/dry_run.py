@@ -1,4 +1,4 @@
-"""What would become of a job that is not submitted yet, as the planner sees the pool with it added."""
+"""Foresee what would become of a job that is not submitted: plan the pool with the job added."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from trainmaster.core.policy import PoolPolicy
 
 
 def spot_chances(job: Job, context: RequestContext) -> tuple[View, ...]:
-    """For each spot shape how often its instances were taken away recently; none where nobody ran on them."""
+    """Show how often instances of each spot shape were interrupted recently; null without records."""
     return tuple(
         _chances(job, capacity, count, context)
         for shape in job.shapes
@@ -43,7 +43,7 @@ def spot_chances(job: Job, context: RequestContext) -> tuple[View, ...]:
 
 
 def _chances(job: Job, capacity: Capacity, instances: int, context: RequestContext) -> View:
-    """Rates are for as long as the job may run."""
+    """Show one type's record, and the interruptions to expect while the job may run."""
     days = context.outside.reader.spot_days(capacity.instance_type)
     record = record_of(days, today=context.outside.clock().astimezone(UTC).date())
     expected = record.expected(instances=instances, runtime=job.spec.max_runtime)
@@ -65,14 +65,14 @@ def _rounded(number: float | None) -> float | None:
 class Foreseen:
     position: QueuePosition
     victims: tuple[str | None, ...]
-    """Whom it would stop; jobs of other teams have no names."""
+    """Names of the jobs it would preempt; jobs of other teams have no names."""
     prospect: Prospect
     usd_per_hour: float | None
-    """On-demand price of all its instances together; None: a price is unknown."""
+    """On-demand price of all its instances together; None if a price is unknown."""
     cost_usd: float | None
-    """None: a price is unknown."""
+    """Expected cost in USD; None if a price is unknown."""
     spot_record: tuple[View, ...]
-    """Of each spot shape."""
+    """Interruption record of each spot shape."""
 
 
 UNFORESEEN = Foreseen(
@@ -87,7 +87,9 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
         return _foresee_child(job, pool, context)
     now, entry = context.outside.clock(), waiting_entry(job)
     snapshot = _with_budget(snapshot_of(pool, context, now=now), job.spec.team, context, now=now)
-    others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
+    others = tuple(
+        waiting_job for waiting_job in snapshot.waiting if waiting_job.name != job.name
+    )  # the same request, sent already
     snapshot = replace(snapshot, waiting=(*others, entry))
     look = looked(snapshot, pool, now=now)
     decided, ahead = look.decided, jobs_ahead(job, context.outside.reader, look.shifts)
@@ -118,16 +120,16 @@ def _foresee_child(job: Job, pool: PoolPolicy, context: RequestContext) -> Fores
 
 
 def _with_budget(snapshot: Snapshot, team: str, context: RequestContext, *, now: datetime) -> Snapshot:
-    """Snapshots have the budgets of those who wait; the team may have nobody waiting yet."""
-    found = context.policy.team(team)
-    if team in snapshot.budgets or found is None or found.budget is None:
+    """Add the team's budget: a snapshot has only the budgets of teams with waiting jobs."""
+    team_policy = context.policy.team(team)
+    if team in snapshot.budgets or team_policy is None or team_policy.budget is None:
         return snapshot
     month = month_of(now)
     state = BudgetState(
         month=month,
         account=context.outside.reader.month(team, month),
-        limit_cents=budget_cents(found.budget.usd_per_month),
-        at_limit=found.budget.at_limit,
+        limit_cents=budget_cents(team_policy.budget.usd_per_month),
+        at_limit=team_policy.budget.at_limit,
     )
     return replace(snapshot, budgets={**snapshot.budgets, team: state})
 
@@ -139,7 +141,7 @@ def _victims(job: Job, decided: Plan, context: RequestContext) -> Iterator[str |
 
 
 def _shape(job: Job, decided: Plan) -> Shape:
-    """The one it would start in now, else the one it would like best."""
+    """Return the shape the job would start in now, else the first one it allows."""
     picked = (
         action.shape
         for action in decided.actions
@@ -150,12 +152,12 @@ def _shape(job: Job, decided: Plan) -> Shape:
 
 def _usd_per_hour(job: Job, shape: Shape, prices: PriceTable) -> Decimal | None:
     if job.spec.choice is Choice.SAGEMAKER:
-        return prices.dearest_usd_per_hour(one.vector for one in job.shapes)
+        return prices.dearest_usd_per_hour(shape.vector for shape in job.shapes)
     return prices.vector_usd_per_hour(shape.vector)
 
 
 def _cost_usd(job: Job, usd_per_hour: Decimal | None) -> float | None:
-    """For as long as jobs like it are expected to train, else for all of its MaxRuntimeInSeconds."""
+    """Price the time that such jobs are expected to train, else all of the job's MaxRuntimeInSeconds."""
     length = likely_length(job.spec)
     cents = cost_cents(usd_per_hour, job.spec.max_runtime if length is None else length)
     return None if cents is None else cents / 100

@@ -1,4 +1,4 @@
-"""GET /estimates: when the jobs that wait are likely to start, one roll-forward for all of a pool."""
+"""GET /estimates: when the waiting jobs are likely to start, from one simulation for each pool."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ _SEED = "queue"
 
 
 def show_estimates(context: RequestContext) -> Answer:
-    """The CPU that one answer may cost is shared among the pools, in their order."""
+    """Estimate pool by pool; the pools share the CPU time that one answer may take."""
     given = context.call.parameters("pool")
     pools = pools_asked(context, given.get("pool"))
     estimates, is_cut = list[View](), False
@@ -37,7 +37,7 @@ def show_estimates(context: RequestContext) -> Answer:
 
 
 def _in_time(context: RequestContext, pools_left: int) -> Callable[[], bool]:
-    """For one of so many pools."""
+    """Give one of the remaining pools an equal part of the CPU time that is left."""
     outside = context.outside
     spent = outside.cpu_seconds()
     share = (context.began_at_cpu + ANSWER_CPU_SECONDS - spent) / pools_left
@@ -51,7 +51,7 @@ def _in_time(context: RequestContext, pools_left: int) -> Callable[[], bool]:
 def _estimated(
     context: RequestContext, pool: PoolPolicy, waiting: tuple[WaitingJob, ...], *, in_time: Callable[[], bool]
 ) -> tuple[Mapping[str, "StartEstimate"], bool]:
-    """By job; False: there was more to say than time. Paused, no job has an estimate: that is all."""
+    """Return estimates by job; False if time did not suffice for all. Paused, no job has an estimate."""
     if not waiting or context.stored.paused:
         return {}, True
     if not in_time():
@@ -66,8 +66,10 @@ def _estimated(
     if queue_estimate.is_too_much(queue):
         return {}, False
     run_times = context.outside.reader.run_times(pool.name, queue_estimate.lanes_of_queue(queue))
-    found = queue_estimate.estimate_queue(replace(queue, run_times=run_times), seed=_SEED, in_time=in_time)
-    return found.by_job, not found.is_cut
+    estimates = queue_estimate.estimate_queue(
+        replace(queue, run_times=run_times), seed=_SEED, in_time=in_time
+    )
+    return estimates.by_job, not estimates.is_cut
 
 
 def _views(
@@ -76,14 +78,14 @@ def _views(
     waiting: tuple[WaitingJob, ...],
     by_job: Mapping[str, "StartEstimate"],
 ) -> Iterator[View]:
-    """Jobs of other teams have no names."""
+    """Yield a line for each job; jobs of other teams have no names."""
     for position, job in enumerate(waiting, start=1):
-        found = by_job.get(job.name)
+        estimate = by_job.get(job.name)
         yield {
             "name": job.name if context.sees(job.team) else None,
             "team": job.team,
             "pool": pool,
             "position": position,
-            "p50": instant_text(found.p50) if found else None,
-            "p90": instant_text(found.p90) if found else None,
+            "p50": instant_text(estimate.p50) if estimate else None,
+            "p90": instant_text(estimate.p90) if estimate else None,
         }

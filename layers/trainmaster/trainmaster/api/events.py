@@ -1,4 +1,4 @@
-"""GET /events: what the caller's teams were notified of, for whoever looks later or has no rule for it."""
+"""GET /events: the notices of the caller's teams, for callers without a rule of their own for them."""
 
 from http import HTTPStatus
 
@@ -15,11 +15,11 @@ from trainmaster.core.policy import DEFAULT_TEAM
 
 BATCH = 100
 MOST_LOOKED_AT = 1000
-"""Events of one page; of a day that is nearly all other teams', pages may be short."""
+"""Events read for one page; on a day that is nearly all other teams', pages may be short."""
 
 
 def show_events(context: RequestContext) -> Answer:
-    """The newest last."""
+    """List the events, the newest last."""
     given = context.call.parameters("since", "team", "kind", "next_token")
     teams = _teams(context, given.get("team"))
     kind = _kind(given.get("kind"))
@@ -32,13 +32,13 @@ def show_events(context: RequestContext) -> Answer:
 def _page(
     context: RequestContext, of_list: Listing, teams: frozenset[str] | None, kind: str | None
 ) -> tuple[list[View], tuple[str, ...] | None]:
-    """Up to so many that were looked at, and behind which one the next page begins."""
+    """Read one page, and return the position behind which the next begins; None after the last."""
     views, room, looked = list[View](), Room(), 0
     position = (of_list.order[0], of_list.order[1]) if of_list.order else None
     while True:
-        found, position = context.outside.reader.past_events(of_list.window, after=position, limit=BATCH)
+        events, position = context.outside.reader.past_events(of_list.window, after=position, limit=BATCH)
         looked += BATCH
-        for event in found:
+        for event in events:
             if (teams is None or event.team in teams) and kind in (None, event.kind):
                 views.append(event_view(event))
                 room.takes(views[-1])
@@ -56,25 +56,26 @@ def event_view(event: PastEvent) -> View:
     }
 
 
-def _teams(context: RequestContext, asked: str | None) -> frozenset[str] | None:
-    """None: all. Raises InvalidRequestError for an unknown team, ForbiddenError for another one."""
-    if asked is None:
+def _teams(context: RequestContext, team: str | None) -> frozenset[str] | None:
+    """Return the teams to show; None stands for all.
+
+    Raises InvalidRequestError for an unknown team, ForbiddenError for one that is not the caller's.
+    """
+    if team is None:
         return None if context.is_admin else frozenset(context.teams)
     known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
-    if asked in context.teams or (context.is_admin and asked in (*known, OPERATORS)):
-        return frozenset({asked})
-    if asked in known:
+    if team in context.teams or (context.is_admin and team in (*known, OPERATORS)):
+        return frozenset({team})
+    if team in known:
         hint = f"use one of: {', '.join(context.teams)}"
         error = FieldError(field="query.team", message="is not one of the caller's teams", hint=hint)
         raise ForbiddenError("the caller is not in this team", errors=[error])
     shown = [*known, OPERATORS] if context.is_admin else list(context.teams)
-    raise refused(
-        "team", f"there is no team {quoted(asked)}", one_of(asked, shown, "the caller is in no team")
-    )
+    raise refused("team", f"there is no team {quoted(team)}", one_of(team, shown, "the caller is in no team"))
 
 
-def _kind(asked: str | None) -> str | None:
+def _kind(kind: str | None) -> str | None:
     known = [kind.value for kind in NoticeKind]
-    if asked is None or asked in known:
-        return asked
-    raise refused("kind", f"there is no kind of event {quoted(asked)}", one_of(asked, known))
+    if kind is None or kind in known:
+        return kind
+    raise refused("kind", f"there is no kind of event {quoted(kind)}", one_of(kind, known))

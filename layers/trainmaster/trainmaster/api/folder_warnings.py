@@ -10,11 +10,11 @@ from trainmaster.core.submission.admission import Submission
 from trainmaster.core.submission.shared_folders import JobFolder, folders_of, warning
 
 MOST_ASKED = 16
-"""Jobs that are read to see whether they are live; older ones of the same folders are left out."""
+"""Jobs read to see whether they are live; older jobs of the same folders are left out."""
 
 
 def foreseen_folder_warnings(submission: Submission, context: RequestContext) -> tuple[FieldError, ...]:
-    """What would be said of a job that is not submitted; nothing where the table does not answer."""
+    """Return the warnings that a dry run would get; none where the table does not answer."""
     folders = folders_of(submission.body)
     register = context.outside.folders
     if register is None or not context.has_time:
@@ -25,30 +25,30 @@ def foreseen_folder_warnings(submission: Submission, context: RequestContext) ->
 
 
 def folder_warnings(submission: Submission, context: RequestContext) -> tuple[FieldError, ...]:
-    """What is said of a job that was just stored, whose folders are remembered for those that come.
+    """Return the warnings about a job just stored, and note its folders for later submissions.
 
-    Crash safety: the job stands. Without this the next job of the folder is not warned of this one.
+    Crash safety: the job is stored already. If this is lost, the folder's next job gets no warning of it.
     """
     folders = folders_of(submission.body)
     register = context.outside.folders
     if register is None or not context.has_time:
         return ()
-    found: tuple[FieldError, ...] = ()
+    warnings: tuple[FieldError, ...] = ()
     with suppress(UnavailableError):
         near = register.near(folders)
         register.note(folders, near=near, at=context.outside.clock())
-        found = tuple(_warnings(folders, near, context))
-    return found
+        warnings = tuple(_warnings(folders, near, context))
+    return warnings
 
 
 def _warnings(
     folders: Sequence[JobFolder], near: Sequence[JobFolder], context: RequestContext
 ) -> Iterator[FieldError]:
-    """One for each of the job's folders, about the job that named it last and is live."""
+    """Yield a warning for each of the job's folders, about the live job that named it last."""
     met = [theirs for theirs in near if any(mine.meets(theirs) for mine in folders)]
     live = _live(list(dict.fromkeys(theirs.job for theirs in met))[:MOST_ASKED], context)
     for mine in folders:
-        theirs = next((one for one in met if one.job in live and mine.meets(one)), None)
+        theirs = next((folder for folder in met if folder.job in live and mine.meets(folder)), None)
         if theirs is not None:
             yield warning(mine, theirs, who=_named(live[theirs.job], context))
 
@@ -63,5 +63,5 @@ def _live(names: list[str], context: RequestContext) -> dict[str, Job]:
 
 
 def _named(job: Job, context: RequestContext) -> str:
-    """Names stay within their team."""
+    """Name the job only to callers of its team."""
     return f"job {job.name} ({job.state})" if context.sees(job.spec.team) else "a live job of another team"

@@ -1,4 +1,4 @@
-"""GET /history/export: the jobs of a period with their attempts, a line of JSON each, for a replay."""
+"""GET /history/export: the jobs of a period with their attempts, one JSON line each, for a replay."""
 
 import json
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ from trainmaster.core.jobs.attempts import Attempt, StatusStart
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 PAGE = 500
-"""Jobs of one answer; those that were tried before cost a read each."""
+"""Jobs of one answer; each job with earlier attempts costs one more read."""
 BATCH = 50
-"""Rows after each of which the time that is left is looked at."""
+"""Rows read before the remaining time is checked again."""
 MOST_ATTEMPTS = 500
-"""Of one line: the newest."""
+"""Most attempts of one line; the newest are kept."""
 NEXT_PAGE_HEADER = "trainmaster-next-token"
 JSON_LINES = "application/x-ndjson"
 _PARKED, _WAITING, _RUNNING, _PAST = _SECTIONS = ("parked", "waiting", "running", "past")
 
 
 def export_history(context: RequestContext) -> Answer:
-    """Of each pool the jobs that are not over, then those that are, in the order of their ends."""
+    """Export each pool's unfinished jobs, then its ended ones in order of their ends."""
     given = context.call.parameters("from", "to", "next_token")
     window = list_period(given, now=context.outside.clock())
     of_list = listing(context, "export", given, window)
@@ -51,7 +51,7 @@ class _Page:
     looked: int = 0
 
     def fill(self, order: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Behind which entry the next page begins; None: this is the last."""
+        """Fill the page, and return the position behind which the next begins; None on the last."""
         pools = [pool.name for pool in self.context.policy.pools]
         if order and order[0] not in pools:
             raise refused("next_token", "is of a list that has changed", "start again without it")
@@ -73,16 +73,16 @@ class _Page:
 
     def _unfinished(self, pool: str, section: str, after: tuple[str, ...]) -> tuple[str, ...] | None:
         while True:
-            found = self._entries(pool, section, after)
-            jobs = self.context.outside.reader.jobs(one.name for one in found)
+            entries = self._entries(pool, section, after)
+            jobs = self.context.outside.reader.jobs(entry.name for entry in entries)
             for job in jobs.values():
                 if not job.is_final and job.spec.submitted_at < self.window.until:
                     attempts = self._attempts(job.name, job.spec.entry_id, job.attempt + job.is_live)
                     self._add(_line(job.name, job.spec.team, pool, final_job(job)), attempts)
-            self.looked += len(found)
-            if len(found) < BATCH:
+            self.looked += len(entries)
+            if len(entries) < BATCH:
                 return None
-            after = _order(found[-1])
+            after = _order(entries[-1])
             if self._is_full:
                 return after
 
@@ -91,8 +91,8 @@ class _Page:
     ) -> Sequence[RunningJob] | Sequence[WaitingJob]:
         reader = self.context.outside.reader
         if section == _RUNNING:
-            running = sorted(reader.running(pool), key=lambda one: one.name)
-            return [one for one in running if not after or one.name > after[0]][:BATCH]
+            running = sorted(reader.running(pool), key=lambda job: job.name)
+            return [job for job in running if not after or job.name > after[0]][:BATCH]
         behind = (int(after[0]), after[1]) if after else None
         read = reader.parked if section == _PARKED else reader.waiting
         return read(pool, after=behind, limit=BATCH)
@@ -102,10 +102,10 @@ class _Page:
         upto_now = Window(since=self.window.since, until=self.context.outside.clock())
         position: Position | None = (after[0], after[1]) if after else None
         while True:
-            found, position = reader.endings(pool, upto_now, after=position, limit=BATCH)
-            for ending in found:
+            endings, position = reader.endings(pool, upto_now, after=position, limit=BATCH)
+            for ending in endings:
                 self._add_ending(ending, pool)
-            self.looked += len(found)
+            self.looked += len(endings)
             if position is None or self._is_full:
                 return position
 
@@ -120,11 +120,11 @@ class _Page:
         self._add(line | over, [*attempts, *own])
 
     def _attempts(self, name: str, entry_id: str, most: int) -> list[View]:
-        """The first so many that it had."""
+        """List the job's first attempts, at most so many."""
         if not most:
             return []
         attempts = self.context.outside.reader.attempts(name, entry_id)
-        return [_stored_view(one) for one in attempts if one.number < most]
+        return [_stored_view(attempt) for attempt in attempts if attempt.number < most]
 
     def _add(self, line: View, attempts: list[View]) -> None:
         whole = line | {"attempts": attempts[-MOST_ATTEMPTS:]}
@@ -139,7 +139,7 @@ def _order(entry: RunningJob | WaitingJob) -> tuple[str, ...]:
 
 
 def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
-    """``end`` and ``ended_at`` of one that is not over are null."""
+    """Write a job's line; ``end`` and ``ended_at`` are null for an unfinished one."""
     return {
         "name": name,
         "team": team,
@@ -192,10 +192,10 @@ def _stored_view(attempt: Attempt) -> View:
     }
 
 
-def _statuses(found: tuple[StatusStart, ...] | None) -> list[View] | None:
-    if found is None:
+def _statuses(statuses: tuple[StatusStart, ...] | None) -> list[View] | None:
+    if statuses is None:
         return None
-    return [{"status": one.status, "at": instant_text(one.at)} for one in found]
+    return [{"status": status.status, "at": instant_text(status.at)} for status in statuses]
 
 
 def _seconds(span: timedelta | None) -> int | None:

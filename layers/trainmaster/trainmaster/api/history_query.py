@@ -1,4 +1,4 @@
-"""What of the history a call asks for: a period, and where a list continues."""
+"""Read which part of the history a call asks for: a period, and where a list continues."""
 
 import json
 from collections.abc import Mapping
@@ -13,11 +13,14 @@ from trainmaster.core.history.past_records import Window
 LONGEST = timedelta(days=31)
 USUAL = timedelta(hours=24)
 JUST_NOW = timedelta(seconds=1)
-"""A list that goes up to now has what happens at this very instant as well."""
+"""Added to the end of a list up to now, so that it includes what happens at this instant."""
 
 
 def period(given: Mapping[str, str], *, now: datetime) -> Window:
-    """``from`` and ``to``: without them the last 24 hours, never past now. Raises InvalidRequestError."""
+    """Read ``from`` and ``to``; the default is the last 24 hours, and the end is never after now.
+
+    Raises InvalidRequestError.
+    """
     until = min(instant("to", given["to"]), now) if "to" in given else now
     since = instant("from", given["from"]) if "from" in given else until - USUAL
     if since >= until:
@@ -30,7 +33,7 @@ def period(given: Mapping[str, str], *, now: datetime) -> Window:
 
 
 def list_period(given: Mapping[str, str], *, now: datetime) -> Window:
-    """The same for a list of what happened. Raises InvalidRequestError."""
+    """Read the period of a list of events, which may include this instant. Raises InvalidRequestError."""
     window = period(given, now=now)
     if window.until < now:
         return window
@@ -38,7 +41,7 @@ def list_period(given: Mapping[str, str], *, now: datetime) -> Window:
 
 
 def since(given: Mapping[str, str], *, now: datetime) -> Window:
-    """``since``, without it the last 24 hours, up to now. Raises InvalidRequestError."""
+    """Read ``since``, by default 24 hours ago; the period ends now. Raises InvalidRequestError."""
     begins = instant("since", given["since"]) if "since" in given else now - USUAL
     if begins > now:
         raise refused("since", "is in the future", "ask since an instant that is over")
@@ -49,15 +52,15 @@ def since(given: Mapping[str, str], *, now: datetime) -> Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """One list over several pages: its period stays that of the first page."""
+    """Describes one list over several pages; its period stays that of the first page."""
 
     seal: Seal
     window: Window
     order: tuple[str, ...] | None
-    """Behind which entry it continues; None: this is the first page."""
+    """Position of the entry behind which the list continues; None on the first page."""
 
     def token(self, order: tuple[str, ...] | None) -> str | None:
-        """None: it is at its end."""
+        """Seal the position of the next page; None at the end of the list."""
         if order is None:
             return None
         bounds = (self.window.since.isoformat(), self.window.until.isoformat())
@@ -65,12 +68,12 @@ class Listing:
 
 
 def listing(context: RequestContext, name: str, given: Mapping[str, str], window: Window) -> Listing:
-    """Of a route; ``window`` is that of a first page. Raises InvalidRequestError for a foreign token."""
+    """Read a listing; ``window`` is for a first page. Raises InvalidRequestError for a foreign token."""
     filters = sorted((key, value) for key, value in given.items() if key != "next_token")
     bound = json.dumps([name, context.is_admin, context.teams, filters])
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=bound)
     if "next_token" not in given:
         return Listing(seal=seal, window=window, order=None)
-    begins, ends, *order = (str(one) for one in seal.mark(given["next_token"]).order)
+    begins, ends, *order = (str(part) for part in seal.mark(given["next_token"]).order)
     first = Window(since=datetime.fromisoformat(begins), until=datetime.fromisoformat(ends))
     return Listing(seal=seal, window=first, order=tuple(order))

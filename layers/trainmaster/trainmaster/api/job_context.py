@@ -1,4 +1,4 @@
-"""Where a job stands and why, read and asked again: its position, its reason, when it may start."""
+"""Find out where a job stands now: its position, the reason it waits, and when it may start."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A pool as a pass would read it at this instant, and what it would decide."""
+    """Holds a pool as a pass would read it at this instant, and what the pass would decide."""
 
     pool: PoolPolicy
     snapshot: Snapshot
     decided: Plan
     at: datetime
     shares: Mapping[str, TeamShare] = field(default_factory=dict)
-    """By team, where past use decides about the order."""
+    """Shares by team, where past use affects the order."""
 
     @property
     def shifts(self) -> dict[str, int]:
@@ -44,7 +44,7 @@ class Look:
 
 
 def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
-    """None: there is no such pool, or no time to look."""
+    """Look at a pool; None if there is no such pool, or no time to look."""
     if pool is None or not context.has_time:
         return None
     now = context.outside.clock()
@@ -53,20 +53,20 @@ def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
 
 
 def looked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Look:
-    """With the jobs in the order that past use makes."""
+    """Plan a snapshot, with the jobs in the order that past use makes."""
     shares = shares_seen(snapshot, pool, now=now)
     snapshot = ranked(snapshot, pool, now=now)
     return Look(pool=pool, snapshot=snapshot, decided=plan(snapshot, pool, now=now), at=now, shares=shares)
 
 
 def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> Snapshot:
-    """The pool as a pass would read it now, but for the lanes that take turns."""
+    """Read the pool as a pass would now, except for the lanes that take turns."""
     reader = context.outside.reader
     return reader.overview(pool, policy=context.policy, paused=context.stored.paused, now=now)
 
 
 def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: bool) -> Reason | None:
-    """Why a job waits its turn; None for one that does not, or that waits for an instant or a person."""
+    """Return why a job waits for its turn; None for one without a turn."""
     if not job.is_waiting or job.is_parked:
         return None
     if paused:
@@ -79,24 +79,24 @@ def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: 
 
 
 def share_of(job: Job, look: Look | None) -> TeamShare | None:
-    """How the job's team stands while the job waits; None where that decides nothing."""
+    """Return how the job's team stands while the job waits; None where that has no effect."""
     return look.shares.get(job.spec.team) if look and job.is_waiting else None
 
 
 def _kept_from_starting(job: Job) -> Reason | None:
-    """What the last pass that tried ran into, where trying again cannot help."""
+    """Return the reason of the last failed start, if trying again cannot help."""
     is_known = job.starts.faults and job.waiting is not None and job.waiting.code is ReasonCode.BACKOFF
     return job.waiting if is_known else None
 
 
 MOST_COUNTED = 50
-"""Of those ahead of a submitted job; to count more would make submitting slower."""
+"""Jobs counted ahead of a submitted one; counting more would slow down submissions."""
 
 
 def jobs_ahead(
     job: Job, queue: QueueReader, shifts: Mapping[str, int] | None = None, *, most: int = MAX_POSITION
 ) -> tuple[WaitingJob, ...]:
-    """As far as positions are counted, in their turn; nobody is ahead of a job that has no turn."""
+    """Read the jobs ahead in order, at most ``most``; none are ahead of a job without a turn."""
     if not _has_a_turn(job):
         return ()
     heads = queue.waiting(job.spec.pool, after=None, limit=most, shifts=shifts)
@@ -109,7 +109,7 @@ def position_behind(job: Job, ahead: Sequence[WaitingJob]) -> QueuePosition:
 
 
 def position_if_near(job: Job, context: RequestContext) -> QueuePosition:
-    """The same, unless many are ahead: then who wants to know asks for the job."""
+    """Return the job's position, unless many are ahead: then GET /jobs/{name} tells it."""
     if not _has_a_turn(job):
         return NO_POSITION
     reader, shifts = context.outside.reader, shifts_in(context.policy.pool(job.spec.pool), context)
@@ -126,17 +126,17 @@ def _has_a_turn(job: Job) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What was read about one job and its pool."""
+    """Holds what was read about one job and its pool."""
 
     look: Look | None
-    """None: it does not wait, or there was no time to look."""
+    """None if the job does not wait, or there was no time to look."""
     position: QueuePosition
     ahead: tuple[WaitingJob, ...] = ()
-    """For an estimate, which alone asks who they are."""
+    """Jobs ahead, read only where an estimate needs them."""
 
 
 def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) -> Standing:
-    """Those ahead are counted; read for an estimate, and while the pool's order is not whole yet."""
+    """Count the jobs ahead; read them for an estimate, and while old lanes are not in the pool's order."""
     reader = context.outside.reader
     look = look_at(context.policy.pool(job.spec.pool), context) if job.is_waiting else None
     shifts = look.shifts if look else shifts_in(context.policy.pool(job.spec.pool), context)
@@ -161,7 +161,7 @@ def job_context_of(
 
 
 ANSWER_CPU_SECONDS = 0.75
-"""What one answer with an estimate may cost, its reads included: nobody asks at the cost of all others."""
+"""CPU seconds of an answer with an estimate, its reads included, so that it does not slow down others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,14 +212,14 @@ def _no_turn(job: Job, standing: Standing, context: RequestContext) -> str | Non
 
 
 def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...]) -> "Question":
-    """Without run times: those are read once it is known not to be too large."""
+    """Build the question without run times, which are read once it is known not to be too large."""
     from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question  # noqa: PLC0415  few calls ask
 
     return Question(
         snapshot=look.snapshot,
         job=shifted(waiting_entry(job), look.shifts),
         ahead=ahead[:MOST_AHEAD],
-        unseen=Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:]),
+        unseen=Counter((entry.team, lane_text(entry.shapes, entry.choice)) for entry in ahead[MOST_AHEAD:]),
         pool=look.pool,
         run_times={},
         now=look.at,
@@ -239,16 +239,16 @@ def _estimated(question: "Question", seed: str, context: RequestContext) -> Pros
     def in_time() -> bool:
         return context.outside.cpu_seconds() < until and context.has_time
 
-    found = start_estimate.estimate(replace(question, run_times=known), seed=seed, in_time=in_time)
-    if found is not None:
-        return Prospect(likely=Likely(p50=found.p50, p90=found.p90))
+    estimate = start_estimate.estimate(replace(question, run_times=known), seed=seed, in_time=in_time)
+    if estimate is not None:
+        return Prospect(likely=Likely(p50=estimate.p50, p90=estimate.p90))
     if not in_time():
         return _not_estimated("there was no time to work it out behind so many others")
     return _not_estimated(_never(question) or _without_an_end(question))
 
 
 def _never(question: "Question") -> str | None:
-    """Say so only of what no wait can change: the policy has to."""
+    """Say that a job never starts only if no wait can change that, and the policy would have to."""
     job, snapshot, now = question.job, question.snapshot, question.now
     if starts_in_empty_pool(job, snapshot, question.pool, now=now):
         return None
@@ -266,7 +266,7 @@ def _not_estimated(why: str) -> Prospect:
 
 
 def shifts_in(pool: PoolPolicy | None, context: RequestContext) -> Mapping[str, int] | None:
-    """Milliseconds to add to the scores of each team's jobs; None: there is no fair share."""
+    """Return the milliseconds to add to the scores of each team's jobs; None without fair share."""
     if pool is None or not pool.order.fair_share.weight:
         return None
     state = context.outside.reader.pool_state(pool.name)

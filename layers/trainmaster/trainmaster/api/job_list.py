@@ -1,8 +1,8 @@
-"""GET /jobs: pools in policy order; running, waiting in their turn, held. Finished ones only by state.
+"""GET /jobs: pools in the policy's order; running, waiting for a turn, held. Finished jobs only by state.
 
-A page goes on behind the last entry of the one before, so entries that stay where they are come exactly
-once, whatever the others do; one that is started or preempted between two pages may be missed or come twice,
-and so may one that its team's use has moved meanwhile.
+A page continues behind the last entry of the page before, so an entry that stays in place comes exactly
+once, whatever others do. One that is started or preempted between two pages, or moved by its team's past use,
+may be missed or come twice.
 """
 
 import hashlib
@@ -27,42 +27,45 @@ from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import UNMANAGED
 
 _READ_AHEAD = 250
-"""Entries read at a time; filters may drop most of them."""
+"""Entries of one read; filters may drop most of them."""
 _MAX_READ = 2000
-"""Entries looked at for one page: with a filter that matches little, pages may be short, even empty."""
+"""Entries read for one page; with a filter that matches little, pages may be short, even empty."""
 
 
 COMPUTED_FOR_SECONDS = 60
-"""So old may what is computed be (positions, reasons to wait, costs) in an answer that a client keeps."""
+"""Longest time that a client's kept answer may show the same computed values: positions, reasons, costs."""
 _TAG_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """An entry of the page, and its position if it has a turn."""
+    """Describes an entry of the page, with its position if it has a turn."""
 
     entry: Entry
     position: QueuePosition
     mark: Mark
-    """Behind which the next page begins if it is the last of this one."""
+    """Mark behind which the next page begins if this entry is the page's last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    found: list[Found]
+    matches: list[Found]
     end: Mark | None
-    """Behind which the next page begins; None: this is the last."""
+    """Mark behind which the next page begins; None on the last page."""
     jobs: Mapping[str, Job]
-    """Those that were read already, by name."""
+    """Jobs that have already been read, by name."""
 
     def tag(self, context: RequestContext, query: ListQuery) -> str:
-        shown = [(one.mark.section, one.entry.name, one.entry.ver, one.entry.state) for one in self.found]
-        counted = [one.mark.counted for one in self.found[:1]]
+        shown = [
+            (match.mark.section, match.entry.name, match.entry.ver, match.entry.state)
+            for match in self.matches
+        ]
+        counted = [match.mark.counted for match in self.matches[:1]]
         return _entity_tag(context, query.text(), query.limit, counted, self.end is None, shown)
 
 
 def list_jobs(context: RequestContext) -> Answer:
-    """The entity tag is of the entries, which are read first: what changes between is news next time."""
+    """List jobs; the entity tag covers the entries, which are read first: later changes show next time."""
     query = query_of(context)
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, query))
     start = seal.mark(query.token) if query.token else None
@@ -77,11 +80,11 @@ def list_jobs(context: RequestContext) -> Answer:
 
 
 def _entity_tag(context: RequestContext, *content: object) -> str:
-    """Weak, as what is computed may differ.
+    """Hash what an answer shows, as a weak tag: computed values may differ.
 
     Args:
-        context: Who asks, and the policy that the answer rests on.
-        content: What was asked, and versions of all that is shown.
+        context: Its caller and policy are part of the tag.
+        content: The filters, and the versions of all that is shown.
     """
     minute = int(context.outside.clock().timestamp()) // COMPUTED_FOR_SECONDS
     sight = [__version__, context.stored.version, context.is_admin, context.teams, minute]
@@ -91,9 +94,9 @@ def _entity_tag(context: RequestContext, *content: object) -> str:
 
 
 def _is_known(context: RequestContext, tag: str) -> bool:
-    """True when the caller has said that this is what it has."""
+    """Tell whether the caller already has the answer with this tag."""
     given = context.call.if_none_match.split(",")
-    return tag.removeprefix("W/") in {one.strip().removeprefix("W/") for one in given}
+    return tag.removeprefix("W/") in {known.strip().removeprefix("W/") for known in given}
 
 
 def _not_modified(tag: str) -> Answer:
@@ -101,7 +104,7 @@ def _not_modified(tag: str) -> Answer:
 
 
 def _refuse_unknown_pool(context: RequestContext, query: ListQuery, *, is_empty: bool) -> None:
-    """Of jobs that have ended: whether there was such a pool shows only here."""
+    """Refuse an unknown pool of ended jobs here: only an empty list shows that there was no such pool."""
     if is_empty and query.pool is not None and context.policy.pool(query.pool) is None:
         raise no_pool(context, query.pool)
 
@@ -109,7 +112,7 @@ def _refuse_unknown_pool(context: RequestContext, query: ListQuery, *, is_empty:
 def _fitting(
     views: Iterable[tuple[Mark, dict[str, Any]]], end: Mark | None
 ) -> tuple[list[dict[str, Any]], Mark | None]:
-    """As many as one answer takes, and behind which the next page begins."""
+    """Take as many views as one answer holds; also return the mark where the next page begins."""
     room, taken, last = Room(), list[dict[str, Any]](), end
     for mark, view in views:
         if not room.takes(view) and taken:
@@ -120,7 +123,7 @@ def _fitting(
 
 
 def _bound(context: RequestContext, query: ListQuery) -> str:
-    """A token is good for callers who see the same, and for the same filters."""
+    """Bind tokens to what the caller may see, and to the filters."""
     return json.dumps([context.is_admin, context.teams, query.text()])
 
 
@@ -131,8 +134,8 @@ def _list_sections(context: RequestContext, query: ListQuery) -> list[ListSectio
         teams = known_teams(context) if query.team is None else (query.team,)
         return finished(teams, query.state, reader)
     pools = [*(pool.name for pool in context.policy.pools), UNMANAGED]
-    asked = [pool for pool in pools if query.pool in {None, pool}]
-    return unfinished(asked, query.state, reader, lambda name: shifts_in(context.policy.pool(name), context))
+    chosen = [pool for pool in pools if query.pool in {None, pool}]
+    return unfinished(chosen, query.state, reader, lambda name: shifts_in(context.policy.pool(name), context))
 
 
 def _page(context: RequestContext, query: ListQuery, start: Mark | None) -> Page:
@@ -140,21 +143,21 @@ def _page(context: RequestContext, query: ListQuery, start: Mark | None) -> Page
     walk = _walk(_list_sections(context, query), start)
     while batch := list(islice(walk, _READ_AHEAD if query.reads_jobs else 1)):
         fits = _fits(context, query, batch, jobs)
-        for left, found in zip(range(len(batch) - 1, -1, -1), batch, strict=True):
+        for left, match in zip(range(len(batch) - 1, -1, -1), batch, strict=True):
             looked += 1
-            if found.entry.name in fits:
-                page.append(found)
+            if match.entry.name in fits:
+                page.append(match)
             if len(page) == query.limit or looked == _MAX_READ:
                 are_more = left or next(walk, None)
-                return Page(found=page, end=found.mark if are_more else None, jobs=jobs)
-    return Page(found=page, end=None, jobs=jobs)
+                return Page(matches=page, end=match.mark if are_more else None, jobs=jobs)
+    return Page(matches=page, end=None, jobs=jobs)
 
 
 def _fits(
     context: RequestContext, query: ListQuery, batch: Iterable[Found], jobs: dict[str, Job]
 ) -> frozenset[str]:
-    """Names of those that match; ``jobs`` gets those that had to be read for it."""
-    names = [one.entry.name for one in batch if _matches(context, one.entry, query)]
+    """Return the names that match; ``jobs`` gets the jobs that had to be read for it."""
+    names = [match.entry.name for match in batch if _matches(context, match.entry, query)]
     if not query.reads_jobs or not names:
         return frozenset(names)
     reader, since = context.outside.reader, query.changed_since
@@ -164,7 +167,7 @@ def _fits(
 
 
 def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[Found]:
-    """Every entry from behind the mark, with a mark of its own."""
+    """Yield every entry behind the mark, each with its own mark."""
     names = [section.name for section in list_sections]
     if start is not None and start.section not in names:
         raise refused("next_token", "is of a list whose pools have changed", "start again without it")
@@ -174,10 +177,10 @@ def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[Foun
             if start and start.section == section.name
             else Mark(section=section.name, order=(), counted=0)
         )
-        more = True
-        while more:
+        may_continue = True
+        while may_continue:
             entries = section.read(mark.order or None, _READ_AHEAD)
-            more = len(entries) == _READ_AHEAD
+            may_continue = len(entries) == _READ_AHEAD
             for entry in entries:
                 mark = replace(mark, order=entry.order, counted=mark.counted + 1)
                 position = QueuePosition.behind(mark.counted - 1) if section.has_turns else NO_POSITION
@@ -185,7 +188,7 @@ def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[Foun
 
 
 def _matches(context: RequestContext, entry: Entry, query: ListQuery) -> bool:
-    """Names and owners of other teams' jobs cannot be tried out: those match nothing that asks for them."""
+    """Tell whether an entry matches; names and owners of other teams' jobs cannot be probed by a filter."""
     if query.is_of_own and not context.sees(entry.team):
         return False
     is_named = entry.name.startswith(query.name_prefix or "")
@@ -193,21 +196,23 @@ def _matches(context: RequestContext, entry: Entry, query: ListQuery) -> bool:
 
 
 def _views(context: RequestContext, query: ListQuery, page: Page) -> Iterator[tuple[Mark, dict[str, Any]]]:
-    names = [one.entry.name for one in page.found]
+    names = [match.entry.name for match in page.matches]
     jobs = page.jobs if query.reads_jobs else context.outside.reader.jobs(names)
     shown = [
-        (found, job) for found in page.found if (job := jobs.get(found.entry.name)) and query.still_fits(job)
+        (match, job)
+        for match in page.matches
+        if (job := jobs.get(match.entry.name)) and query.still_fits(job)
     ]
     looks = _looks(context, (job for _, job in shown))
     seen = [job for _, job in shown if context.sees(job.spec.team)]
     states = states_of(context, seen)
-    for found, job in shown:
-        position = found.position if job.is_waiting else NO_POSITION
-        yield found.mark, _view(context, job, position, looks, states)
+    for match, job in shown:
+        position = match.position if job.is_waiting else NO_POSITION
+        yield match.mark, _view(context, job, position, looks, states)
 
 
 def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | None]:
-    """At the pools of those jobs of the page that wait, each once."""
+    """Look at the pool of each waiting job of the page, each pool once."""
     pools = {job.spec.pool for job in jobs if job.is_waiting and context.sees(job.spec.team)}
     return {pool: look_at(context.policy.pool(pool), context) for pool in sorted(pools)}
 

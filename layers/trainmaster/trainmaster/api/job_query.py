@@ -1,4 +1,4 @@
-"""What the query string of GET /jobs asks for, each part checked."""
+"""Read and check the query string of GET /jobs."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _PARAMETERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """None: all of them."""
+    """Holds the filters of a list; None leaves a filter out."""
 
     state: JobState | None
     team: str | None
@@ -49,33 +49,33 @@ class ListQuery:
 
     @property
     def reads_jobs(self) -> bool:
-        """Their rows say what it asks for, not the entries of the queue."""
+        """Whether a filter needs the rows of jobs, as entries of the queue do not have its field."""
         return self.asks_who or self.changed_since is not None
 
     @property
     def is_of_own(self) -> bool:
-        """Jobs that the caller may not see by name match nothing that it asks."""
+        """Whether jobs that the caller may not see by name match nothing."""
         return self.asks_who or self.name_prefix is not None
 
     def still_fits(self, job: Job) -> bool:
-        """Jobs move on between the read of the queue and that of the job."""
+        """Tell whether the job still matches: it may have moved on since the queue was read."""
         right_state = job.state is self.state if self.state else not job.is_final
         return right_state and self.pool in {None, job.spec.pool}
 
     def is_by(self, job: Job, context: RequestContext) -> bool:
-        """Whether somebody who is asked for submitted it."""
+        """Tell whether a principal that the query names submitted the job."""
         by = job.spec.submitted_by
         return self.submitted_by in {None, by} and (not self.mine or is_of(context.caller, by))
 
     def text(self) -> str:
-        """The filters alone: what a token or an entity tag is good for."""
+        """Write the filters alone, which a token or an entity tag is bound to."""
         since = self.changed_since.isoformat() if self.changed_since else None
         by = [self.mine, self.submitted_by, self.name_prefix, since]
         return json.dumps([self.state, self.team, self.pool, *(by if any(by) else ())])
 
 
 def query_of(context: RequestContext) -> ListQuery:
-    """Raises InvalidRequestError."""
+    """Read the query. Raises InvalidRequestError."""
     given = context.call.parameters(*_PARAMETERS)
     query = ListQuery(
         state=_state(given.get("state")),
@@ -117,14 +117,14 @@ def _limit(text: str | None) -> int:
 
 
 def _check_pool(context: RequestContext, query: ListQuery) -> None:
-    """Ended jobs may be of a pool that is gone since."""
+    """Accept unknown pools for ended jobs, whose pool may have been removed since."""
     is_known = query.pool in {None, UNMANAGED} or context.policy.pool(query.pool or "") is not None
     if not is_known and query.state not in FINAL:
         raise no_pool(context, query.pool or "")
 
 
 def _check_team(context: RequestContext, query: ListQuery) -> None:
-    """A team that is not in the policy any more may still have jobs: only then the table is asked."""
+    """Refuse an unknown team, after checking that it left no jobs when it was removed from the policy."""
     if query.team is None or query.team in known_teams(context):
         return
     if not _has_jobs(context, query.team, query.state):

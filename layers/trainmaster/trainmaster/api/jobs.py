@@ -33,7 +33,7 @@ NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
 def story_view(
     attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], prospect: Prospect = NO_PROSPECT
 ) -> View:
-    """What only the view of one job has; of attempts without number the newest."""
+    """Show what only the view of a single job has; if there are too many attempts, the newest."""
     return {
         "attempts": fitting(map(_attempt_view, reversed(attempts)))[::-1],
         "history": [_history_view(line) for line in history],
@@ -90,7 +90,7 @@ _NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
 
 
 def find_job(context: RequestContext, name: str) -> Job:
-    """Raises NotFoundError, the same for jobs that do not exist and for those of other teams."""
+    """Find a job. Raises NotFoundError, the same for unknown jobs and for jobs of other teams."""
     reader = context.outside.reader
     alias = reader.alias(name) if _NAME.fullmatch(name) else None
     job = reader.job(alias.job) if alias else None
@@ -100,11 +100,11 @@ def find_job(context: RequestContext, name: str) -> Job:
 
 
 def change_job(context: RequestContext, name: str, step: Callable[[Job], Change | None]) -> Job:
-    """The job after the step, or as it is where the step has nothing to do.
+    """Change a job; return it after the step, or as it is if the step changes nothing.
 
     Args:
-        context: Who asks.
-        name: Of the job, or of one of its attempts.
+        context: The caller's context.
+        name: Name of the job, or of one of its attempts.
         step: As for ``job_steps.change_job``.
     """
     read, outside = partial(find_job, context, name), context.outside
@@ -113,7 +113,7 @@ def change_job(context: RequestContext, name: str, step: Callable[[Job], Change 
 
 
 def refuse_final(job: Job) -> None:
-    """Raises JobConflictError when the job has ended."""
+    """Raise JobConflictError if the job has ended."""
     if job.is_final:
         error = FieldError(
             field="name", message=f"the job is {job.state}", hint="a job that has ended stays so"
@@ -122,19 +122,19 @@ def refuse_final(job: Job) -> None:
 
 
 def show_job(context: RequestContext, name: str) -> Answer:
-    """``estimate=false`` spares up to two seconds of CPU, for those who ask again and again.
+    """Show one job. ``estimate=false`` saves up to two seconds of CPU, for callers that poll.
 
     ``request=true`` adds the CreateTrainingJob request as it was submitted, which is one more read.
     """
-    asked = flags(context.call, estimate=True, request=False)
+    wanted = flags(context.call, estimate=True, request=False)
     job = find_job(context, name)
     attempts, history = context.outside.reader.story(job)
-    standing = standing_of(job, context, estimate=asked["estimate"])
+    standing = standing_of(job, context, estimate=wanted["estimate"])
     ends = ParentEnds(context=context)
-    estimate = ends.prospect(job, standing) if asked["estimate"] else NO_PROSPECT
+    estimate = ends.prospect(job, standing) if wanted["estimate"] else NO_PROSPECT
     latest = attempts[-1] if attempts else None
     view = full_view(job, standing, context, latest=latest, ends=ends.likely_ends())
-    request = {"request": context.outside.reader.request(job.name)} if asked["request"] else {}
+    request = {"request": context.outside.reader.request(job.name)} if wanted["request"] else {}
     body = view | story_view(attempts, history, estimate) | _dependents_view(job, context) | request
     return Answer(status=HTTPStatus.OK, body=body)
 
@@ -178,7 +178,7 @@ def _dependents_view(job: Job, context: RequestContext) -> View:
 
 
 def cancel_job(context: RequestContext, name: str) -> Answer:
-    """A job that waits is stopped at once, a live one as soon as SageMaker has stopped its attempt."""
+    """Cancel a job: a waiting one at once, a live one as soon as SageMaker has stopped its attempt."""
     context.call.parameters()
     job = change_job(context, name, lambda job: _stop(context, job))
     wake(context.outside.wake_ups, [job.spec.pool])
@@ -191,7 +191,7 @@ def cancel_job(context: RequestContext, name: str) -> Answer:
 
 
 def _stop(context: RequestContext, job: Job) -> Change | None:
-    """Raises JobConflictError when the job has ended; None when it is being stopped already."""
+    """Stop the job; None if it is being stopped already. Raises JobConflictError if it has ended."""
     refuse_final(job)
     if job.state is JobState.STOPPING:
         return None

@@ -1,4 +1,4 @@
-"""Names and instants in a query: a name that there is not is an error that names those there are."""
+"""Check names and instants in a query; the error for an unknown name lists the known ones."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ def refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
 
 
 def instant(parameter: str, text: str) -> datetime:
-    """ISO 8601; without a zone it is UTC. Raises InvalidRequestError."""
+    """Read an ISO 8601 instant; one without a zone is UTC. Raises InvalidRequestError."""
     try:
         read = datetime.fromisoformat(text)
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
@@ -27,13 +27,13 @@ def instant(parameter: str, text: str) -> datetime:
 
 
 def pools_asked(context: RequestContext, name: str | None) -> Sequence[PoolPolicy]:
-    """All pools of the policy, or the one of this name. Raises InvalidRequestError."""
+    """Return all pools of the policy, or the one of this name. Raises InvalidRequestError."""
     if name is None:
         return context.policy.pools
-    found = None if name == UNMANAGED else context.policy.pool(name)
-    if found is None:
+    named_pool = None if name == UNMANAGED else context.policy.pool(name)
+    if named_pool is None:
         raise no_pool(context, name)
-    return (found,)
+    return (named_pool,)
 
 
 def no_pool(context: RequestContext, name: str) -> InvalidRequestError:
@@ -42,7 +42,7 @@ def no_pool(context: RequestContext, name: str) -> InvalidRequestError:
 
 
 def known_teams(context: RequestContext) -> tuple[str, ...]:
-    """Of the policy, and the one of jobs that bypassed the queue."""
+    """Return the policy's teams, and the team of jobs that bypassed the queue."""
     named = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
     return tuple(dict.fromkeys((*named, UNMANAGED_TEAM)))
 
@@ -53,11 +53,11 @@ def no_team(context: RequestContext, name: str) -> InvalidRequestError:
 
 
 def one_of(written: str, known: Iterable[str], none: str = "") -> str:
-    """A hint: what may have been meant, then what there is."""
+    """Write a hint: a similar known name, if there is one, then the known names."""
     names = list(known)
     if not names:
         return none
     near = get_close_matches(written, names, n=1)
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    others = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     meant = f"did you mean {near[0]}? " if near else ""
-    return f"{meant}use one of: {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"{meant}use one of: {', '.join(names[:_MOST_NAMED])}{others}"

@@ -1,4 +1,4 @@
-"""The parts of a list of jobs: for each pool what runs, waits and is parked, for each team what has ended."""
+"""The sections of a list of jobs: running, waiting and parked for each pool, finished for each team."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,33 +14,33 @@ Order: TypeAlias = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of the queue, before its job is read."""
+    """Describes one line of the queue, before its job is read."""
 
     name: str
     team: str
     state: JobState
     order: Order
     ver: int = 0
-    """Of the job when its entry was written; a change that is more than its reason to wait rewrites it."""
+    """Version of the job when its entry was written; any change but one of its reason rewrites it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListSection:
     name: str
     read: Callable[[Order | None, int], Sequence[Entry]]
-    """Entries from behind a position, at most so many, in their order."""
+    """Reads at most so many entries from behind a position, in order."""
     has_turns: bool = False
-    """Its entries have positions."""
+    """Whether its entries have positions."""
 
 
 Shifts: TypeAlias = Callable[[str], Mapping[str, int] | None]
-"""How past use moves the jobs of each team of a pool; None: not at all."""
+"""Returns how past use moves the jobs of each team of a pool; None if it does not."""
 
 
 def unfinished(
     pools: Iterable[str], state: JobState | None, reader: ApiReader, shifts: Shifts
 ) -> list[ListSection]:
-    """Pool by pool: what runs, what waits its turn, what waits for something else."""
+    """List the sections pool by pool: running, waiting for a turn, waiting for something else."""
     list_sections: list[ListSection] = []
     for pool in pools:
         if state is None or state in LIVE:
@@ -53,7 +53,7 @@ def unfinished(
 
 
 def finished(teams: Iterable[str], state: JobState, reader: ApiReader) -> list[ListSection]:
-    """Team by team, the newest end first."""
+    """List the sections team by team, the newest end first."""
     assert state in FINAL, state
     return [_finished(team, state, reader) for team in teams]
 
@@ -70,7 +70,9 @@ def _running(pool: str, reader: ApiReader) -> ListSection:
             )
             for job in reader.running(pool)
         )
-        return sorted((one for one in entries if after is None or one.order > after), key=_order)[:limit]
+        return sorted((entry for entry in entries if after is None or entry.order > after), key=_order)[
+            :limit
+        ]
 
     return ListSection(name=f"running:{pool}", read=read)
 

@@ -8,7 +8,7 @@ from trainmaster.core.submission.repeats import conflict_error, conflict_with
 
 
 def existing(context: RequestContext, submission: Submission) -> Job | None:
-    """The job that this submission made before; None when the name is free. Raises JobConflictError."""
+    """Return the job that this submission made before; None if the name is free. Raises JobConflictError."""
     job = namesake(context, submission)
     taken = conflict(context, submission, job)
     if taken is not None:
@@ -17,14 +17,14 @@ def existing(context: RequestContext, submission: Submission) -> Job | None:
 
 
 def namesake(context: RequestContext, submission: Submission) -> Job | None:
-    """The job that has the name, or one of whose attempts has it."""
+    """Return the job that has the name, or one of whose attempts has it."""
     reader = context.outside.reader
     alias = reader.alias(submission.ask.name)
     return reader.job(alias.job) if alias else None
 
 
 def conflict(context: RequestContext, submission: Submission, job: Job | None) -> FieldError | None:
-    """Why the submission cannot have its name; None: the name is free, or its own job has it."""
+    """Return why the submission cannot have its name; None if it is free, or is that of its own job."""
     if job is None:
         return None
     is_seen = context.sees(job.spec.team)

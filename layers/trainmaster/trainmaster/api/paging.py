@@ -1,4 +1,4 @@
-"""Tokens for the next page: sealed, so that they tell nothing and fit nobody else's call."""
+"""Seal tokens for the next page, so that they reveal nothing and work only for the same call."""
 
 import base64
 import binascii
@@ -17,17 +17,17 @@ _MAX_TOKEN_CHARACTERS = 1024  # ours are a third of it
 
 
 MOST_BYTES = 4_000_000
-"""Of what an answer lists. Lambda answers with 6 MB at most, and there is more in an answer than its list."""
+"""Bytes of an answer's list. Lambda answers at most 6 MB, and an answer is more than its list."""
 
 
 class Room:
-    """What one answer can still take."""
+    """Counts how many bytes one answer can still take."""
 
     def __init__(self, most: int | None = None) -> None:
         self._left = MOST_BYTES if most is None else most
 
     def takes(self, view: Mapping[str, Any]) -> bool:
-        """Once one does not fit, none does."""
+        """Tell whether the view still fits; after one that does not, none does."""
         self._left -= len(json.dumps(view)) + len(", ")
         return self._left >= 0
 
@@ -37,24 +37,24 @@ class Room:
 
 
 def fitting(views: Iterable[dict[str, Any]], *, most: int | None = None) -> list[dict[str, Any]]:
-    """The first of them, as many as an answer takes."""
+    """Return the first views, as many as one answer can take."""
     return list(takewhile(Room(most).takes, views))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Behind which entry the next page begins."""
+    """Marks the entry behind which the next page begins."""
 
     section: str
     order: tuple[int | str, ...]
     """The entry's position in the order of its section; its name is the last part."""
     counted: int
-    """Jobs of the section up to this one: positions continue from there."""
+    """Jobs of the section up to this entry; positions continue from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seal:
-    """What a token is bound to: this table's secret, and the caller's sight and filters."""
+    """Binds tokens to this table's secret, and to the caller's teams and filters."""
 
     key: bytes
     bound: str
@@ -70,7 +70,7 @@ class Seal:
         return base64.urlsafe_b64encode(tag + _crossed(text, self._stream(tag, len(text)))).decode()
 
     def mark(self, token: str) -> Mark:
-        """Raises InvalidRequestError when it is not one of ours for this very call."""
+        """Open a token. Raises InvalidRequestError if it is not one of ours for this very call."""
         try:
             sealed = base64.b64decode(token[:_MAX_TOKEN_CHARACTERS], altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
@@ -88,12 +88,12 @@ class Seal:
         return digest.digest()
 
     def _stream(self, tag: bytes, length: int) -> bytes:
-        """The tag is the nonce: equal tokens are equal marks, so nothing is ever sealed twice with it."""
+        """Derive a key stream with the tag as nonce; only equal texts have equal tags and so streams."""
         return hashlib.shake_256(self.key + tag).digest(length)
 
 
 def _crossed(left: bytes, right: bytes) -> bytes:
-    return bytes(one ^ other for one, other in zip(left, right, strict=True))
+    return bytes(byte ^ pad for byte, pad in zip(left, right, strict=True))
 
 
 def _bad_token() -> InvalidRequestError:

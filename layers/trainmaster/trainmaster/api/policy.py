@@ -35,7 +35,7 @@ _EVERY = 1_000_000
 
 @contextmanager
 def frozen_where_less(context: RequestContext, new: Policy) -> Iterator[None]:
-    """Pools that lose a type, or go, take no submissions that were judged by the policy before ``new``."""
+    """Close pools that lose types, or go, to submissions judged by the policy before ``new``."""
     pools = tuple(pool.name for pool in context.policy.pools if _removed(pool, new))
     if not pools:
         yield
@@ -62,7 +62,7 @@ def _removed(pool: PoolPolicy, new: Policy) -> frozenset[str]:
 
 
 def refuse_strandings(old: Policy, new: Policy, reader: ApiReader) -> None:
-    """Raises PolicyInUseError when a live or waiting job needs what the new policy does not have."""
+    """Raise PolicyInUseError if a live or waiting job needs what the new policy removes."""
     errors = [error for pool in old.pools for error in _strandings(pool, new, reader)]
     if errors:
         raise PolicyInUseError("live or waiting jobs need what the new policy removes", errors=errors)
@@ -85,33 +85,33 @@ def _stranding(field: str, message: str) -> FieldError:
 
 
 def _types_in_use(pool: str, reader: ApiReader) -> frozenset[str]:
-    """Of every job that is not final, alternatives too: a whole queue is read, as rarely as pools go."""
+    """Return the types that any unfinished job uses or allows; reads the whole queue, but rarely."""
     waiting = reader.waiting(pool, after=None, limit=_EVERY)
     parked = reader.parked(pool, after=None, limit=_EVERY)
-    asked = [shape.vector for job in (*waiting, *parked) for shape in job.shapes]
+    wanted = [shape.vector for job in (*waiting, *parked) for shape in job.shapes]
     held = [job.vector for job in reader.running(pool)]
-    return frozenset(capacity.instance_type for vector in (*asked, *held) for capacity in vector)
+    return frozenset(capacity.instance_type for vector in (*wanted, *held) for capacity in vector)
 
 
 MAX_TEXT_BYTES = 100 * 1024
-"""Of UTF-8. With a document beside it in a body of 256 KiB, the item stays below DynamoDB's 400 KB."""
+"""Bytes of UTF-8. With a document in the same body of 256 KiB, the item stays below DynamoDB's 400 KB."""
 _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def show_policy(context: RequestContext) -> Answer:
-    """The policy in force, or what an earlier revision said."""
+    """Show the policy in force, or an earlier revision."""
     wanted = context.call.parameters("revision").get("revision")
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
         text = {"text": written.text if written else None}
         unwatched = unwatched_warning(context.policy)
-        warnings = context.found.warnings + unwatched + price_warnings(context, context.policy)
+        warnings = context.in_force.warnings + unwatched + price_warnings(context, context.policy)
         return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, warnings) | text)
-    found = context.outside.policies.revision(_revision(wanted))
-    if found is None:
+    stored = context.outside.policies.revision(_revision(wanted))
+    if stored is None:
         raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
-    earlier = replace(found, paused=context.stored.paused)
-    return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(found)) | {"text": found.text})
+    earlier = replace(stored, paused=context.stored.paused)
+    return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(stored)) | {"text": stored.text})
 
 
 def put_policy(context: RequestContext) -> Answer:
@@ -143,12 +143,12 @@ def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]
 
 
 def _tried(context: RequestContext, policy: Policy) -> Answer:
-    """What the put would answer, and what it would do to jobs; nothing is changed."""
+    """Answer as the put would, with its effects on jobs; nothing is changed."""
     refuse_strandings(context.policy, policy, context.outside.reader)
     next_one = context.stored.followed_by(policy.source, None)
     trial = try_policy(context, policy)
-    more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
-    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, _of_a_put(context, policy)) | more)
+    outcome = {"changes": list(trial.changes), "truncated": trial.is_truncated}
+    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, _of_a_put(context, policy)) | outcome)
 
 
 def put_paused(context: RequestContext) -> Answer:
@@ -157,10 +157,10 @@ def put_paused(context: RequestContext) -> Answer:
     stored = context.stored
     if paused is not stored.paused:
         pools = _pools(context.policy)
-        replaces = context.found.replaceable
+        replaces = context.in_force.replaceable
         stored = context.outside.policies.set_paused(paused, pools=pools, replaces=replaces)
         wake(context.outside.wake_ups, pools)
-    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.found.warnings))
+    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.in_force.warnings))
 
 
 def _revision(text: str) -> int:
@@ -173,7 +173,7 @@ def _revision(text: str) -> int:
 
 
 def _warnings(stored: StoredPolicy) -> tuple[FieldError, ...]:
-    """None of a document that was valid once and is not any more."""
+    """Return the document's warnings; none if it was valid once and is not any more."""
     try:
         return parse_policy(stored.document, is_stored=True, defaults=stored.defaults).warnings
     except PolicyViolationError:
@@ -186,7 +186,7 @@ def _body(context: RequestContext) -> JsonObject:
 
 
 def _document_and_text(body: JsonObject) -> tuple[JsonValue, str | None]:
-    """A body is the document, or ``{"policy": document, "text": text}``: no document has such keys."""
+    """Read the document, or ``{"policy": document, "text": text}``: no document has these keys."""
     if body.keys() != {"policy", "text"}:
         return body, None
     text = body["text"]

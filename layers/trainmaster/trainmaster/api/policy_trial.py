@@ -1,4 +1,4 @@
-"""What another policy would make of the jobs that are there: the dry run of PUT /policy."""
+"""Try another policy on the present jobs: the dry run of PUT /policy."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,18 +19,18 @@ from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules import Violation, check
 
 MOST_REQUESTS = 500
-"""Of waiting jobs that are read for the rules: a read each, in the 15 s that the function has."""
+"""Requests of waiting jobs read for the rules: one read each, within the function's 15 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     changes: tuple[View, ...]
     is_truncated: bool
-    """There is more than was looked at, or than one answer takes: the first of each kind speak for others."""
+    """Whether more was left out for lack of time or room; the first of each kind stand for the others."""
 
 
 def try_policy(context: RequestContext, new: Policy) -> Trial:
-    """Ask the planner twice about each pool that stays: under the policy in force, and under the new one."""
+    """Ask the planner twice about each pool that remains: under the policy in force and under the new one."""
     now = context.outside.clock()
     changes: list[View] = []
     is_truncated = False
@@ -46,9 +46,13 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
         tried = _outlook(context, before, after, new, now=now)
         waiting = snapshot.waiting
         forbidden = list(rules.forbidden(waiting))
-        changes += (one.view(pool) for one in forbidden)
-        fail = {one.job.name for one in forbidden if one.is_at_start}
-        changes += (_view(one, pool) for one in differences(before, tried) if one.job.name not in fail)
+        changes += (refusal.view(pool) for refusal in forbidden)
+        fail = {refusal.job.name for refusal in forbidden if refusal.is_at_start}
+        changes += (
+            _view(difference, pool)
+            for difference in differences(before, tried)
+            if difference.job.name not in fail
+        )
         is_truncated = is_truncated or context.outside.reader.queue_length(pool.name) > len(waiting)
     listed = tuple(fitting(changes))
     is_cut = rules.is_truncated or len(listed) < len(changes)
@@ -56,9 +60,9 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
 
 
 def _concerned(old: Policy, new: Policy) -> list[tuple[PoolPolicy, PoolPolicy]]:
-    """Pools that stay, before and after: those that change, then the others where something else changes.
+    """List the pools that remain, before and after: changed ones, then others if more changes.
 
-    Nobody is in one that goes: else the policy would have been refused.
+    Pools that go have no jobs, or the policy would have been refused.
     """
     both = [(pool, after) for pool in old.pools if (after := new.pool(pool.name)) is not None]
     changed = [(before, after) for before, after in both if before != after]
@@ -78,7 +82,7 @@ def _snapshot(context: RequestContext, pool: PoolPolicy, policy: Policy, *, now:
 def _outlook(
     context: RequestContext, before: Outlook, new: PoolPolicy, policy: Policy, *, now: datetime
 ) -> Outlook:
-    """Read at two instants; only what the policy decides may differ between the plans."""
+    """Plan under the new policy, with the state of the first read, so that only the policy differs."""
     other = _snapshot(context, new, policy, now=now)
     tried = replace(
         before.snapshot,
@@ -94,26 +98,28 @@ def _outlook(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Forbidden:
-    """A waiting job that the new rules refuse and the old ones do not."""
+    """Describes a waiting job that the new rules refuse and the old ones do not."""
 
     job: WaitingJob
     violations: Sequence[Violation]
     is_at_start: bool
-    """False: by defaults alone, which judge submissions; it starts, but would not be accepted again."""
+    """False if only a rule for submissions refuses it: the job starts, but could not be submitted again."""
 
     def view(self, pool: PoolPolicy) -> View:
-        named = "; ".join(f"{one.rule}: {one.field} {one.message}" for one in self.violations)
+        named = "; ".join(
+            f"{violation.rule}: {violation.field} {violation.message}" for violation in self.violations
+        )
         message = named if self.is_at_start else f"it starts, but would be refused if sent again: {named}"
         difference = Difference(job=self.job, kind=Kind.FORBIDDEN, message=message)
         return _view(difference, pool) | {
             "judged_at": "start" if self.is_at_start else "submission",
-            "violations": [field_error_view(one.as_field_error()) for one in self.violations],
+            "violations": [field_error_view(violation.as_field_error()) for violation in self.violations],
         }
 
 
 @dataclass(slots=True, kw_only=True)
 class _RuleTrial:
-    """Reads the request of each waiting job, where the rules changed at all."""
+    """Reads the request of each waiting job, if the rules changed at all."""
 
     context: RequestContext
     new: Policy
@@ -130,54 +136,54 @@ class _RuleTrial:
                 body = self.context.outside.reader.request(job.name)
             except RowSetAsideError:
                 continue  # reported where it is read; its job fails at its start for that
-            found = self._found(job, body)
-            if found is not None:
-                yield found
+            refusal = self._refusal(job, body)
+            if refusal is not None:
+                yield refusal
 
-    def _found(self, job: WaitingJob, body: Mapping[str, Any]) -> _Forbidden | None:
+    def _refusal(self, job: WaitingJob, body: Mapping[str, Any]) -> _Forbidden | None:
         for is_at_start in (True, False):
             before, after = (
-                _enforced(body, job.team, one, is_submission=not is_at_start)
-                for one in (self.context.policy, self.new)
+                _enforced(body, job.team, policy, is_submission=not is_at_start)
+                for policy in (self.context.policy, self.new)
             )
-            violations = [one for one in after if one not in before]
+            violations = [violation for violation in after if violation not in before]
             if violations:
                 return _Forbidden(job=job, violations=violations, is_at_start=is_at_start)
         return None
 
 
 def _rules_of(policy: Policy) -> tuple[object, ...]:
-    """What rules, and the prices that they reckon with, are made of."""
+    """Return all that rules depend on, prices included."""
     return (
         policy.rules,
         policy.prices,
         policy.defaults,
-        [(one.name, one.rules, one.roles, one.images, one.s3_prefixes) for one in policy.teams],
+        [(team.name, team.rules, team.roles, team.images, team.s3_prefixes) for team in policy.teams],
     )
 
 
 def _enforced(body: Mapping[str, Any], team: str, policy: Policy, *, is_submission: bool) -> list[Violation]:
-    found = check(body, team=team, policy=policy, is_submission=is_submission)
-    return [one for one in found if one.mode is Mode.ENFORCE]
+    violations = check(body, team=team, policy=policy, is_submission=is_submission)
+    return [violation for violation in violations if violation.mode is Mode.ENFORCE]
 
 
 def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, context: RequestContext) -> Snapshot:
-    """With the scores that the jobs would get."""
-    names = [*(one.name for one in snapshot.waiting), *(one.name for one in snapshot.running)]
+    """Score the jobs as the new policy would."""
+    names = [*(job.name for job in snapshot.waiting), *(job.name for job in snapshot.running)]
     jobs = context.outside.reader.jobs(names)
     scores = {name: score_again(job, job.priority, pool) for name, job in jobs.items()}
     return replace(
         snapshot,
-        waiting=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.waiting),
-        running=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.running),
+        waiting=tuple(replace(job, score=scores.get(job.name, job.score)) for job in snapshot.waiting),
+        running=tuple(replace(job, score=scores.get(job.name, job.score)) for job in snapshot.running),
     )
 
 
-def _view(one: Difference, pool: PoolPolicy) -> View:
+def _view(difference: Difference, pool: PoolPolicy) -> View:
     return {
-        "job": one.job.name,
-        "team": one.job.team,
+        "job": difference.job.name,
+        "team": difference.job.team,
         "pool": pool.name,
-        "change": one.kind.value,
-        "message": one.message,
+        "change": difference.kind.value,
+        "message": difference.message,
     }

@@ -1,4 +1,4 @@
-"""What the author of a policy should know of prices and alarms, which the document alone does not show."""
+"""Warn the author of a policy about prices and alarms, which the document alone does not show."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ from trainmaster.core.monitoring.alarms import HOSTS_OF_ONE
 from trainmaster.core.policy import DEFAULTS, UNMANAGED, Policy
 
 MOST_NAMED = 5
-"""Types that a warning names; the rest is counted."""
+"""Types that a warning names; the others are counted."""
 _PRICES = (
     f"an alarm costs {USD_PER_METRIC} USD a month for each host, and {USD_PER_COMPOSITE} USD more for a job "
     f"of more than {HOSTS_OF_ONE} hosts (list prices of us-east-1, aws.amazon.com/cloudwatch/pricing)"
@@ -27,17 +27,17 @@ _PRICES = (
 
 
 def price_warnings(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:
-    """That types of the pools have the price of another region; none where the region is not known."""
+    """Warn that types of the pools have another region's price; nothing if the region is unknown."""
     region = context.outside.region
     types = {name for pool in policy.pools for name in pool.instance_types}
     shipped = PriceTable(overrides=policy.prices).shipped(types)
     if region in ("", SHIPPED_REGION) or not shipped:
         return ()
-    more = f" and {len(shipped) - MOST_NAMED} more" if len(shipped) > MOST_NAMED else ""
+    rest = f" and {len(shipped) - MOST_NAMED} more" if len(shipped) > MOST_NAMED else ""
     named = ", ".join(shipped[:MOST_NAMED])
     warning = FieldError(
         field="prices",
-        message=f"lack {named}{more}: costs count with list prices of {SHIPPED_REGION}, and this is {region}",
+        message=f"lack {named}{rest}: costs count with list prices of {SHIPPED_REGION}, and this is {region}",
         hint=f"write what {region} costs, for example prices: {{{shipped[0]}: 1.23}}",
     )
     return (warning,)
@@ -56,12 +56,12 @@ def alarm_warnings(context: RequestContext, policy: Policy) -> tuple[FieldError,
     kinds = new_kinds(before, after)
     if not kinds:
         return ()
-    found = new_alarms(_running(context), before, after)
-    if not found.attempts and not any(gpus(name) for pool in policy.pools for name in pool.instance_types):
+    alarms = new_alarms(_running(context), before, after)
+    if not alarms.attempts and not any(gpus(name) for pool in policy.pools for name in pool.instance_types):
         return ()
     is_unwritten = "idle" in kinds and policy.source.get("idle") is None
     first = "is not written: the GPUs of running jobs are watched, and owners of idle ones notified; "
-    message = f"{first if is_unwritten else ''}{_counted(found, is_all=context.has_time)}; {_PRICES}"
+    message = f"{first if is_unwritten else ''}{_counted(alarms, is_all=context.has_time)}; {_PRICES}"
     hint = "write idle: off for none" if "idle" in kinds else "remove utilization for none"
     return (FieldError(field=str(kinds[0]), message=message, hint=hint),)
 
@@ -78,11 +78,11 @@ def unwatched_warning(policy: Policy) -> tuple[FieldError, ...]:
     return (FieldError(field="idle", message=message, hint="apply it again, or write idle: off"),)
 
 
-def _counted(found: NewAlarms, *, is_all: bool) -> str:
-    count = f"{found.attempts} running attempt{'' if found.attempts == 1 else 's'}"
+def _counted(alarms: NewAlarms, *, is_all: bool) -> str:
+    count = f"{alarms.attempts} running attempt{'' if alarms.attempts == 1 else 's'}"
     bound = "" if is_all else "at least "
-    verb = "gets" if found.attempts == 1 else "get"
-    cost = f", {bound}{found.usd_per_month:.2f} USD a month while they run" if found.attempts else ""
+    verb = "gets" if alarms.attempts == 1 else "get"
+    cost = f", {bound}{alarms.usd_per_month:.2f} USD a month while they run" if alarms.attempts else ""
     return f"{bound}{count} then {verb} an alarm{cost}"
 
 

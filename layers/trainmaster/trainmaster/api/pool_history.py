@@ -1,4 +1,4 @@
-"""GET /pools/history: how much of each instance type was used, warm, there and wanted, in steps of time."""
+"""GET /pools/history: how much of each instance type was used, warm, available and requested, over time."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,20 +18,20 @@ from trainmaster.core.policy import PoolPolicy
 
 MOST_POINTS = 2000
 MOST_ENDINGS = 50_000
-"""Of one answer: about 25 MB of the table."""
+"""Ended attempts read for one answer: about 25 MB of the table."""
 MOST_WAITING = 10_000
-"""Of one pool; where more wait now, nobody counts how many did before."""
+"""Waiting jobs of one pool that are counted; if more wait now, past numbers are unknown."""
 BATCH = 1000
 SHORTEST, LONGEST = timedelta(seconds=60), timedelta(days=1)
-USUAL_STEPS = tuple(timedelta(seconds=one) for one in (60, 300, 900, 3600, 10_800, 21_600, 86_400))
+USUAL_STEPS = tuple(timedelta(seconds=seconds) for seconds in (60, 300, 900, 3600, 10_800, 21_600, 86_400))
 USUAL_POINTS = 500
 POINT_BYTES = 100
-"""Of one type in one point, at most."""
+"""Upper bound of the bytes that one type takes in one point."""
 _USED, _WARM, _CAPACITY, _WAITING = "used", "warm", "capacity", "waiting"
 
 
 def show_pool_history(context: RequestContext) -> Answer:
-    """Of one pool, or of all together: no type belongs to two."""
+    """Show one pool, or all together: no instance type belongs to two pools."""
     given = context.call.parameters("pool", "from", "to", "step")
     pools = pools_asked(context, given.get("pool"))
     window = period(given, now=context.outside.clock())
@@ -48,10 +48,10 @@ def show_pool_history(context: RequestContext) -> Answer:
 
 
 def _step(given: str | None, window: Window) -> timedelta:
-    """Raises InvalidRequestError."""
+    """Read the step. Raises InvalidRequestError."""
     whole = window.until - window.since
     if given is None:
-        return next((one for one in USUAL_STEPS if whole <= USUAL_POINTS * one), LONGEST)
+        return next((usual for usual in USUAL_STEPS if whole <= USUAL_POINTS * usual), LONGEST)
     if not given.isascii() or not given.isdigit() or not 60 <= int(given[:9]) <= 86_400:  # noqa: PLR2004  as SHORTEST, LONGEST
         raise refused("step", "is not a number of seconds from 60 to 86400", "write it like 300")
     step = timedelta(seconds=int(given))
@@ -68,36 +68,38 @@ class _Sums:
     means: TimeMeans
     capacities: set[Capacity] = field(default_factory=set)
     uncounted: set[Capacity] = field(default_factory=set)
-    """More wait for them than are counted."""
+    """Capacities for which more jobs wait than are counted."""
     looked: int = 0
 
     def add(self, pool: PoolPolicy) -> None:
         self._add_capacity(pool)
         self._add_used(pool.name)
-        for one in warm_periods(self.context, pool.name, self.means.window):
-            self._count(_WARM, one.capacity, one.instances, began=one.since, ended=one.until)
+        for warm in warm_periods(self.context, pool.name, self.means.window):
+            self._count(_WARM, warm.capacity, warm.instances, began=warm.since, ended=warm.until)
         self._add_waiting(pool)
 
     def points(self) -> list[View]:
-        """Raises InvalidRequestError where they are more than an answer takes."""
+        """List the points. Raises InvalidRequestError if they are more than one answer can take."""
         window, step, steps = self.means.window, self.means.step, self.means.steps
         shown = sorted(self.capacities)
         if steps * len(shown) * POINT_BYTES > MOST_BYTES:
             raise refused("step", "makes a larger answer than there can be", "use a larger one, or one pool")
-        rows = {one: self._row(one) for one in shown}
+        rows = {capacity: self._row(capacity) for capacity in shown}
         return [
             {
                 "at": instant_text(window.since + number * step),
-                "on-demand": {one: rows[one][number] for one in shown if not one.is_spot},
-                "spot": {one.instance_type: rows[one][number] for one in shown if one.is_spot},
+                "on-demand": {capacity: rows[capacity][number] for capacity in shown if not capacity.is_spot},
+                "spot": {
+                    capacity.instance_type: rows[capacity][number] for capacity in shown if capacity.is_spot
+                },
             }
             for number in range(steps)
         ]
 
     def _row(self, capacity: Capacity) -> list[View]:
-        """What each point says of it."""
+        """List what each point says of one capacity."""
         kinds = (_USED, _WARM, _CAPACITY, _WAITING)
-        columns = [[_rounded(one) for one in self.means.means((kind, capacity))] for kind in kinds]
+        columns = [[_rounded(mean) for mean in self.means.means((kind, capacity))] for kind in kinds]
         rows = [dict(zip(kinds, values, strict=True)) for values in zip(*columns, strict=True)]
         return [row | {_WAITING: None} for row in rows] if capacity in self.uncounted else rows
 
@@ -116,9 +118,9 @@ class _Sums:
                 self._count(_USED, capacity, count, began=job.claimed_at, ended=None)
         position: Position | None = None
         while True:
-            found, position = reader.endings(pool, window, after=position, limit=BATCH)
-            for one in found:
-                self._add_ending(one)
+            endings, position = reader.endings(pool, window, after=position, limit=BATCH)
+            for ending in endings:
+                self._add_ending(ending)
             if position is None:
                 return
             self.looked += BATCH
@@ -126,14 +128,14 @@ class _Sums:
                 message = "has more attempts than one answer can add up"
                 raise refused("from", f"the period {message}", "ask for a shorter one, or for one pool")
 
-    def _add_ending(self, one: Ending) -> None:
-        if one.attempt is None or not is_within(one, self.means.window):
+    def _add_ending(self, ending: Ending) -> None:
+        if ending.attempt is None or not is_within(ending, self.means.window):
             return
-        for capacity, count in one.attempt.vector.items():
-            self._count(_USED, capacity, count, began=one.attempt.claimed_at, ended=one.ended_at)
+        for capacity, count in ending.attempt.vector.items():
+            self._count(_USED, capacity, count, began=ending.attempt.claimed_at, ended=ending.ended_at)
 
     def _add_waiting(self, pool: PoolPolicy) -> None:
-        """From the jobs that wait now backwards: every change of their number is on record."""
+        """Count backwards from the jobs that wait now, as every change of their number is on record."""
         reader, window = self.context.outside.reader, self.means.window
         waiting = reader.waiting(pool.name, after=None, limit=MOST_WAITING + 1)
         parked = reader.parked(pool.name, after=None, limit=MOST_WAITING + 1)
@@ -143,9 +145,9 @@ class _Sums:
             self.uncounted |= now.keys()
         for capacity, count in waiting_at(window.since, now, counts).items():
             self._count(_WAITING, capacity, count, began=window.since, ended=None)
-        for one in counts:
-            if one.minute > window.since:
-                self._count(_WAITING, one.capacity, one.count, began=one.minute, ended=None)
+        for change in counts:
+            if change.minute > window.since:
+                self._count(_WAITING, change.capacity, change.count, began=change.minute, ended=None)
 
     def _count(
         self, kind: str, capacity: Capacity, count: int, *, began: datetime, ended: datetime | None
@@ -155,6 +157,6 @@ class _Sums:
 
 
 def _rounded(mean: float) -> float:
-    """Nobody waits less than not at all: a queue that changes while it is read may be off by one."""
+    """Round, and replace a negative mean: a queue that changes while it is read may be off by one."""
     value = max(round(mean, 3), 0.0)
     return int(value) if value.is_integer() else value

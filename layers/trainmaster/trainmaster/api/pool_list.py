@@ -1,4 +1,4 @@
-"""GET /pools: each pool of the policy, page by page where one answer cannot take them all."""
+"""GET /pools: each pool of the policy, on several pages if one answer cannot hold them all."""
 
 import json
 from collections import Counter
@@ -16,17 +16,17 @@ from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy
 
 FEWEST_LOOKED_AT = 50
-"""Of the jobs that wait in one of many pools, for the longest wait."""
+"""Waiting jobs read to find the longest wait, in each of many pools."""
 _SECTION = "pools"
 
 
 def list_pools(context: RequestContext) -> Answer:
-    """One pool at least: who follows the tokens comes to the end, however slow the table is."""
+    """List at least one pool a page, so that following the tokens ends, however slow the table is."""
     given = context.call.parameters("pool", "next_token")
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps([_SECTION, given.get("pool")]))
-    asked = pools_asked(context, given.get("pool"))
+    pools = pools_asked(context, given.get("pool"))
     after = seal.mark(given["next_token"]) if "next_token" in given else None
-    left = asked if after is None else _behind(asked, str(after.order[0]))
+    left = pools if after is None else _behind(pools, str(after.order[0]))
     views: list[View] = []
     room = Room()
     for view in _views(left, context):
@@ -67,7 +67,7 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:
-    """When the longest wait began, of the first jobs in the pool's order."""
+    """Return since when the longest wait lasts, among the first jobs of the pool."""
     waiting = reader.waiting(pool, after=None, limit=looks)
     parked = reader.parked(pool, after=None, limit=looks)
     return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
@@ -76,11 +76,11 @@ def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:
 def pause_views(roles: Iterable[RoleStarts], *, teams: Collection[str] | None) -> list[View]:
     """Show each pause of a pool, the longest first.
 
-    AWS's words name jobs, keys and subnets of the team whose start it refused; others read the code alone.
+    AWS's messages name jobs, keys and subnets of the team whose start failed; others see only the code.
 
     Args:
         roles: Records of the pool.
-        teams: The caller's; None: an admin, who reads everything.
+        teams: The caller's; None for an admin, who sees everything.
     """
     views: list[tuple[str, View]] = []
     for role in roles:
@@ -98,4 +98,4 @@ def pause_views(roles: Iterable[RoleStarts], *, teams: Collection[str] | None) -
             "next_probe_at": instant_text(pause.next_probe_at),
         }
         views.append((f"{since}#{role.role_arn}", view))
-    return [view for _, view in sorted(views, key=lambda each: each[0])]
+    return [view for _, view in sorted(views, key=lambda entry: entry[0])]

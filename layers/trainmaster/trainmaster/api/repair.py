@@ -1,4 +1,7 @@
-"""POST and GET /repair: Recount the table from its jobs. For admins; the minute's reconcile does it."""
+"""POST and GET /repair: recount the table from its jobs.
+
+Only admins start it; the reconcile function, which runs each minute, does the work.
+"""
 
 from http import HTTPStatus
 
@@ -10,11 +13,14 @@ from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.row_differences import Difference, Repair, RepairState
 
 MOST_LISTED = 1000
-"""Differences of one answer."""
+"""Most differences that one answer lists."""
 
 
 def start_repair(context: RequestContext) -> Answer:
-    """Raises JobConflictError: to write, starts must be paused; and one repair runs at a time."""
+    """Start a repair, or show the one that runs.
+
+    Raises JobConflictError if starts are not paused for one that writes, or if another kind of repair runs.
+    """
     context.call.parameters()
     call = context.call
     wanted = _apply(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
@@ -40,7 +46,7 @@ def show_repair(context: RequestContext) -> Answer:
 
 
 def _view(repair: Repair | None, context: RequestContext) -> View:
-    """Without any so far there is nothing to tell, but for rows that were set aside."""
+    """Show a repair; before the first one only the rows that were set aside are shown."""
     repairs, now = context.outside.repairs, context.outside.clock()
     different = repairs.differences(repair) if repair else ()
     broken = repairs.found(repair)[1] if repair else ()
@@ -58,8 +64,13 @@ def _view(repair: Repair | None, context: RequestContext) -> View:
     }
 
 
-def _difference_view(one: Difference) -> View:
-    return {"row": one.row, "field": one.field, "stored": one.stored, "computed": one.computed}
+def _difference_view(difference: Difference) -> View:
+    return {
+        "row": difference.row,
+        "field": difference.field,
+        "stored": difference.stored,
+        "computed": difference.computed,
+    }
 
 
 def _apply(body: JsonObject) -> bool:

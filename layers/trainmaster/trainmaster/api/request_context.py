@@ -1,4 +1,4 @@
-"""One request: what came in, who calls, what the routes may reach; and the wake-up it leaves."""
+"""Hold one request: the call, its caller, the ports that routes may use; and send its wake-up."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -45,19 +45,19 @@ class ApiReader(
     HistoryReader,
     Protocol,
 ):
-    """Every read the API makes."""
+    """Declares every read that the API makes."""
 
 
 @dataclass(slots=True)
 class LastPolicy:
-    """The policy as this process read it last; whoever decides on it makes sure that it is in force still."""
+    """Keeps the policy as this process read it last; its users check that it is still in force."""
 
-    found: PolicyInForce | None = None
+    in_force: PolicyInForce | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What the API reaches, and which deployment it speaks for."""
+    """Holds the ports of the API, and the facts of its deployment."""
 
     store: JobStore
     reader: ApiReader
@@ -67,24 +67,24 @@ class Outside:
     register: SetAsideRegister
     repairs: RepairReader
     random_bytes: Callable[[int], bytes]
-    """For entry ids."""
+    """Source of random bytes for entry ids."""
     account_id: str
     admin_principal_arns: tuple[str, ...]
     reads: ReadCounts
     cpu_seconds: Callable[[], float] = process_time
-    """What this process has spent."""
+    """Returns the CPU seconds that this process has used."""
     left: Callable[[], timedelta] = lambda: timedelta(minutes=1)
-    """Time of this call; what an answer can do without is left out when little is."""
+    """Returns the time left to this call; optional parts of an answer are left out if it is short."""
     region: str = ""
-    """Where the stack is; "" where nobody knows."""
+    """AWS region of the stack; "" if unknown."""
     last_policy: LastPolicy = field(default_factory=LastPolicy)
     folders: FolderRegister | None = None
-    """None: nobody is warned of folders that jobs share."""
+    """Register of folders; None if there are no warnings about shared folders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An HTTP call as the gateway handed it over."""
+    """Holds an HTTP call as the gateway passed it on."""
 
     user_arn: str | None
     query: Mapping[str, list[str]]
@@ -94,10 +94,10 @@ class Call:
     accept: str = ""
     if_none_match: str = ""
     idempotency_key: str | None = None
-    """Which submission of its caller it is, sent with each repetition; None: the caller does not say."""
+    """Identifies a submission, sent again with each repetition; None if the caller sends no key."""
 
     def parameters(self, *allowed: str) -> dict[str, str]:
-        """The query string; an empty value counts as absent.
+        """Return the query string; an empty value counts as absent.
 
         Raises:
             InvalidRequestError: A parameter that is unknown (a typo must not change what a call does)
@@ -111,12 +111,12 @@ class Call:
 
 
 def flag(call: Call, name: str, *, default: bool) -> bool:
-    """The one parameter that a call takes, true or false. Raises InvalidRequestError."""
+    """Read the one parameter that a call takes, true or false. Raises InvalidRequestError."""
     return flags(call, **{name: default})[name]
 
 
 def flags(call: Call, **defaults: bool) -> dict[str, bool]:
-    """The parameters that a call takes, each true or false. Raises InvalidRequestError."""
+    """Read the parameters that a call takes, each true or false. Raises InvalidRequestError."""
     given = call.parameters(*defaults)
     errors = [_no_flag(name) for name, value in given.items() if value not in {"true", "false"}]
     if errors:
@@ -128,57 +128,57 @@ def flags(call: Call, **defaults: bool) -> dict[str, bool]:
 class Answer:
     status: HTTPStatus
     body: Mapping[str, Any] | str
-    """Text goes out as it is, under its content type."""
+    """A text is sent as it is, with its content type."""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
-    """A caller who may be here, and the policy in force."""
+    """Holds a call whose caller was admitted, and the policy in force."""
 
     call: Call
     outside: Outside
     caller: Caller
     teams: tuple[str, ...]
     is_admin: bool
-    found: PolicyInForce
+    in_force: PolicyInForce
     policy: Policy
     began_at_cpu: float = 0.0
-    """What the process had spent when the call came in."""
+    """CPU seconds that the process had used when the call came in."""
 
     @property
     def stored(self) -> StoredPolicy:
-        return self.found.stored
+        return self.in_force.stored
 
     @property
     def has_time(self) -> bool:
-        """For what an answer can do without."""
+        """Whether there is time for parts that an answer can do without."""
         return self.outside.left() > timedelta()
 
     def sees(self, team: str) -> bool:
-        """True when the team's jobs are shown whole."""
+        """Tell whether the caller sees the team's jobs completely."""
         return self.is_admin or team in self.teams
 
 
 def enter(call: Call, outside: Outside, *, known: PolicyInForce | None = None) -> RequestContext:
-    """Let the caller in, by the policy in force, or by the one that is known already.
+    """Admit the caller, by the policy in force, or by the one that is known already.
 
     Raises:
         MissingIdentityError: The gateway named no caller; nothing was read.
-        ForbiddenError: Somebody of no team who is no admin either.
+        ForbiddenError: The caller is in no team and is no admin.
     """
     began_at_cpu = outside.cpu_seconds()
     caller = caller_of(call.user_arn)
-    found = read_policy(outside) if known is None else known
-    policy = found.policy
+    in_force = read_policy(outside) if known is None else known
+    policy = in_force.policy
     context = RequestContext(
         call=call,
         outside=outside,
         caller=caller,
         teams=teams_of(caller, policy, outside.account_id),
         is_admin=is_admin(caller, policy, outside.admin_principal_arns),
-        found=found,
+        in_force=in_force,
         policy=policy,
         began_at_cpu=began_at_cpu,
     )
@@ -188,14 +188,14 @@ def enter(call: Call, outside: Outside, *, known: PolicyInForce | None = None) -
 
 
 def read_policy(outside: Outside) -> PolicyInForce:
-    found = outside.last_policy.found = policy_in_force(outside.policies)
-    return found
+    in_force = outside.last_policy.in_force = policy_in_force(outside.policies)
+    return in_force
 
 
 def weigh(context: RequestContext, *, may_refuse: bool = True) -> None:
-    """Take the call off its team's share of the API; an admin looks while others storm, and is not weighed.
+    """Count the call against its team's share of the API; an admin's calls are not counted.
 
-    Raises ShareExceededError.
+    Admins can look even while others overload the API. Raises ShareExceededError.
     """
     if context.is_admin:
         return
@@ -204,7 +204,7 @@ def weigh(context: RequestContext, *, may_refuse: bool = True) -> None:
 
 
 def enter_to_change(call: Call, outside: Outside) -> RequestContext:
-    """Raises as ``enter``, and ShareExceededError."""
+    """Admit a call that changes something. Raises as ``enter``, and ShareExceededError."""
     outside.reads.turn_away(call.user_arn)
     context = enter(call, outside)
     weigh(context)
@@ -212,14 +212,14 @@ def enter_to_change(call: Call, outside: Outside) -> RequestContext:
 
 
 def enter_to_cancel(call: Call, outside: Outside) -> RequestContext:
-    """Raises as ``enter``: a cancel counts like any call, and is never refused for how many there were."""
+    """Admit a cancel, which is counted like any call but never refused for that. Raises as ``enter``."""
     context = enter(call, outside)
     weigh(context, may_refuse=False)
     return context
 
 
 def enter_to_read(call: Call, outside: Outside) -> RequestContext:
-    """Raises as ``enter``, and TooManyRequestsError where the caller's team has read too often."""
+    """Admit a read. Raises as ``enter``, and TooManyRequestsError if the caller's team has read too often."""
     outside.reads.turn_away(call.user_arn)
     now = outside.clock()
     known = outside.reads.refused(call.user_arn, now=now)
@@ -232,7 +232,7 @@ def enter_to_read(call: Call, outside: Outside) -> RequestContext:
 
 
 def count_read(context: RequestContext) -> None:
-    """For the first team of the caller; an admin's reads count for nobody: he looks while others storm.
+    """Count a read for the caller's first team; an admin's reads are not counted.
 
     Raises TooManyRequestsError.
     """
@@ -246,7 +246,7 @@ def count_read(context: RequestContext) -> None:
 
 
 def enter_as_admin(call: Call, outside: Outside) -> RequestContext:
-    """Raises as ``enter``, and ForbiddenError for everybody who is no admin."""
+    """Admit an admin. Raises as ``enter``, and ForbiddenError for any other caller."""
     context = enter(call, outside)
     if not context.is_admin:
         raise ForbiddenError("only admins may read or change the policy")
@@ -269,6 +269,6 @@ def _repeated(name: str) -> FieldError:
 
 
 def wake(wake_ups: WakeUps, pools: Iterable[str]) -> None:
-    """If it can be done: what was written stands, and the reconciler sends one within a minute anyway."""
+    """Send a wake-up if possible; if not, the reconciler sends one within a minute anyway."""
     with suppress(UnavailableError):
         wake_ups.send(pools)

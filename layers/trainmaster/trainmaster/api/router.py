@@ -1,4 +1,4 @@
-"""Routes to functions, answers and problems to HTTP."""
+"""Map routes to functions, and answers and errors to HTTP."""
 
 import json
 import logging
@@ -46,18 +46,18 @@ from trainmaster.core.submission.repeats import KEY_HEADER
 
 logger = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
-"""RFC 9457."""
+"""Source: RFC 9457."""
 RETRY_AFTER_UNAVAILABLE_SECONDS = 1
 MOST_ANSWER_BYTES = 5_500_000
 """Source: Lambda quotas, 6 MB of a synchronous answer, with its envelope."""
 MOST_ERROR_BYTES = 500_000
-"""Of the mistakes that are listed."""
+"""Most bytes of the list of mistakes in an error."""
 
 
 def problem(error: TrainmasterError) -> Response[str]:
     if isinstance(error, WriteRefusedError):  # nobody can wait it out: an operator has to hear of it
         logger.error("the table refused a write for good", exc_info=error)
-    listed = fitting((field_error_view(one) for one in error.errors), most=MOST_ERROR_BYTES)
+    listed = fitting((field_error_view(mistake) for mistake in error.errors), most=MOST_ERROR_BYTES)
     body = {
         "type": f"urn:trainmaster:problem:{error.title.lower().replace(' ', '-')}",
         "title": error.title,
@@ -74,7 +74,7 @@ def _left_out(listed: list[View], error: TrainmasterError) -> str:
 
 
 def fault(error: Exception) -> Response[str]:
-    """Our own mistake: the caller gets a problem document like any other, the log what happened."""
+    """Answer our own mistake with a problem document like any other, and log what happened."""
     logger.error("the call failed", exc_info=error)
     return problem(TrainmasterError("something went wrong here; the log of the api function says what"))
 
@@ -99,13 +99,13 @@ def _headers(error: TrainmasterError) -> dict[str, str | list[str]]:
 
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
-"""Proxy event and Lambda context in, proxy answer out."""
+"""Takes a proxy event and the Lambda context, and returns the proxy answer."""
 
 VERSION_HEADER = "trainmaster-version"
 
 
 def build_api(outside: Outside) -> Handler:
-    """The whole API over one set of ports; its version is on every answer, errors and unknown paths too."""
+    """Build the API over one set of ports; its version is on every answer, errors and unknown paths too."""
     app = routes(outside)
     return lambda event, context: _with_version(app.resolve(event, context))
 
@@ -166,7 +166,7 @@ def _call(event: dict[str, Any]) -> Call:
 
 
 def _response(answer: Answer) -> Response[str]:
-    """Lambda would throw away what is too large, and the caller get a 502: every list is cut before."""
+    """Refuse answers that Lambda would drop with a 502 as too large; lists are cut well before that."""
     text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
     if len(text.encode()) > MOST_ANSWER_BYTES:
         raise TrainmasterError(f"the answer has {len(text)} bytes; ask for less of it at once")
@@ -174,6 +174,6 @@ def _response(answer: Answer) -> Response[str]:
 
 
 def _with_version(answer: dict[str, Any]) -> dict[str, Any]:
-    """So that a client can tell whether it is as new as the stack."""
+    """Add the stack's version, so that a client can compare it with its own."""
     answer["multiValueHeaders"][VERSION_HEADER] = [__version__]
     return answer

@@ -1,4 +1,4 @@
-"""GET /timeline: what held a pool's instances: attempts, warm pools, and what capacity was in force."""
+"""GET /timeline: what used a pool's instances: attempts, warm pools, and the capacity in force."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,16 +19,16 @@ from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import PoolPolicy
 
 PAGE = 1000
-"""Attempts looked at for one page; each has about 350 bytes."""
+"""Attempts read for one page; each has about 350 bytes."""
 MOST_WARM_POOLS = 5000
-"""Of one answer: about 1 MB."""
+"""Warm pools of one answer: about 1 MB."""
 MOST_CHANGES = 500
-"""Of a pool's capacity, in one answer."""
+"""Changes of a pool's capacity in one answer."""
 _LIVE, _PAST = "live", "past"
 
 
 def show_timeline(context: RequestContext) -> Answer:
-    """Of each pool the live attempts, then those that ended, the long ones before the others."""
+    """Show each pool's live attempts, then those that ended, long ones first."""
     given = context.call.parameters("pool", "from", "to", "next_token")
     pools = pools_asked(context, given.get("pool"))
     window = list_period(given, now=context.outside.clock())
@@ -46,13 +46,13 @@ def show_timeline(context: RequestContext) -> Answer:
 
 
 def history_since(context: RequestContext, pools: Sequence[PoolPolicy]) -> datetime | None:
-    """From when on the history of all of them is complete; None: nothing was written yet."""
-    found = (context.outside.reader.history_since(pool.name) for pool in pools)
-    return max((at for at in found if at is not None), default=None)
+    """Return since when the history of all pools is complete; None if nothing was written yet."""
+    starts = (context.outside.reader.history_since(pool.name) for pool in pools)
+    return max((at for at in starts if at is not None), default=None)
 
 
 _AttemptKey: TypeAlias = tuple[str, int, datetime]
-"""Job, number, instant of the claim."""
+"""Job, number of the attempt, instant of the claim."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,11 +60,11 @@ class _Page:
     context: RequestContext
     window: Window
     shown: dict[_AttemptKey, View] = field(default_factory=dict)
-    """Each attempt once: one that ends between the two reads is only among those that ended."""
+    """Each attempt once: one that ends between two reads is only among the ended ones."""
     looked: int = 0
 
     def fill(self, pools: Sequence[PoolPolicy], order: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Behind which entry the next page begins; None: this is the last."""
+        """Fill the page, and return the position behind which the next begins; None on the last."""
         section, *after = order[1:] if order else (_LIVE,)
         names = [pool.name for pool in pools]
         if order and order[0] not in names:
@@ -86,10 +86,10 @@ class _Page:
         return self.looked >= PAGE or (self.looked > 0 and not self.context.has_time)
 
     def _live(self, pool: str, after: str) -> str | None:
-        """By name."""
+        """Add live attempts in order of name; return the last name if more are left."""
         reader = self.context.outside.reader
-        entries = sorted(reader.running(pool), key=lambda one: one.name)
-        names = [one.name for one in entries if one.name > after and one.claimed_at < self.window.until]
+        entries = sorted(reader.running(pool), key=lambda job: job.name)
+        names = [job.name for job in entries if job.name > after and job.claimed_at < self.window.until]
         if names and self._is_full:
             return after
         shown, rest = names[: PAGE - self.looked], names[PAGE - self.looked :]
@@ -105,25 +105,25 @@ class _Page:
             return after or (_BEFORE_ALL, "")
         position = None if after == (_BEFORE_ALL, "") else after
         while True:
-            found, position = self.context.outside.reader.endings(
+            endings, position = self.context.outside.reader.endings(
                 pool, self.window, after=position, limit=PAGE - self.looked
             )
-            self.looked += len(found)
-            for one in found:
-                if one.attempt is not None and is_within(one, self.window):
-                    key = (one.job, one.attempt.number, one.attempt.claimed_at)
+            self.looked += len(endings)
+            for ending in endings:
+                if ending.attempt is not None and is_within(ending, self.window):
+                    key = (ending.job, ending.attempt.number, ending.attempt.claimed_at)
                     self.shown.pop(key, None)
-                    self.shown[key] = past_view(one, pool, self.context)
+                    self.shown[key] = past_view(ending, pool, self.context)
             if position is None or self._is_full:
                 return position
 
 
 _BEFORE_ALL = "-"
-"""In a token: nothing of the pool's past was shown yet."""
+"""Stands in a token for: no attempt of the pool's past was shown yet."""
 
 
 def is_within(ending: Ending, window: Window) -> bool:
-    """An attempt that was live in it."""
+    """Tell whether the attempt was live at some time within the window."""
     attempt = ending.attempt
     return attempt is not None and window.overlaps(attempt.claimed_at, ending.ended_at)
 
@@ -150,7 +150,7 @@ def past_view(ending: Ending, pool: str, context: RequestContext) -> View:
 
 
 def live_view(job: Job, context: RequestContext) -> View:
-    """Of a job that holds its instances."""
+    """Show the live attempt of a job."""
     live, by = job.live_attempt, job.live_attempt.preempted_for
     by_team = (by.team or job.spec.team) if by else None
     return {
@@ -178,56 +178,58 @@ def _held(vector: Vector) -> View:
 
 
 def _once(context: RequestContext, pools: Sequence[PoolPolicy], window: Window) -> View:
-    """What comes whole, with the first page."""
-    capacity = [one for pool in pools for one in capacity_lines(context, pool, window)]
-    warm = [one for pool in pools for one in _warm(context, pool.name, window)]
+    """Show what only the first page has, and has completely."""
+    capacity = [line for pool in pools for line in capacity_lines(context, pool, window)]
+    warm = [view for pool in pools for view in _warm(context, pool.name, window)]
     return {"capacity": [_line_view(line) for line in capacity], "warm": warm}
 
 
 def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) -> list[CapacityChange]:
-    """From when on which capacity was in force, the first one at the beginning of the window."""
-    found = context.outside.reader.capacity_changes(pool.name, window, limit=MOST_CHANGES + 1)
-    if len(found) > MOST_CHANGES:
+    """Return the capacities in force, each since its time, the first since the beginning of the window."""
+    changes = context.outside.reader.capacity_changes(pool.name, window, limit=MOST_CHANGES + 1)
+    if len(changes) > MOST_CHANGES:
         raise _too_much("changes of capacity")
-    before = [one for one in found if one.at <= window.since]
-    at_first = before[-1].capacity if before else found[0].before if found else pool_vector(pool)
+    before = [change for change in changes if change.at <= window.since]
+    at_first = before[-1].capacity if before else changes[0].before if changes else pool_vector(pool)
     first = CapacityChange(pool=pool.name, at=window.since, capacity=at_first)
-    return [first, *(one for one in found if window.since < one.at < window.until)]
+    return [first, *(change for change in changes if window.since < change.at < window.until)]
 
 
 def _line_view(line: CapacityChange) -> View:
-    spot = {one.instance_type: count for one, count in line.capacity.items() if one.is_spot}
-    on_demand = {one.instance_type: count for one, count in line.capacity.items() if not one.is_spot}
+    spot = {capacity.instance_type: count for capacity, count in line.capacity.items() if capacity.is_spot}
+    on_demand = {
+        capacity.instance_type: count for capacity, count in line.capacity.items() if not capacity.is_spot
+    }
     return {"at": instant_text(line.at), "pool": line.pool, "capacity": on_demand, "spot_capacity": spot}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmPeriod:
-    """Instances of one kind that SageMaker kept for a while."""
+    """Describes instances of one kind that SageMaker kept warm for a while."""
 
     capacity: Capacity
     instances: int
     since: datetime
     until: datetime | None = None
-    """None: they are warm still."""
+    """End of the period; None while they are warm."""
     reused_by: str | None = None
     reused_by_team: str | None = None
 
 
 def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator[WarmPeriod]:
     reader = context.outside.reader
-    found = reader.past_warm_pools(pool, window, limit=MOST_WARM_POOLS + 1)
-    if len(found) > MOST_WARM_POOLS:
+    past = reader.past_warm_pools(pool, window, limit=MOST_WARM_POOLS + 1)
+    if len(past) > MOST_WARM_POOLS:
         raise _too_much("warm pools")
-    for one in found:
-        for capacity, count in one.vector.items():
+    for ended in past:
+        for capacity, count in ended.vector.items():
             yield WarmPeriod(
                 capacity=capacity,
                 instances=count,
-                since=one.since,
-                until=one.until,
-                reused_by=one.reused_by,
-                reused_by_team=one.reused_by_team,
+                since=ended.since,
+                until=ended.until,
+                reused_by=ended.reused_by,
+                reused_by_team=ended.reused_by_team,
             )
     for warm in reader.pool_state(pool).warm_pools:
         for capacity, count in warm.vector.items():
@@ -235,17 +237,17 @@ def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator
 
 
 def _warm(context: RequestContext, pool: str, window: Window) -> Iterator[View]:
-    for one in warm_periods(context, pool, window):
-        if window.overlaps(one.since, one.until):
-            sees_by = one.reused_by_team is not None and context.sees(one.reused_by_team)
+    for warm in warm_periods(context, pool, window):
+        if window.overlaps(warm.since, warm.until):
+            sees_by = warm.reused_by_team is not None and context.sees(warm.reused_by_team)
             yield {
                 "pool": pool,
-                "instance_type": one.capacity.instance_type,
-                "instances": one.instances,
-                "since": instant_text(one.since),
-                "until": instant_text(one.until),
-                "reused_by": one.reused_by if sees_by else None,
-                "reused_by_team": one.reused_by_team,
+                "instance_type": warm.capacity.instance_type,
+                "instances": warm.instances,
+                "since": instant_text(warm.since),
+                "until": instant_text(warm.until),
+                "reused_by": warm.reused_by if sees_by else None,
+                "reused_by_team": warm.reused_by_team,
             }
 
 

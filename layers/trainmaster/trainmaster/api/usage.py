@@ -1,4 +1,4 @@
-"""GET /usage: what a team's month was spent on, and what of its budget is left."""
+"""GET /usage: what a team's month was spent on, and how much of its budget is left."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from trainmaster.core.policy import DEFAULT_TEAM
 
 
 def show_usage(context: RequestContext) -> Answer:
-    """Of one team's month job by job; grouped where the call says so, or wants CSV."""
+    """Show one team's month job by job; grouped if the call names a group, a period or CSV."""
     given = context.call.parameters("team", "month", "group_by", "from", "to", "next_token")
     if given.keys() & {"group_by", "from", "to"} or given.get("team") == ALL_TEAMS or wants_csv(context):
         return grouped_usage(context, given)
@@ -33,22 +33,22 @@ def show_usage(context: RequestContext) -> Answer:
     if not lines and not preemptions and not _is_known(context, team):
         raise no_team(context, team)
     budget = _budget(context, team, reader.month(team, month))
-    warnings = [field_error_view(one) for one in price_warnings(context, context.policy)]
+    warnings = [field_error_view(warning) for warning in price_warnings(context, context.policy)]
     whole = usage_view(team, month, lines, preemptions)
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps(["usage", team, month]))
     start = seal.mark(given["next_token"]) if "next_token" in given else None
     shown, end = _page(whole, start)
-    more = {
+    context_views = {
         "budget": budget,
         "running": running_view(context, teams=(team,), months=(month,)) if start is None else None,
         "warnings": fitting(warnings),
         "next_token": seal.token(end) if end else None,
     }
-    return Answer(status=HTTPStatus.OK, body=whole | shown | more)
+    return Answer(status=HTTPStatus.OK, body=whole | shown | context_views)
 
 
 def _page(whole: View, start: Mark | None) -> tuple[View, Mark | None]:
-    """Jobs by name, then preemptions; the sums are of the whole month on every page."""
+    """List jobs by name, then preemptions; the sums are of the whole month on every page."""
     room, shown, end = Room(), {"jobs": list[View](), "preemptions": list[View]()}, start
     for mark, view in _listed(whole, start):
         if not room.takes(view) and any(shown.values()):
@@ -59,14 +59,14 @@ def _page(whole: View, start: Mark | None) -> tuple[View, Mark | None]:
 
 
 def _listed(whole: View, start: Mark | None) -> Iterator[tuple[Mark, View]]:
-    """From behind ``start``; the list of preemptions only grows at its end."""
+    """Yield the entries behind ``start``; the list of preemptions only grows at its end."""
     seen = start.counted if start and start.section == "preemptions" else 0
     name = str(start.order[0]) if start and start.section == "jobs" else ""
     for job in whole["jobs"] if not seen else ():
         if job["name"] > name:
             yield Mark(section="jobs", order=(job["name"],), counted=0), job
-    for number, one in enumerate(whole["preemptions"][seen:], start=seen + 1):
-        yield Mark(section="preemptions", order=(), counted=number), one
+    for number, preemption in enumerate(whole["preemptions"][seen:], start=seen + 1):
+        yield Mark(section="preemptions", order=(), counted=number), preemption
 
 
 def _is_known(context: RequestContext, team: str) -> bool:
@@ -74,11 +74,11 @@ def _is_known(context: RequestContext, team: str) -> bool:
 
 
 def _budget(context: RequestContext, team: str, account: MonthAccount) -> View | None:
-    """In USD; None where the team has none."""
-    found = context.policy.team(team)
-    if found is None or found.budget is None:
+    """Show the team's budget in USD; None if it has none."""
+    team_policy = context.policy.team(team)
+    if team_policy is None or team_policy.budget is None:
         return None
-    limit = budget_cents(found.budget.usd_per_month)
+    limit = budget_cents(team_policy.budget.usd_per_month)
     return {
         "limit": limit / 100,
         "spent": account.spent / 100,

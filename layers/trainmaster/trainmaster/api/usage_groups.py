@@ -1,4 +1,4 @@
-"""GET /usage with ``group_by``, of one team or all, of a month or of any time; as JSON or CSV."""
+"""GET /usage with ``group_by``: one team or all, a month or any period, as JSON or CSV."""
 
 import csv
 import io
@@ -28,15 +28,15 @@ CSV = "text/csv"
 NEXT_PAGE_HEADER = "trainmaster-next-token"
 CUT_HEADER = "trainmaster-truncated"
 MOST_JOBS = 5000
-"""Whose rows are read for one answer; of more, the rest has no key. A few seconds."""
+"""Jobs whose rows are read for one answer, in a few seconds; further jobs have no key."""
 _BATCH = 500
 _COLUMNS = ("key", "instance_hours", "usd", "saved_usd", *(cause.value for cause in Cause))
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for a formula at the beginning of a cell. Source: OWASP, CSV injection."""
+"""First characters of a cell that a spreadsheet reads as a formula. Source: OWASP, CSV injection."""
 
 
 def month_asked(context: RequestContext, given: str | None) -> str:
-    """``YYYY-MM``, UTC; without one this month. Raises InvalidRequestError."""
+    """Read ``YYYY-MM`` in UTC; the default is this month. Raises InvalidRequestError."""
     month = given or month_of(context.outside.clock())
     if _MONTH.fullmatch(month):
         return month
@@ -44,13 +44,13 @@ def month_asked(context: RequestContext, given: str | None) -> str:
 
 
 def time_of(month: str) -> tuple[datetime, datetime]:
-    """From its first instant to the first of the next."""
+    """Return the first instant of a month and of the next one."""
     begin = datetime.fromisoformat(f"{month}-01").replace(tzinfo=UTC)
     return begin, (begin + timedelta(days=32)).replace(day=1)
 
 
 def time_asked(begin: str | None, end: str | None, *, now: datetime) -> tuple[datetime, datetime]:
-    """Half-open; without one end of it the last 24 hours up to the other. Raises InvalidRequestError."""
+    """Read a half-open period, by default the last 24 hours. Raises InvalidRequestError."""
     until = now if end is None else instant("to", end)
     since = until - USUAL if begin is None else instant("from", begin)
     if since >= until:
@@ -63,13 +63,13 @@ def time_asked(begin: str | None, end: str | None, *, now: datetime) -> tuple[da
     return since, until
 
 
-def team_asked(context: RequestContext, asked: str | None) -> str:
-    """Raises ForbiddenError for another team, InvalidRequestError where none is named of several."""
-    if asked is not None:
-        if context.sees(asked):
-            return asked
-        if asked not in known_teams(context):
-            raise no_team(context, asked)
+def team_asked(context: RequestContext, team: str | None) -> str:
+    """Return the team to show. Raises ForbiddenError, or InvalidRequestError if one must be named."""
+    if team is not None:
+        if context.sees(team):
+            return team
+        if team not in known_teams(context):
+            raise no_team(context, team)
         own = ", ".join(context.teams)
         error = FieldError(
             field="query.team", message="is not one of the caller's teams", hint=f"use one of: {own}"
@@ -82,7 +82,7 @@ def team_asked(context: RequestContext, asked: str | None) -> str:
 
 
 def wants_csv(context: RequestContext) -> bool:
-    return any(one.partition(";")[0].strip() == CSV for one in context.call.accept.split(","))
+    return any(media_type.partition(";")[0].strip() == CSV for media_type in context.call.accept.split(","))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +93,12 @@ class _Question:
     until: datetime
     months: tuple[str, ...]
     is_of_month: bool
-    """By the ledger's own months: no job is read to know when it counts."""
+    """Whether months of the ledger are shown, so that no job is read for when it counts."""
 
 
 @dataclass(slots=True)
 class _Read:
-    """What was read of the jobs that the lines are of."""
+    """Holds what was read about the jobs of the lines."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
@@ -112,7 +112,9 @@ def grouped_usage(context: RequestContext, given: Mapping[str, str]) -> Answer:
     if not question.is_of_month:
         known = read.jobs
         lines = [
-            one for one in lines if is_within(one, known.get(one.line.job), question.since, question.until)
+            entry
+            for entry in lines
+            if is_within(entry, known.get(entry.line.job), question.since, question.until)
         ]
     groups = Grouping(by=question.by, jobs=read.jobs, models=read.models).grouped(lines)
     return _answer(context, given, question, groups, is_cut=read.is_cut)
@@ -132,9 +134,9 @@ def _question(context: RequestContext, given: Mapping[str, str]) -> _Question:
     return _Question(by=by, teams=teams, since=since, until=until, months=months, is_of_month=False)
 
 
-def _teams(context: RequestContext, asked: str | None) -> tuple[str, ...]:
-    if asked != ALL_TEAMS:
-        team = team_asked(context, asked)
+def _teams(context: RequestContext, wanted: str | None) -> tuple[str, ...]:
+    if wanted != ALL_TEAMS:
+        team = team_asked(context, wanted)
         if team not in known_teams(context) and not context.is_admin:
             raise no_team(context, team)
         return (team,)
@@ -162,17 +164,17 @@ def _lines(context: RequestContext, team: str, months: Iterable[str]) -> Iterato
 
 
 def _read(context: RequestContext, question: _Question, lines: Iterable[TeamLine]) -> _Read:
-    """Rows of the jobs, where team and name are not enough; not more than there is time for."""
+    """Read the jobs' rows if team and name are not enough, and only as many as there is time for."""
     read = _Read()
     if question.is_of_month and not question.by.needs_jobs:
         return read
-    names = list(dict.fromkeys(one.line.job for one in lines))
+    names = list(dict.fromkeys(entry.line.job for entry in lines))
     read.is_cut = len(names) > MOST_JOBS
-    for number, some in enumerate(_batches(names[:MOST_JOBS])):
+    for number, batch in enumerate(_batches(names[:MOST_JOBS])):
         if number and not context.has_time:
             read.is_cut = True
             break
-        _read_some(context, question.by, some, read)
+        _read_some(context, question.by, batch, read)
     return read
 
 
@@ -188,9 +190,9 @@ def _read_some(context: RequestContext, by: GroupBy, names: list[str], read: _Re
 
 
 def running_view(context: RequestContext, *, teams: Collection[str], months: Collection[str]) -> View:
-    """What the teams' live attempts have cost so far, which no line of the ledger has yet.
+    """Show what the teams' live attempts have cost so far, which the ledger does not have yet.
 
-    One read of the running jobs of each pool; a pool for which there is no time makes the sum unknown.
+    Each pool's running jobs are one read; a pool for which no time is left makes the sum unknown.
     """
     total, now = RunningCost(), context.outside.clock()
     for pool in context.policy.pools:
@@ -220,7 +222,7 @@ def _answer(
     *,
     is_cut: bool,
 ) -> Answer:
-    """One page of the groups; the total is of all on every page."""
+    """Answer with one page of the groups; the total is of all groups on every page."""
     filters = sorted((key, value) for key, value in given.items() if key != "next_token")
     bound = json.dumps(["usage-groups", context.is_admin, context.teams, filters])
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=bound)
@@ -256,7 +258,7 @@ def _page(groups: Mapping[str | None, UsageLine], skipped: int) -> Iterator[View
 
 
 def csv_text(views: Iterable[View]) -> str:
-    """A head line, then one line a group; what is not known is an empty cell."""
+    """Write a heading line, then one line a group; an unknown value is an empty cell."""
     text = io.StringIO()
     lines = csv.writer(text)
     lines.writerow(_COLUMNS)
@@ -267,5 +269,5 @@ def csv_text(views: Iterable[View]) -> str:
 
 
 def _cell(value: object) -> object:
-    """An apostrophe before what a spreadsheet would run."""
+    """Put an apostrophe before a text that a spreadsheet would run as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_ACTIVE) else value

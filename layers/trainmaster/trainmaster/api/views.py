@@ -1,4 +1,4 @@
-"""What people see of a job, a pool and the policy: plain JSON values, every key always there."""
+"""Show a job, a pool and the policy to people as plain JSON values; every key is always present."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,23 +29,22 @@ View: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """What a view of a job needs besides the job."""
+    """Holds what a view of a job needs besides the job."""
 
     now: datetime
     pool: PoolPolicy | None
     position: QueuePosition = NO_POSITION
     why: Reason | None = None
-    """Why it waits its turn, as the planner says it now; None where it was not asked."""
+    """Why the job waits for its turn, as the planner says now; None where it was not asked."""
     share: TeamShare | None = None
-    """How its team stands; None where that decides nothing, or was not asked."""
+    """How the job's team stands; None where that has no effect, or was not asked."""
     latest: Attempt | None = None
-    """The last attempt where the job has no live one, if it was read."""
-    parents: tuple[View, ...] = ()
-    """Its conditions, with the states of their jobs."""
+    """The last attempt of a job that has no live one, if it was read."""
+    parents: tuple[View, ...] = ()  # its conditions, with the states of their jobs
 
 
 def job_view(job: Job, around: JobContext) -> View:
-    """A whole JobView: for the job's team and for admins."""
+    """Show a whole job, to its team and to admins."""
     attempt = job.live or around.latest
     return {
         "name": job.name,
@@ -79,7 +78,7 @@ def job_view(job: Job, around: JobContext) -> View:
 
 
 def masked_view(job: Job, position: QueuePosition = NO_POSITION) -> View:
-    """What other teams may see: enough to understand the queue, nothing to find the job by."""
+    """Show what other teams may see: enough to understand the queue, nothing that identifies the job."""
     return {
         "name": None,
         "team": job.spec.team,
@@ -94,7 +93,7 @@ def masked_view(job: Job, position: QueuePosition = NO_POSITION) -> View:
 
 
 def _times_of_the_live_attempt(job: Job) -> View:
-    """Since when it trains, and when its instances are free at the latest; both None before that is known."""
+    """Show since when it trains and when its instances are free at the latest; None until that is known."""
     return {
         "training_since": instant_text(job.live.training_since if job.live else None),
         "ends_by": instant_text(ends_by(job)),
@@ -104,7 +103,7 @@ def _times_of_the_live_attempt(job: Job) -> View:
 def effective_priority(
     job: Job, pool: PoolPolicy | None, *, now: datetime, share: TeamShare | None = None
 ) -> float:
-    """Base priority, with what waiting and its team's past use add; stands still once the job has ended."""
+    """Add to the base priority what waiting and past use add; it stands still once the job has ended."""
     base = job.priority + (share.points if share else 0.0)
     aging = pool.order.aging if pool else None
     if aging is None or job.queued_since is None:
@@ -114,7 +113,7 @@ def effective_priority(
 
 
 def _cost_usd(job: Job, *, now: datetime) -> float | None:
-    """Bills of ended attempts, and of the live one all time since its claim; None: a price is unknown."""
+    """Add up bills of ended attempts and the live one's cost since its claim; None if a price is unknown."""
     live = job.live
     so_far = cost_cents(live.claim.usd_per_hour, max(now - live.claim.at, timedelta())) if live else 0
     return None if so_far is None or job.spent.unpriced else (job.spent.cents + so_far) / 100
@@ -128,7 +127,7 @@ def pool_view(
     now: datetime,
     set_aside: int = 0,
 ) -> View:
-    """One line of ``GET /pools``. Teams with a quota are there even if they use nothing."""
+    """Show a pool for ``GET /pools``. Teams with a quota are listed even if they use nothing."""
     taken = total((state.used, state.warm))
     shares, rules = state.shares(pool, now=now), pool.order.fair_share
     return {
@@ -149,7 +148,7 @@ def pool_view(
         ],
         "waiting": sum(team.waiting for team in state.teams.values()),
         "oldest_waiting_since": instant_text(oldest_waiting_since),
-        "account_limits": [_limit_view(*one) for one in sorted(state.account_limits.items())],
+        "account_limits": [_limit_view(*limit) for limit in sorted(state.account_limits.items())],
         "set_aside": set_aside,
         "recount": reason_view(state.recount),
         "reranking": state.order_key not in {None, pool.order_key},
@@ -193,13 +192,13 @@ def _team_view(
 
 
 def quota_view(quota: Quota) -> View:
-    """As in the policy; a borrowing limit of None is whatever others leave idle."""
+    """Show a quota as the policy writes it; a borrowing limit of None means whatever others leave idle."""
     limit = quota.borrowing_limit
     return {"nominal": dict(quota.nominal), "borrowing_limit": None if limit is None else dict(limit)}
 
 
 MOST_WARNING_BYTES = 500_000
-"""Beside a policy, which is a body of 256 KiB and a text of 100 at most."""
+"""Most bytes of warnings beside a policy, which is a body of 256 KiB and a text of 100 KiB at most."""
 
 
 def policy_view(stored: StoredPolicy, warnings: tuple[FieldError, ...] = ()) -> View:
@@ -221,7 +220,7 @@ def reason_view(reason: Reason | None) -> View | None:
 
 
 def instant_text(instant: datetime | None) -> str | None:
-    """ISO 8601, UTC, to the millisecond."""
+    """Write an instant as ISO 8601 in UTC, to the millisecond."""
     if instant is None:
         return None
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -241,16 +240,14 @@ _BEHIND_A_REFUSAL = frozenset(
         ReasonCode.UNAVAILABLE,
     }
 )
-"""Until AWS takes a start of a job that it refused, that is why it waits, not these."""
+"""Reasons that a refusal replaces: a job that AWS refused waits for that until AWS accepts a start."""
 _REFUSALS = frozenset({ReasonCode.ACCOUNT_LIMIT, ReasonCode.REFUSED})
 
 
 def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
-    """What was found just now, else what was written to the job; everybody else is behind those."""
-    if job.is_final:
-        return None
-    if job.is_live:
-        return job.waiting
+    """Return the reason found just now, else the one stored; a refusal by AWS takes precedence."""
+    if job.is_final or job.is_live:
+        return job.waiting if job.is_live else None
     if job.waits_for_others and job.is_waiting:
         return around.why or job.waiting
     if job.is_waiting and job.not_before is not None:
@@ -286,13 +283,17 @@ def _by_type(vector: Vector) -> dict[str, int]:
 
 def _by_capacity_type(vector: Vector) -> dict[str, dict[str, int]]:
     return {
-        kind.value: {one.instance_type: vector[one] for one in sorted(vector) if one.capacity_type is kind}
+        kind.value: {
+            capacity.instance_type: vector[capacity]
+            for capacity in sorted(vector)
+            if capacity.capacity_type is kind
+        }
         for kind in CapacityType
     }
 
 
 def _free(capacity: Mapping[str, int], taken: Vector, kind: CapacityType) -> dict[str, int]:
-    """Never below zero: a capacity that was lowered is not free, whoever still uses it."""
+    """Show what is free, never below zero: a lowered capacity may be exceeded by its users."""
     return {
         instance_type: max(count - taken.get(Capacity(instance_type, kind), 0), 0)
         for instance_type, count in capacity.items()

@@ -1,4 +1,4 @@
-"""GET /violations: training jobs that bypassed the queue, and what rules that only audit have found."""
+"""GET /violations: training jobs that bypassed the queue, and findings of rules that only audit."""
 
 import json
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from trainmaster.core.rules.violation import Violation, ViolationRecord, causes,
 PAGE = 500
 """Records of one answer; each is about 1 KB of the 6 MB that Lambda may answer."""
 _MAX_READ = 2000
-"""Records looked at for one answer: of a month that is nearly all other teams', pages may be short."""
+"""Records read for one answer; in a month that is nearly all other teams', pages may be short."""
 WENT_ROUND = "unmanaged_jobs"
-"""In position of a rule: key of the policy that speaks of such jobs."""
+"""Shown as the rule of a job that bypassed the queue: the policy's key for such jobs."""
 
 
 def show_violations(context: RequestContext) -> Answer:
-    """The newest last."""
+    """List a month's records, the newest last."""
     given = context.call.parameters("month", "next_token")
     month = month_asked(context, given.get("month"))
     bound = json.dumps(["violations", context.is_admin, context.teams, month])
@@ -35,7 +35,7 @@ def show_violations(context: RequestContext) -> Answer:
 
 
 def _page(context: RequestContext, month: str, start: Mark | None) -> tuple[list[View], Mark | None]:
-    """What the caller may see, and the mark behind which the next page begins; None at the end."""
+    """Return what the caller may see, and the mark behind which the next page begins; None at the end."""
     page, room, end = list[View](), Room(), start
     walk = _walk(context, month, start)
     for looked, record in enumerate(walk, start=1):
@@ -52,11 +52,11 @@ def _page(context: RequestContext, month: str, start: Mark | None) -> tuple[list
 
 def _walk(context: RequestContext, month: str, start: Mark | None) -> Iterator[ViolationRecord]:
     after = _place(start) if start else None
-    more = True
-    while more:
+    may_continue = True
+    while may_continue:
         records = context.outside.reader.violations(month, after=after, limit=PAGE)
         yield from records
-        more = len(records) == PAGE
+        may_continue = len(records) == PAGE
         after = _place(_mark(month, records[-1])) if records else None
 
 
@@ -71,7 +71,7 @@ def _place(mark: Mark) -> tuple[str, str]:
 
 
 def _record_view(record: ViolationRecord) -> View:
-    """``rule`` and ``message`` are those of what its outcome is owed to first."""
+    """Show a record; ``rule`` and ``message`` are of the first violation that caused its outcome."""
     cause = next(iter(causes(record)), None)
     return {
         "at": instant_text(record.at),
@@ -85,15 +85,15 @@ def _record_view(record: ViolationRecord) -> View:
         "message": f"{cause.field} {cause.message}" if cause else "it did not come through the queue",
         "outcome": record.outcome.value,
         "action": record.outcome.value,
-        "violations": [_violation_view(one) for one in enforced_first(record.violations)],
+        "violations": [_violation_view(violation) for violation in enforced_first(record.violations)],
     }
 
 
-def _violation_view(one: Violation) -> View:
+def _violation_view(violation: Violation) -> View:
     return {
-        "rule": one.rule,
-        "field": one.field,
-        "message": one.message,
-        "hint": one.hint,
-        "mode": one.mode.value,
+        "rule": violation.rule,
+        "field": violation.field,
+        "message": violation.message,
+        "hint": violation.hint,
+        "mode": violation.mode.value,
     }

@@ -17,7 +17,7 @@
   + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
   + RepairNeededError             503  an admin has to repair a row first: trying again does not help
   + UnavailableError              503  AWS refused for now (retryable)
-    + LostRaceError               503  somebody else changed the item first
+    + LostRaceError               503  another write changed the item first
     + AccountLimitError           503  a quota of the account forbids it for now
       + InstanceLimitError        503  the account allows no more instances of the type for now
     + ThrottledError              503  the account calls an operation too often: nothing happened
@@ -45,14 +45,14 @@ from http import HTTPStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldError:
-    """One thing wrong with one field: where, what, and what to do about it."""
+    """One fault in one field: where it is, what is wrong, and what to do about it."""
 
     field: str
     """Path into the document, e.g. ``ResourceConfig.InstanceCount`` or ``pools[0].capacity``."""
     message: str
     hint: str
     rule: str | None = None
-    """Which rule or limit of the policy says so; None when the request itself is malformed."""
+    """Rule or limit of the policy that is broken; None when the request itself is malformed."""
 
 
 class TrainmasterError(Exception):
@@ -124,11 +124,11 @@ class TooManyRequestsError(TrainmasterError):
 
 
 class ShareExceededError(TooManyRequestsError):
-    """A team that asks faster than its share of the API's throttle; nothing was read for it."""
+    """A team calls more often than its share of the API's throttle allows; nothing was read for it."""
 
 
 class TeamLimit(StrEnum):
-    """A pool's ``limits``, as the policy names them; each counts for every team by itself."""
+    """The ``limits`` of a pool, as the policy names them; each counts for every team by itself."""
 
     MAX_WAITING = "max_waiting"
     MAX_SUBMISSIONS_PER_MINUTE = "max_submissions_per_minute"
@@ -136,7 +136,7 @@ class TeamLimit(StrEnum):
 
 
 class TeamLimitError(TrainmasterError):
-    """The store took no more of the team."""
+    """A limit of the team is reached, so the store took no more of its jobs."""
 
     def __init__(self, limit: TeamLimit) -> None:
         super().__init__(f"the team has reached {limit}")
@@ -154,7 +154,7 @@ HOW_TO_REPAIR = (
 
 
 class RowSetAsideError(TrainmasterError):
-    """A row that was asked for cannot be understood; nothing is done with it, and nothing to it."""
+    """A requested row cannot be understood; it is left as it is and nothing is done with it."""
 
     title = "Row not understood"
 
@@ -164,11 +164,11 @@ class RowSetAsideError(TrainmasterError):
         )
         self.key = key
         self.subject = subject
-        """The job that is out of reach because of it; None: no single one."""
+        """Name of the job that cannot be reached because of the row; None if it is no single one."""
 
 
 class WriteRefusedError(TrainmasterError):
-    """The table will never take the write as it is: a row at its size limit, a malformed value."""
+    """The table will never accept the write as it is: a row at its size limit, a malformed value."""
 
     title = "Write refused"
 
@@ -191,15 +191,15 @@ class LostRaceError(UnavailableError):
 
 
 class AccountLimitError(UnavailableError):
-    """ResourceLimitExceeded: a quota of the account, whatever the policy says."""
+    """ResourceLimitExceeded: a quota of the account forbids the call, whatever the policy allows."""
 
 
 class InstanceLimitError(AccountLimitError):
-    """It is the quota of the instances themselves: no request for as many of them is taken."""
+    """The quota of the instances themselves is reached: no request for as many of them is accepted."""
 
 
 class ThrottledError(UnavailableError):
-    """The account calls too often, or the turn of a call does not come in time: nothing has happened."""
+    """The account calls too often, or the turn of a call does not come in time: the call had no effect."""
 
 
 class UnreachableError(UnavailableError):
@@ -207,58 +207,58 @@ class UnreachableError(UnavailableError):
 
 
 class AlarmQuotaError(UnavailableError):
-    """CloudWatch takes no more alarms of the account."""
+    """CloudWatch accepts no more alarms from the account."""
 
 
 class AlarmRefusedError(UnavailableError):
-    """CloudWatch refused an alarm for another reason than being busy: a right, or a member of the request."""
+    """CloudWatch refused an alarm though it was not busy: a missing right, or a bad member of the request."""
 
 
 class StillWarmError(UnavailableError):
-    """SageMaker still keeps a warm pool that is to go."""
+    """SageMaker still keeps a warm pool that is to be released."""
 
 
 class StopDeniedError(UnavailableError):
-    """AWS denies the right to stop a training job; it comes back only if somebody changes the stack."""
+    """AWS denies the right to stop a training job; only a change of the stack can grant it."""
 
 
 class ServerFaultError(UnavailableError):
-    """AWS answered with a 5xx; most likely nothing happened, but it is worth a look."""
+    """AWS answered with a 5xx; most likely the call had no effect, but that must be checked."""
 
 
 class OutcomeUnknownError(UnavailableError):
-    """No answer: the call may or may not have taken effect."""
+    """AWS did not answer: the call may or may not have taken effect."""
 
 
 class TrainingRefusedError(TrainmasterError):
-    """AWS refused the request itself; one answer does not say whether it would refuse any other, too."""
+    """AWS refused this request; one answer does not tell whether it would refuse any other, too."""
 
     def __init__(self, detail: str, *, code: str = "ValidationException") -> None:
         super().__init__(detail)
         self.code = code
-        """AWS's error code; of two spellings of one error always the same."""
+        """AWS's error code; two spellings of one error are mapped to one."""
 
 
 class AccessRefusedError(TrainingRefusedError):
-    """Somebody lacks a right: the caller, or the role that is passed."""
+    """The caller, or the role that is passed, lacks a right."""
 
     def __init__(self, detail: str, *, code: str = "AccessDeniedException") -> None:
         super().__init__(detail, code=code)
 
 
 class LauncherRefusedError(AccessRefusedError):
-    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
+    """STS gives no session of a team's launcher role: nothing was sent; an admin must fix the role."""
 
     def __init__(self, detail: str, *, code: str = "AssumeRole") -> None:
         super().__init__(detail, code=code)
 
 
 class NameTakenError(TrainmasterError):
-    """A training job with this name exists, ours or not."""
+    """A training job with this name exists already, managed or not."""
 
 
 class UnclassifiedTrainingError(TrainmasterError):
-    """SageMaker answered with an error code we do not know; counted, and given up after a few."""
+    """SageMaker answered with an unknown error code; after a few of them the job is given up."""
 
 
 _MAX_KEY_CHARACTERS = 64
@@ -268,7 +268,7 @@ Path = tuple[str | int, ...]
 
 
 def path_text(path: Path) -> str:
-    """``ResourceConfig.InstanceGroups[0].InstanceType``; a key that is no plain word is quoted."""
+    """Render a path like ``ResourceConfig.InstanceGroups[0]``; keys with special characters are quoted."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -281,16 +281,16 @@ def path_text(path: Path) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, on one line, in ASCII, cut: fit for an answer and for a log."""
+    """Return the text in quotes, on one line, in ASCII, cut: fit for an answer and for a log."""
     cut = text if len(text) <= _MAX_KEY_CHARACTERS else f"{text[:_MAX_KEY_CHARACTERS]}..."
     return json.dumps(cut)
 
 
 def invalid(errors: Iterable[FieldError]) -> InvalidRequestError:
-    """The error that lists them all; its detail says the first, for clients that show only that."""
+    """Return the error that lists them all; its detail gives the first, for clients that show only that."""
     listed = tuple(errors)
-    more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
-    return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{more}", errors=listed)
+    others = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+    return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{others}", errors=listed)
 
 
 def _is_word(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is written and read: changes of jobs with their conditions, and what the table says."""
+"""Records that are written and read: changes of jobs with their conditions, and what the table holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,62 +21,62 @@ from trainmaster.core.rules.violation import ViolationRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteCondition:
-    """What must still hold in the pool at the instant of the write."""
+    """Conditions that must still hold in the pool at the instant of the write."""
 
     policy_version: int
     most_used: Vector | None = None
-    """Most that may be in use before the claim, by capacity."""
+    """Most instances that may be in use before the claim, by capacity."""
     used: Vector | None = None
-    """Exactly what must be in use (a preemption decided on other numbers is void)."""
+    """Exact instances that must be in use: a preemption decided on other numbers is void."""
     places_hold: PreemptionReservation | None = None
     replaces_hold: PreemptionReservation | None = None
-    """What is stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
+    """The reservation stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
     ends_hold_of: str | None = None
     drops_hold: PreemptionReservation | None = None
-    """What is stored is to go, and must be as it was seen."""
+    """The stored reservation that is deleted, which must be as it was seen."""
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""
     warm: Vector | None = None
-    """Exactly what must be warm."""
+    """Exact instances that must be warm."""
     reuses: WarmPool | None = None
     """The warm pool that the claim turns into use; it must still be there."""
     most_committed: int | None = None
     """Most cents that may be committed in the month of the claimed attempt, before it."""
     probes: RoleChange | None = None
-    """The claim takes the one try that a pause of starts with its role allows."""
+    """Set if the claim takes the one try that a pause of starts with its role allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What must still hold for a new job's team in its pool at the instant of the write."""
+    """Conditions that must still hold for a new job's team in its pool at the instant of the write."""
 
     policy_version: int
-    """The one that the submission was judged by."""
+    """Version of the policy that the submission was checked against."""
     limits: Limits
     marks_team: bool = False
-    """Nobody has noted yet that the pool counts the team."""
+    """Whether it is not yet recorded that the pool counts the team."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFreeze:
-    """While a policy that takes something away is put in force, nobody may be let in by the old one.
+    """A freeze of submissions while a policy that takes something away is put in force.
 
-    Submissions that were judged by the old policy are refused, those judged by the new one are not.
+    Those that were checked against the old policy are refused, those checked against the new one are not.
     """
 
     pools: tuple[str, ...]
     teams: tuple[str, ...]
-    """All who could submit by the old policy."""
+    """All teams that could submit by the old policy."""
     version: int
-    """Of the old policy."""
+    """Version of the old policy."""
     at: datetime
     until: datetime
-    """It ends by itself, should whoever closed the pools die."""
+    """End of the freeze, should the process that closed the pools die."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
-    """Which job and attempt a training-job name stands for."""
+    """The job and attempt that a training-job name belongs to."""
 
     job: str
     entry_id: str
@@ -100,7 +100,7 @@ class SetAside:
     """``partition/sort key``; of a part also its attribute: ``P#main/counters/hold#urgent``."""
     error: str
     pool: str | None = None
-    """Whose row it is; None: no pool's, or nobody can tell."""
+    """Pool whose row it is; None: it belongs to none, or that is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +109,11 @@ class TeamCalls:
 
     reads: int = 0
     calls: int = 0
-    """Reads and changes together."""
+    """Number of reads and changes together."""
 
 
 class TeamStanding(StrEnum):
-    """What a pool knows of a team before a submission."""
+    """Standing of a team in a pool before a submission."""
 
     COUNTED = "counted"
     NEW = "new"
@@ -124,25 +124,25 @@ class TeamStanding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """What the table says before a job is submitted."""
+    """Facts that the table holds before a job is submitted."""
 
     policy_version: int
-    """Of the policy in force; 0 before the first."""
+    """Version of the policy in force; 0 before the first."""
     standing: TeamStanding
     predicted: timedelta | None
-    """How long the team's next job of this lane is likely to train; None before one has completed."""
+    """Likely training time of the team's next job of this lane; None before one has completed."""
     learned: tuple[LearnedRow | None, ...] = ()
-    """Of the job's ``Traits.keys``; None: nothing of the kind has ended."""
+    """Run times by the job's ``Traits.keys``, in their order; None: no such job has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamState:
-    """What one team uses and how many of its jobs wait in a pool."""
+    """Instances that one team uses and its waiting jobs in a pool."""
 
     used: Vector
     waiting: int
     queued: int = 0
-    """Of those, how many wait for their turn."""
+    """Number of them that wait for their turn."""
     past_use: UseSums = field(default_factory=dict)
 
 
@@ -154,17 +154,17 @@ class PoolState:
     warm_pools: tuple[WarmPool, ...] = ()
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
     role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
-    """By ``starts_key``, of roles that AWS refused starts with."""
+    """Starts by ``starts_key``, only of roles that AWS refused starts with."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
     order_key: str | None = None
-    """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before anybody noted it."""
+    """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before it was recorded."""
     recount: Reason | None = None
-    """Why nothing starts until its counters are counted again; None: they are understood."""
+    """Reason why nothing starts until its counters are counted again; None: they are understood."""
     running: tuple[RunningJob, ...] = ()
 
     def shares(self, pool: PoolPolicy, *, now: datetime) -> dict[str, TeamShare]:
-        """How the teams with jobs in the pool stand, whatever the weight is."""
+        """Return the standing of each team with queued jobs, whatever the weight of fair share is."""
         return team_shares(
             pool.order.fair_share,
             {name for name, team in self.teams.items() if team.queued},
@@ -181,35 +181,36 @@ class StoredPolicy:
     revision: int
     """Rises with each document; 0 before the first."""
     version: int
-    """Rises with each document *and* each pause: what claims are conditional on."""
+    """Version that rises with each document *and* each pause; claims are conditional on it."""
     paused: bool
     document: Mapping[str, Any]
     text: str | None = None
-    """As its author wrote it, comments and all. Revisions alone have it: passes read the current policy."""
+    """Text as its author wrote it, with comments. Only revisions have it: passes read the current policy."""
     is_readable: bool = True
-    """False: what is stored is not even JSON, and ``document`` is empty."""
+    """False if the stored text is not even JSON; ``document`` is empty then."""
     seal_key: str = ""
-    """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
+    """Secret of this table, in hex, made with the first write; paging tokens are sealed with it."""
     defaults: int = DEFAULTS
-    """Which defaults the revision was written under: what is not in it means what it meant then."""
+    """Number of the defaults that the revision was written under: a key that it lacks means what it meant
+    then."""
 
     def followed_by(self, document: Mapping[str, Any], text: str | None) -> "StoredPolicy":
-        """The next revision, written under the defaults of today; its version is the store's to raise."""
+        """Return the next revision, written under the defaults of today; the store raises its version."""
         return replace(self, revision=self.revision + 1, document=document, text=text, defaults=DEFAULTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """A job that SageMaker runs already, with all that is to be written together."""
+    """A job that SageMaker runs already, with all rows that are written together."""
 
     job: Job
     body: bytes
     """Its request, as far as it is known."""
     note: Reason
-    """For the history."""
+    """Reason for the history."""
     record: ViolationRecord
     replaces: ViolationRecord | None = None
     messages: tuple[OutboxMessage, ...] = ()
-    """Of ``UNMANAGED``."""
+    """Messages of pool ``UNMANAGED``."""
     policy_version: int
-    """Of the policy that it was adopted by: the first that a pool without a policy hears of."""
+    """Version of the policy that it was adopted by; a pool that has seen none so far takes it over."""

@@ -1,4 +1,7 @@
-"""What the plane needs of the outside, as small protocols; adapters and the tests' fakes implement them."""
+"""Protocols for all that the control plane needs from outside.
+
+Adapters implement them, and so do the fakes of the tests.
+"""
 
 from trainmaster.ports.dependencies import DependencyReader, DependencyStore
 from trainmaster.ports.history import HistoryReader

@@ -1,4 +1,4 @@
-"""AWS beside the table, as small protocols."""
+"""Protocols for AWS services other than the table."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,24 +10,26 @@ from trainmaster.core.request.request import Launcher
 from trainmaster.core.submission.shared_folders import JobFolder
 
 Clock = Callable[[], datetime]
-"""Now, aware, UTC."""
+"""Returns the current time, with time zone UTC."""
 
 
 class Beside(Protocol):
-    """Does tasks beside each other, a few at once, and draws the next one when it can do it. None raises."""
+    """Runs tasks side by side and draws the next when a worker is free. Tasks must not raise."""
 
     @property
     def hands(self) -> int:
-        """How many at once."""
+        """Number of tasks that run at once."""
 
     def __call__(self, tasks: Iterable[Callable[[], object]]) -> None: ...
 
 
 class TrainingApi(Protocol):
-    """SageMaker. Every call may raise UnavailableError (for now)."""
+    """SageMaker. Every call may raise UnavailableError, which is worth a retry."""
 
     def create(self, request: Mapping[str, Any], *, launcher: Launcher | None = None) -> str:
-        """The ARN. Called by a session of ``launcher``; None: by the stack itself.
+        """Create a training job and return its ARN.
+
+        The call is made with a session of ``launcher``; None stands for the stack itself.
 
         Raises:
             NameTakenError: The name exists.
@@ -43,53 +45,53 @@ class TrainingApi(Protocol):
     def tags(self, training_job_arn: str) -> dict[str, str]: ...
 
     def stop(self, training_job_name: str) -> None:
-        """Ask it to stop; one that is over already is fine."""
+        """Ask SageMaker to stop a training job; it is no error if it has ended already."""
 
     def keep_alive(self, training_job_name: str, period: timedelta) -> bool:
-        """How long its warm pool is kept from its end on; zero gives it up. False: it has none (any more)."""
+        """Set how long its warm pool is kept after its end; zero gives it up. False if it has none."""
 
 
 class TrainingJobList(Protocol):
-    """Only ``reconcile`` may list training jobs, so only it concludes that one is gone."""
+    """Lists training jobs. Only ``reconcile`` may do that, so only it concludes that one is gone."""
 
     def is_listed(self, training_job_name: str, *, created: datetime) -> bool:
-        """Whether SageMaker lists it among those created around that time. Raises UnavailableError."""
+        """Tell whether SageMaker lists it among those created around that time. Raises UnavailableError."""
 
 
 class TrainingJobReader(Protocol):
-    """SageMaker, for jobs that are not known to us. Every call may raise UnavailableError."""
+    """SageMaker, for training jobs that trainmaster does not know. Every call may raise UnavailableError."""
 
     def described(self, training_job_name: str) -> Described | None: ...
 
     def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
-        """Training jobs that run, the newest first; of a long list a part."""
+        """List running training jobs, the newest first; a part if there are many."""
 
     def tags(self, training_job_arn: str) -> dict[str, str]: ...
 
 
 class LogReader(Protocol):
     def tail(self, training_job_name: str) -> tuple[str, ...]:
-        """The last lines its hosts logged, the oldest first; empty where there are none. Never raises."""
+        """Return the last lines its hosts logged, oldest first; empty if there are none. Never raises."""
 
 
 class CheckpointReader(Protocol):
     def newest(self, uri: str) -> Newest:
-        """Below an S3 URI. Raises UnavailableError."""
+        """Find the newest checkpoint below an S3 URI. Raises UnavailableError."""
 
 
 class Notifier(Protocol):
     def tell(self, kind: str, detail: Mapping[str, Any]) -> None:
-        """Send an event to whoever listens; the same one may come twice. Raises UnavailableError."""
+        """Send an event to its subscribers, possibly more than once. Raises UnavailableError."""
 
 
 class AlarmReader(Protocol):
-    """Every call may raise UnavailableError."""
+    """Reads alarms. Every call may raise UnavailableError."""
 
     def reading(self, alarm_name: str) -> AlarmReading | None:
-        """None: there is no such alarm."""
+        """Read one alarm; None if there is no such alarm."""
 
     def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
-        """Of all alarms whose names begin so, by name."""
+        """Read all alarms with this prefix, by name."""
 
 
 class MetricReader(Protocol):
@@ -106,18 +108,18 @@ class MetricReader(Protocol):
 
 
 class AlarmKeeper(Protocol):
-    """Every call may raise UnavailableError."""
+    """Creates and deletes alarms. Every call may raise UnavailableError."""
 
     def put(self, alarms: Sequence[Alarm]) -> None:
-        """Make each or replace it, in this order. Raises AlarmQuotaError and AlarmRefusedError."""
+        """Create or replace each alarm, in this order. Raises AlarmQuotaError and AlarmRefusedError."""
 
     def delete(self, names: Sequence[str]) -> None:
-        """In this order, a composite before its parts; those that are gone already are fine."""
+        """Delete in this order, a composite before its parts; alarms that do not exist are skipped."""
 
 
 class Mailer(Protocol):
     def mail(self, subject: str, text: str, attributes: Mapping[str, str]) -> None:
-        """To everybody who has subscribed, filtered by the attributes. Raises UnavailableError."""
+        """Mail all subscribers whose filters match the attributes. Raises UnavailableError."""
 
 
 class WakeUps(Protocol):
@@ -125,35 +127,35 @@ class WakeUps(Protocol):
         """Wake the scheduler for these pools.
 
         Args:
-            pools: By name, or ``UNMANAGED``.
-            hops: As of ``chains.hops_of_next``.
+            pools: Names of pools, or ``UNMANAGED``.
+            hops: Length of the chain of passes, see ``chains.hops_of_next``.
         """
 
 
 class Turns(Protocol):
-    """The account's rate of each SageMaker operation, whoever of us calls it."""
+    """Shares the account's rate of each SageMaker operation among all functions of the stack."""
 
     def wait_for(self, operation: str, *, most: timedelta) -> bool:
-        """Wait until it is our turn to call; False, at once, where that would take longer than ``most``."""
+        """Wait for our turn to call; return False at once if that would take longer than ``most``."""
 
     def throttled(self, operation: str) -> None:
-        """AWS refused a call of it for its rate: all of us call it more rarely."""
+        """Note that AWS throttled a call of the operation, so that all functions call it less often."""
 
     def accepted(self, operation: str) -> None:
-        """AWS took one."""
+        """Note that AWS accepted a call of the operation."""
 
 
 class FolderRegister(Protocol):
-    """Knows which jobs named a folder in S3 last; each call may raise UnavailableError.
+    """Remembers which jobs last named a folder in S3; each call may raise UnavailableError.
 
-    It serves warnings alone, so what is lost costs a warning.
+    It serves only warnings, so whatever is lost costs a warning.
     """
 
     def near(self, folders: Iterable[JobFolder]) -> tuple[JobFolder, ...]:
-        """Folders of jobs that may meet one of these, of one folder the newest first; bounded in its reads.
+        """Return folders of jobs that may overlap these, the newest first within a folder; reads are bounded.
 
-        Jobs that have ended are among them, and others that do not meet: whoever asks compares.
+        Ended jobs may be among them, and folders that do not overlap: the caller compares.
         """
 
     def note(self, folders: Iterable[JobFolder], *, near: Iterable[JobFolder], at: datetime) -> None:
-        """Remember the folders of a job that was submitted, beside those that were found ``near``."""
+        """Remember the folders of a submitted job, beside those of the jobs that ``near`` returned."""

@@ -1,4 +1,4 @@
-"""The policy document and its revisions."""
+"""The policy's document and its revisions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ class PolicyStore(Protocol):
     def current(self) -> StoredPolicy: ...
 
     def revision(self, number: int) -> StoredPolicy | None:
-        """As it was put in force; None: there was none."""
+        """Return a revision as it was put in force; None if there was no such revision."""
 
     def put(
         self,
@@ -22,16 +22,16 @@ class PolicyStore(Protocol):
         replaces: StoredPolicy,
         history: PolicyPut | None = None,
     ) -> StoredPolicy:
-        """Store a new revision and tell each pool and ``UNMANAGED``. Raises LostRaceError.
+        """Store a new revision and pass its version to each pool and ``UNMANAGED``. Raises LostRaceError.
 
-        ``history`` is remembered with it; of more changes than a transaction takes the rest right after it.
+        ``history`` is stored with it; changes that do not fit into the transaction follow right after it.
         """
 
     def close(self, freeze: SubmissionFreeze) -> None:
-        """Raises LostRaceError when another change of the policy has closed one of the pools."""
+        """Close pools to submissions. Raises LostRaceError if another change has closed one of them."""
 
     def reopen(self, freeze: SubmissionFreeze) -> None:
-        """Take a ``close`` back, where nobody has closed the pool again."""
+        """Undo a ``close``, except where another change has closed the pool since."""
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
 

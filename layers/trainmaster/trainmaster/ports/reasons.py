@@ -1,4 +1,4 @@
-"""What passes note: why jobs wait, which policy a pool knows, whether passes in a row are at it."""
+"""Notes of passes: why jobs wait, which policy a pool knows, and whether passes in a row work on it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,26 +11,26 @@ from trainmaster.core.planning.plan_reasons import ToldReasons
 
 class ReasonStore(Protocol):
     def told_reasons(self, pool: str) -> ToldReasons:
-        """Of the candidates of the last look; of a row that is gone or broken, none."""
+        """Read the reasons sent to candidates of the last look; empty if the row is gone or broken."""
 
-    def note_told(self, pool: str, told: ToldReasons) -> None:
-        """Instead of what ``told`` was read as; where others wrote meanwhile nothing is known after it."""
+    def note_told(self, pool: str, reasons: ToldReasons) -> None:
+        """Replace the reasons that were read; if others wrote meanwhile, none are known afterwards."""
 
     def commit_each(
         self, changes: Sequence[Change], *, at: datetime
     ) -> Mapping[str, LostRaceError | WriteRefusedError]:
-        """Write changes that have nothing to do with each other, in as few transactions as it takes.
+        """Write independent changes in as few transactions as possible.
 
-        Returns by job why it was not written; the others are.
+        Returns the error by job for changes that were not written; all others were.
         """
 
 
 class PoolMarkStore(Protocol):
     def tell_policy(self, pool: str, version: int) -> None:
-        """Have a pool know this version that has heard of none, or of an earlier one only."""
+        """Store the policy's version with a pool that knows none, or only an earlier one."""
 
     def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
-        """Until when the pool is left to passes in a row; None: it is not left to any.
+        """Set until when the pool is left to passes in a row; None if it is not left to any.
 
-        False, and nothing written, where it is not ``before`` any more.
+        Returns False and writes nothing if the stored value is not ``before`` any more.
         """

@@ -1,4 +1,4 @@
-"""The table, for those who count it again, and the register of its rows that cannot be understood."""
+"""The table for a recount, and the register of unreadable rows."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,39 +9,39 @@ from trainmaster.core.row_differences import Difference, PoolFound, Repair, Tabl
 
 
 class RepairReader(Protocol):
-    """A recount of the table: how far it is, and what it found."""
+    """Reads a recount of the table: its progress and its findings."""
 
     def repair(self) -> Repair | None:
-        """The newest one; None: nobody has asked for any."""
+        """Return the newest repair; None if there never was one."""
 
     def save(self, repair: Repair) -> None: ...
 
     def found(self, repair: Repair) -> tuple[dict[str, PoolFound], tuple[SetAside, ...]]:
-        """What the pages read so far found of each pool, and rows of jobs that cannot be understood."""
+        """Return what the pages read so far contain of each pool, and the rows of unreadable jobs."""
 
     def differences(self, repair: Repair) -> tuple[Difference, ...]:
-        """Of the pools that were counted so far."""
+        """Return the differences of the pools that were counted so far."""
 
 
 class RepairStore(RepairReader, Protocol):
     def page(self, position: tuple[str, str] | None) -> TablePage:
-        """One page of the whole table, from the beginning or from behind a position."""
+        """Read one page of the whole table, from the beginning or from behind a position."""
 
     def note(self, repair: Repair, page: TablePage) -> None:
-        """Keep what it found."""
+        """Store what a page contains."""
 
-    def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
-        """What the pool's rows say otherwise than its jobs; with ``apply`` they are written again.
+    def recount(self, pool: str, counted: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
+        """Compare the pool's rows with its jobs and return the differences; with ``apply`` correct the rows.
 
-        Raises LostRaceError when the pool kept changing.
+        Raises LostRaceError if the pool kept changing.
         """
 
-    def keep_differences(self, repair: Repair, pool: str, found: Iterable[Difference]) -> None: ...
+    def keep_differences(self, repair: Repair, pool: str, differences: Iterable[Difference]) -> None: ...
 
 
 class SetAsideRegister(Protocol):
     def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
-        """Rows that could not be understood in the last minutes, by their keys."""
+        """Return rows that were unreadable in the last minutes, in order of key."""
 
     def forget(self) -> None:
-        """Rows that are still broken are noted again by whoever stumbles over them."""
+        """Clear the register; rows that are still broken are noted again when they are read."""

@@ -1,1 +1,1 @@
-"""Read, decide, act, commit: one verb of the system each."""
+"""The use cases: each module reads, decides with the core, acts and commits."""

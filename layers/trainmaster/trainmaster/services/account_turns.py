@@ -1,4 +1,4 @@
-"""Whose turn it is to call an operation of AWS: all functions share the account's pace, kept in the table."""
+"""Take turns at calling AWS operations: all functions share the account's pace, kept in the table."""
 
 import threading
 from collections import Counter
@@ -6,35 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from trainmaster.core.call_rate import CallRate, refused, taken
 from trainmaster.core.errors import UnavailableError
-from trainmaster.core.pace import Pace, refused, taken
 from trainmaster.ports import Clock, PaceStore
 
 KNOWN_FOR = timedelta(seconds=1)
-"""A pace is read again after so long; until then one call more may be refused."""
+"""How long a pace is used before it is read again; meanwhile one call more may be throttled."""
 TRIES = 8
-"""Against other functions that take turns at the same instant; each takes milliseconds."""
+"""Tries against other functions that take turns at the same instant; each takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    pace: Pace
+    pace: CallRate
     read_at: datetime
 
 
 @dataclass(slots=True, kw_only=True)
 class AccountTurns:
-    """``Turns``. The table out of reach: everybody calls, and hears from AWS."""
+    """Implements ``Turns``. If the table is out of reach, calls go out at once and AWS throttles them."""
 
     paces: PaceStore
     clock: Clock
     pause: Callable[[float], None]
     """Waits so many seconds."""
     draw: Callable[[], float]
-    """By chance, from 0 to 1."""
+    """Returns a random number from 0 to 1."""
     _known: dict[str, _Known] = field(default_factory=dict)
     _accepted: Counter[str] = field(default_factory=Counter)
-    """Calls since we last took a turn of the operation."""
+    """Accepted calls since the last turn taken of the operation."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wait_for(self, operation: str, *, most: timedelta) -> bool:
@@ -53,7 +53,7 @@ class AccountTurns:
             self._accepted[operation] += 1
 
     def _take(self, operation: str, most: timedelta) -> timedelta | None:
-        """How long to wait for the turn that is ours now; None: none within ``most``."""
+        """Take the next turn and return the wait for it; None if there is none within ``most``."""
         try:
             return self._taken(operation, most)
         except UnavailableError:
@@ -74,7 +74,7 @@ class AccountTurns:
                 return turn - now
         return timedelta()
 
-    def _change(self, operation: str, change: Callable[[Pace, datetime], Pace]) -> None:
+    def _change(self, operation: str, change: Callable[[CallRate, datetime], CallRate]) -> None:
         try:
             for _ in range(TRIES):
                 now = self.clock()
@@ -85,14 +85,14 @@ class AccountTurns:
         except UnavailableError:
             return
 
-    def _pace(self, operation: str, now: datetime) -> Pace:
+    def _pace(self, operation: str, now: datetime) -> CallRate:
         known = self._known.get(operation)
         if known is None or not timedelta() <= now - known.read_at < KNOWN_FOR:
             known = _Known(self.paces.pace(operation), now)
             self._known[operation] = known
         return known.pace
 
-    def _write(self, operation: str, before: Pace, after: Pace, now: datetime) -> bool:
+    def _write(self, operation: str, before: CallRate, after: CallRate, now: datetime) -> bool:
         if self.paces.change_pace(operation, before, after):
             self._known[operation] = _Known(after, now)
             return True

@@ -1,4 +1,4 @@
-"""An alarm of a job's GPUs changed state: which job it is about, and what is true of it now."""
+"""Handle an alarm of a job's GPUs that changed state: find its job, and read what is true now."""
 
 import json
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from trainmaster.services.job_steps import change_job
 from trainmaster.services.policy_in_force import policy_in_force
 
 MOST_CHARACTERS = 256 * 1024
-"""Of a message of SNS."""
+"""Most characters of a message of SNS."""
 
 
 def watched_in(message: str, *, stack: str, account_id: str) -> Watched | None:
-    """What an alarm message is about; None unless it is an acting alarm of this stack and account.
+    """Return what an alarm message is about; None unless it is an acting alarm of this stack and account.
 
-    The message says no more than where to look: anybody who may publish can write one.
+    The message only says where to look, as anybody who may publish to the topic can write one.
     """
     content = _content(message)
     if content is None or content.get("AWSAccountId") != account_id:
@@ -51,9 +51,9 @@ class IdleWatch:
     stack: str
 
     def look(self, watched: Watched) -> str | None:
-        """Read the alarm again and record what it says.
+        """Read the alarm again and record its state.
 
-        Returns the pool to wake, None when nothing changed.
+        Returns the pool to wake, None if nothing changed.
         """
         alias = self.reader.alias(watched.training_job_name)
         if alias is None:
@@ -72,7 +72,7 @@ class IdleWatch:
 
 
 def _is_live_attempt(job: Job, training_job_name: str) -> bool:
-    """Not an earlier one, and it still runs as far as anybody knows."""
+    """Tell whether this attempt is the live one, and still runs as far as is known."""
     return (
         reactions.is_watched(job) and job.live is not None and job.live.training_job_name == training_job_name
     )

@@ -1,4 +1,4 @@
-"""What becomes of alarms nobody heard of, of idle jobs whose time is over, and of alarms without a job."""
+"""Catch up on missed alarms, stop jobs that were idle for too long, and delete alarms without a job."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.deadline import Deadline
 
 Readings = Mapping[str, AlarmReading]
-"""By name; empty: nobody could read them."""
+"""Alarms by name; empty if they could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmSweep:
-    """Once a minute; every part is valid by itself, and done twice it changes nothing more."""
+    """Runs once a minute; every part is valid by itself, and repeating it changes nothing more."""
 
     alarms: AlarmReader
     idle_watch: IdleWatch
@@ -43,13 +43,13 @@ class AlarmSweep:
     stack: str
 
     def read(self) -> Readings:
-        """Every alarm of the stack; before the live jobs are read, or new alarms would look orphaned."""
+        """Read every alarm of the stack, before the live jobs: new alarms would look orphaned otherwise."""
         return self.alarms.readings(full_name(self.stack, ""))
 
     def run(
         self, readings: Readings, live: Sequence[RunningJob], governing: Governing, deadline: Deadline
     ) -> Iterator[Exception]:
-        """Does what is due; yields what could not be done, for the next run."""
+        """Do what is due; yield what failed, for the next run."""
         for entry in live:
             if deadline.is_over:
                 return
@@ -76,7 +76,7 @@ class AlarmSweep:
             self._make_again(entry)
 
     def _stop(self, entry: RunningJob, governing: Governing) -> None:
-        """Its alarm is read again: CloudWatch tells of transitions only, and an OK may have been lost."""
+        """Stop an idle job after reading its alarm again, as an OK may have been lost."""
         job = self.reader.job(entry.name)
         if job is None:
             return
@@ -86,17 +86,19 @@ class AlarmSweep:
             self._commit(job, after)
 
     def _lacks(self, entry: RunningJob, readings: Readings, watch: Watch) -> str | None:
-        """An alarm that was made and is gone. Read by itself once more: it may be newer than the list."""
+        """Return an alarm that was made and is gone, after one more read: it may be newer than the list."""
         names = self._made(entry, watch)
-        return next((one for one in names if one not in readings and self.alarms.reading(one) is None), None)
+        return next(
+            (name for name in names if name not in readings and self.alarms.reading(name) is None), None
+        )
 
     def _made(self, entry: RunningJob, watch: Watch) -> tuple[str, ...]:
-        """Names of all its alarms, where they are known to be made as the policy wants them."""
+        """Return the names of all its alarms, if they are known to be made as the policy requires."""
         wanted = wanted_of(entry.vector, watch)
         if entry.watch.monitored != wanted.digest:
             return ()
         alarms = alarms_of(entry.training_job_name, wanted, watch, stack=self.stack)
-        return tuple(one.name for one in alarms)
+        return tuple(alarm.name for alarm in alarms)
 
     def _make_again(self, entry: RunningJob) -> None:
         job = self.reader.job(entry.name)
@@ -107,10 +109,10 @@ class AlarmSweep:
         self.store.commit([Change(before=before, after=after)], at=self.clock())
 
     def _sweep(self, readings: Readings, live: Sequence[RunningJob], watch: Watch) -> None:
-        """``schedule`` deletes them: this function may only read alarms."""
+        """Leave superfluous alarms to ``schedule``, as this function may only read alarms."""
         attempts = {entry.training_job_name: entry for entry in live}
         superfluous: dict[str, list[str]] = {}
-        for name in sorted(readings, key=lambda one: ("." in one, one)):
+        for name in sorted(readings, key=lambda full: ("." in full, full)):
             watched = watched_by(name, stack=self.stack)
             if watched is None:
                 continue
@@ -124,7 +126,10 @@ class AlarmSweep:
             self.store.leave(UNMANAGED, messages)
 
     def _is_wanted(self, name: str, entry: RunningJob, watch: Watch) -> bool:
-        """An earlier policy's may be left over from a pass that died before it noted that it had made it."""
+        """Tell whether an alarm is needed.
+
+        One of an earlier policy may be left by a pass that died before it noted that it had made it.
+        """
         wanted = wanted_of(entry.vector, watch)
         if entry.state is not JobState.RUNNING or entry.watch.monitored != wanted.digest:
             return True
@@ -137,7 +142,7 @@ class AlarmSweep:
 
 
 def _is_news(entry: RunningJob, kind: AlarmKind, reading: AlarmReading | None, watch: Watch) -> bool:
-    """Its row does not say what the list of alarms says; only then its alarm is read by itself."""
+    """Tell whether the job's row differs from the list of alarms; only then its alarm is read alone."""
     if reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA:
         return False
     since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None

@@ -1,4 +1,4 @@
-"""How much time is left: one deadline for a whole invocation, looked at before every call that costs time."""
+"""Limit the time of a whole invocation by one deadline, checked before every call that costs time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NOTHING = timedelta()
 @dataclass(frozen=True, slots=True)
 class Deadline:
     left: Callable[[], timedelta]
-    """Time that is left; zero or less once it is over."""
+    """Returns the time that is left; zero or less once the deadline has passed."""
 
     @classmethod
     def at(cls, instant: datetime, clock: Clock) -> Self:
@@ -21,7 +21,7 @@ class Deadline:
 
     @classmethod
     def before_timeout(cls, remaining_ms: Callable[[], int], *, margin: timedelta) -> Self:
-        """Of a Lambda invocation: what is begun at the last moment has ``margin`` to come to its end.
+        """End a Lambda invocation's work ``margin`` early, so that the step begun last can finish.
 
         Args:
             remaining_ms: ``get_remaining_time_in_millis`` of the invocation's context.
@@ -34,10 +34,10 @@ class Deadline:
         return self.left() <= NOTHING
 
     def within(self, longest: timedelta) -> "Deadline":
-        """The earlier one of this and ``longest`` from now."""
+        """Return the earlier one of this deadline and ``longest`` from now."""
         earlier_by = max(self.left() - longest, NOTHING)
         return Deadline(lambda: self.left() - earlier_by)
 
     def share(self, parts: int) -> "Deadline":
-        """For the first of so many that have what is left between them."""
+        """Return the deadline of the first of ``parts`` tasks that share equally what is left."""
         return self.within(max(self.left(), NOTHING) / parts)

@@ -1,4 +1,4 @@
-"""All that is read before the end of an attempt, or its run on spot, is decided."""
+"""Gather the facts by which the end of an attempt, or its stay on spot, is decided."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.scheduler.creation import adoptable
 
 LEFT_TO_THE_EVENT = timedelta(minutes=1)
-"""How long whoever may not read logs leaves a failure to whoever may: an event comes within seconds."""
+"""How long a function without the right to read logs leaves a failure to the event handler, which has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,35 +27,35 @@ class EndPolicy:
     reader: JobReader
     training: TrainingApi
     logs: LogReader | None
-    """None: no right to read logs; FailureReason alone has to do."""
+    """Reader of logs; None without that right, and then only FailureReason is known."""
     tails: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The last log read, by training job."""
 
     def gather(self, job: Job, seen: Observation | None, *, now: datetime) -> EndFacts | None:
-        """What decides about an attempt that is over; None: left to somebody who may read more."""
-        asked = questions(job, seen)
+        """Gather what decides about an ended attempt; None if it is left to a function with more rights."""
+        unanswered = questions(job, seen)
         facts = EndFacts(job=job, seen=seen)
-        if Question.HAS_LATER_ATTEMPT in asked:
+        if Question.HAS_LATER_ATTEMPT in unanswered:
             return replace(facts, has_later_attempt=self._has_later_attempt(job, now=now))
-        if seen is not None and Question.IS_RETRIED in asked:
+        if seen is not None and Question.IS_RETRIED in unanswered:
             if self._leaves_it(seen, now=now):
                 return None
             diagnosis = self._diagnosis(seen)
             hyperparameters = self._hyperparameters(job, diagnosis)
             facts = replace(facts, diagnosis=diagnosis, hyperparameters=hyperparameters)
-        return replace(facts, policy=self._policy()) if asked else facts
+        return replace(facts, policy=self._policy()) if unanswered else facts
 
     def progress(self, job: Job, seen: Observation, *, now: datetime) -> Job:
-        """A job whose attempt runs: the spot rules may end that."""
+        """Apply the spot rules to a job whose attempt runs; they may end its stay on spot."""
         if not spot_fallback.concern(job):
             return job
-        found = spot_fallback.verdict(job, seen, self._policy(), now=now)
-        if found is None:
+        verdict = spot_fallback.verdict(job, seen, self._policy(), now=now)
+        if verdict is None:
             return job
-        if found.stays is None:
-            return steps.leaves_spot(job, found.why)
-        told = job.live is not None and job.live.spot.stays is not None
-        return job if told else steps.stays_on_spot(job, found.stays)
+        if verdict.stays is None:
+            return steps.leaves_spot(job, verdict.why)
+        is_noted = job.live is not None and job.live.spot.stays is not None
+        return job if is_noted else steps.stays_on_spot(job, verdict.stays)
 
     def _leaves_it(self, seen: Observation, *, now: datetime) -> bool:
         recent = seen.ended_at is not None and now - seen.ended_at < LEFT_TO_THE_EVENT
@@ -66,7 +66,7 @@ class EndPolicy:
         return diagnose(FailureEvidence(failure_reason=seen.failure_reason, log_tail=tail))
 
     def _tail(self, training_job_name: str) -> tuple[str, ...]:
-        """Read once, however often the look at the job is repeated."""
+        """Read the log once, however often the look at the job is repeated."""
         if self.logs is None:
             return ()
         if training_job_name not in self.tails:
@@ -75,7 +75,7 @@ class EndPolicy:
         return self.tails[training_job_name]
 
     def _hyperparameters(self, job: Job, diagnosis: Diagnosis) -> Mapping[str, str]:
-        """Of the live attempt, where its batch may be halved."""
+        """Read the live attempt's hyperparameters if its batch may be halved; empty otherwise."""
         if not retries.may_halve(job, diagnosis):
             return {}
         try:
@@ -85,7 +85,10 @@ class EndPolicy:
         return {**body.get("HyperParameters", {}), **job.comebacks.rewritten}
 
     def _has_later_attempt(self, job: Job, *, now: datetime) -> bool:
-        """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
+        """Tell whether the next attempt exists already.
+
+        Then the table was restored to a time before both, which explains a stop that was not requested.
+        """
         number = job.attempt + 1
         name = attempt_name(job.name, job.spec.entry_id, number)
         later = replace(job, attempt=number, live=replace(job.live_attempt, training_job_name=name))

@@ -1,4 +1,4 @@
-"""A step of one job as it is at the write: whoever was faster has won, and the step sees what came of it."""
+"""Apply a step to one job as it is at the write: after a lost race the step sees the new state."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +9,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.ports import Clock, JobStore
 
 TRIES = 5
-"""Against the events, passes and calls that change the same job; each takes milliseconds."""
+"""Tries against events, passes and calls that change the same job; each takes milliseconds."""
 
 
 def change_job(
@@ -20,19 +20,19 @@ def change_job(
     store: JobStore,
     clock: Clock,
 ) -> Change | None:
-    """Apply the step and write what it makes of the job; after a lost race on the job as it is then.
+    """Apply the step and write its result; after a lost race apply it to the job as it is then.
 
     Crash safety: one transaction, conditional on the version that the step has seen.
 
     Args:
-        job: As it was read; None: it is gone.
-        step: What to do about the job; None: nothing. May refuse by raising.
-        read: Reads it again.
+        job: The job as it was read; None if it is gone.
+        step: Returns the change to make, or None for no change. It may refuse by raising.
+        read: Reads the job again.
         store: Writes the change.
-        clock: Of the write.
+        clock: Gives the time of the write.
 
     Returns:
-        The change as written, None when nothing was.
+        The change as written; None if nothing was written.
 
     Raises:
         LostRaceError: Others kept changing the job.

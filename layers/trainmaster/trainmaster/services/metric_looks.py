@@ -1,4 +1,4 @@
-"""Looks once an attempt whether CloudWatch has any data of its GPUs."""
+"""Check once for each attempt whether CloudWatch has any data of its GPUs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ class MetricLooks:
     clock: Clock
 
     def run(self, live: Sequence[RunningJob], watch: Watch, deadline: Deadline) -> Iterator[Exception]:
-        """Ask in one call for all that is due; yield what could not be done, for the next run.
+        """Ask in one call about all attempts that are due; yield what failed, for the next run.
 
-        Crash safety: what was learned is noted on the job; a death before that costs the call once more.
+        Crash safety: the result is noted on the job; a death before that costs the call once more.
         """
         now = self.clock()
         due = due_looks(live, watch, now=now)
         if not due or deadline.is_over:
             return
         wanted = {name: wanted_of(entry.vector, watch) for name, entry in due.items()}
-        names = [host for name, each in wanted.items() for host in each.host_names(name)]
+        names = [host for name, hosts in wanted.items() for host in hosts.host_names(name)]
         since = min(entry.training_since or now for entry in due.values())
         try:
             has_data = self.metrics.have_data(names, since=since, until=now)
@@ -59,7 +59,7 @@ class MetricLooks:
         self.store.commit([Change(before=job, after=after)], at=now)
 
     def _role(self, name: str) -> str:
-        """Read the role from the request as it was submitted; every attempt runs under the same."""
+        """Read the role from the request as it was submitted; every attempt runs with the same one."""
         try:
             return str(self.reader.request(name).get("RoleArn", "of the job"))
         except RowSetAsideError:

@@ -1,4 +1,4 @@
-"""What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
+"""Record what SageMaker says about a job, for the event handler and the reconciler; safe to repeat."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,9 +27,9 @@ NAME_TAKEN = Reason(
 
 
 MISSED_UNTIL_TOLD = 3
-"""Starts in a row that did not land in the warm pool they were claimed with."""
+"""Starts in a row that missed the warm pool they were claimed with, before operators are notified."""
 GONE_AFTER = timedelta(minutes=5)
-"""A training job that was missing twice over this time, and is not listed, was deleted."""
+"""How long a training job must be missing, and not listed, before it counts as deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,12 @@ class Observer:
     end_policy: EndPolicy
     clock: Clock
     listing: TrainingJobList | None = None
-    """None: no right to list; then nothing is concluded from a training job that is not found."""
+    """Lists training jobs; None without that right, and then a missing job leads to no conclusion."""
 
     def hear(self, training_job_name: str) -> str | None:
-        """News of a training job: look and record. Returns the pool to wake, None when nothing changed.
+        """Record news of a training job. Returns the pool to wake, None if nothing changed.
 
-        News of other people's jobs, of earlier attempts and of jobs that are over change nothing.
+        News of other people's jobs, of earlier attempts and of ended jobs change nothing.
         """
         alias = self.reader.alias(training_job_name)
         if alias is None:
@@ -56,7 +56,7 @@ class Observer:
         return self.look(job)
 
     def look(self, job: Job) -> str | None:
-        """Compare a job with SageMaker. Returns the pool to wake, None when nothing changed."""
+        """Compare a job with SageMaker. Returns the pool to wake, None if nothing changed."""
         change = self._note(job)
         if change is not None and _settles_reuse(change):
             self._count_reuse(change)
@@ -67,7 +67,7 @@ class Observer:
         return None if change is None else job.spec.pool
 
     def _tell_operators(self, change: Change) -> None:
-        """Once a pool and type, for quotas are by type. Lost in a crash, the next such end says it."""
+        """Notify operators once a pool and type, as quotas are by type; the next end makes up for a crash."""
         assert change.ended is not None, change
         pool, job = change.after.spec.pool, change.after.name
         (capacity,) = change.ended.vector
@@ -77,7 +77,7 @@ class Observer:
         self.store.leave_once(pool, message, subject=subject)
 
     def _count_reuse(self, change: Change) -> None:
-        """Starts that miss their warm pool time after time have keys that we take for equal."""
+        """Count starts that miss their warm pool in a row: their keys are wrongly taken for equal."""
         pool = change.after.spec.pool
         missed = self.store.count_missed_warm_pool(pool, missed=change.leaves_warm is not None)
         if missed >= MISSED_UNTIL_TOLD:
@@ -87,10 +87,10 @@ class Observer:
             self.store.leave_once(pool, message, subject=subject)
 
     def _note(self, job: Job) -> Change | None:
-        """News of the attempt that is live now, recorded."""
+        """Record news of the attempt that is live now."""
 
-        def step(one: Job) -> Change | None:
-            return self._news_of(one) if one.is_live and one.attempt == job.attempt else None
+        def step(current: Job) -> Change | None:
+            return self._news_of(current) if current.is_live and current.attempt == job.attempt else None
 
         read = partial(self.reader.job, job.name)
         return change_job(job, step, read=read, store=self.store, clock=self.clock)
@@ -108,7 +108,7 @@ class Observer:
         return self._news_of_attempt(job, seen)
 
     def _news_of_attempt(self, job: Job, seen: Observation | None) -> Change | None:
-        """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
+        """Record first whether the attempt got its warm pool, which is not checked after its end."""
         if job.live_attempt.claim.reuses is not None:
             left = pool_left(job, self.training)
             if _has_instances(seen) or _was_taken(left):
@@ -120,7 +120,7 @@ class Observer:
         return None if facts is None else settlement.settled(job, decide(facts, now=now), seen, now=now)
 
     def _news_of_missing(self, job: Job) -> Change | None:
-        """Not found once proves nothing: it is live, and keeps its instances, until it surely is gone."""
+        """Keep a missing attempt live, with its instances, until it is certain that it is gone."""
         now, live = self.clock(), job.live_attempt
         if live.missing_since is None:
             return Change(before=job, after=steps.missing(job, since=now))
@@ -139,10 +139,10 @@ class Observer:
         return None if after == job else Change(before=job, after=after)
 
     def _news_of_claim(self, job: Job) -> Change | None:
-        """A claim whose create was not recorded.
+        """Settle a claim whose create was not recorded.
 
-        Adopt what exists; without it, give the slot back once the lease is over. A name that is somebody
-        else's needs no lease: whoever still creates under it is refused.
+        Adopt what exists; if nothing does, give the slot back once the lease is over. A name that is used by
+        another needs no lease, as a create with it is refused.
         """
         now = self.clock()
         try:
@@ -167,27 +167,27 @@ class Observer:
 
 
 def _has_instances(seen: Observation | None) -> bool:
-    """SageMaker matches an attempt with a warm pool while it starts it: by now it is known which, or none."""
+    """Tell whether SageMaker has assigned instances, and so decided which warm pool is used."""
     return seen is None or seen.training_since is not None or seen.has_ended
 
 
 def _was_taken(left: Observation | None) -> bool:
-    """Some attempt landed in the warm pool, or it is gone: its instances are not there beside others."""
+    """Tell whether some attempt took the warm pool, or it is gone: it holds no instances then."""
     return left is not None and left.warm_status != WARM_AVAILABLE
 
 
 def _settles_reuse(change: Change) -> bool:
-    """Other news of the attempt may be there still."""
+    """Tell whether the change settles a reuse; other news of the attempt may still be open."""
     before, after = change.before.live, change.after.live
     return before is not None and after is not None and before.claim.reuses != after.claim.reuses
 
 
 def _was_missing(change: Change) -> bool:
-    """As with a reuse that is settled."""
+    """Tell whether the attempt had been missing; other news of it may still be open."""
     before, after = change.before.live, change.after.live
     return before is not None and before.missing_since is not None and after is not None
 
 
 def _forgot_to_stop(job: Job, seen: Observation) -> bool:
-    """We told it to stop, and it runs on as if nobody had."""
+    """Tell whether SageMaker runs the job on although it was sent a stop."""
     return job.live_attempt.stop_sent and seen.status == "InProgress"

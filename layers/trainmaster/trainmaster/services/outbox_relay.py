@@ -1,4 +1,4 @@
-"""Does the messages of a pool: taken first, done second, deleted last; a death in between repeats one."""
+"""Deliver a pool's messages: lease, act, delete; a death in between repeats one."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from trainmaster.services.scheduler.context import PassContext
 
 
 def stop(message: OutboxMessage, context: PassContext) -> None:
-    """One that has ended is fine. Without the right: recorded, told, and not tried again."""
+    """Stop a training job; one that has ended is fine. Without the right it is recorded and reported once."""
     assert message.training_job_name is not None, message
     try:
         context.training.stop(message.training_job_name)
@@ -28,51 +28,51 @@ def stop(message: OutboxMessage, context: PassContext) -> None:
 
 
 def _give_up(message: OutboxMessage, why: str, context: PassContext) -> None:
-    found = message.found
-    assert found is not None, message
-    notice = not_stopped_notice(found.training_job_name, team=found.team, why=why)
-    cause = f"not-stopped#{found.training_job_name}#{epoch_ms(found.at)}#{found.revision}"
+    record = message.found
+    assert record is not None, message
+    notice = not_stopped_notice(record.training_job_name, team=record.team, why=why)
+    cause = f"not-stopped#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
     tell = to_tell(notice, cause=cause, at=context.clock())
-    given_up = replace(found, outcome=Outcome.NOT_STOPPED)
-    context.store.record_violation(given_up, replaces=found, messages=[tell])
+    given_up = replace(record, outcome=Outcome.NOT_STOPPED)
+    context.store.record_violation(given_up, replaces=record, messages=[tell])
 
 
 def announce(message: OutboxMessage, context: PassContext) -> None:
-    """The event; the policy can do without. At least once: it carries the message's id."""
+    """Send the event at least once, with the message's id; the policy can switch events off."""
     if context.policy.governing.notifications.events:
         context.notifier.tell(notice_of(message).kind, event_detail(message))
 
 
 def mail(messages: Sequence[OutboxMessage], context: PassContext) -> None:
-    """One mail, of one notice or of several of one kind to one team."""
-    one = mail_of(messages, stack=context.stack)
-    context.mailer.mail(one.subject, one.text, one.attributes)
+    """Send one mail, about one notice or several of one kind to one team."""
+    merged = mail_of(messages, stack=context.stack)
+    context.mailer.mail(merged.subject, merged.text, merged.attributes)
 
 
 AT_ONCE = 25
 """Messages that one look at a pool tries: about two seconds of calls."""
 LOOKED_AT = 100
-"""Messages that it reads: those that cannot be done for now do not hide the ones behind them."""
+"""Messages that one look reads, so that those which fail for now do not hide the ones behind them."""
 MOST_MAILS = 5
-"""Of one kind to one team in one look; more are one mail: a fault that hits all is no flood."""
+"""Mails of one kind to one team in one look; more become one mail, so that a fault for all is no flood."""
 MAX_REFUSED = 3
-"""Of one kind, then the look leaves the rest of it: without a connection each try takes seconds."""
+"""Failures of one kind before the look leaves the rest: without a connection each try takes seconds."""
 OVERDUE = timedelta(minutes=5)
-"""What is left for this long is an operator's business."""
+"""Age at which a message left is reported to operators."""
 TAKEN_FOR = timedelta(minutes=3)
-"""Longer than the function may run (120 s)."""
+"""Length of a lease: longer than the function may run (120 s)."""
 
 
 @dataclass(slots=True)
 class Relayed:
     done: list[OutboxMessage] = field(default_factory=list)
     postponed: list[tuple[OutboxMessage, TrainmasterError]] = field(default_factory=list)
-    """Refused for now; they are taken again once ``lease_until`` is over."""
+    """Messages that failed for now; they are tried again once ``lease_until`` has passed."""
     failures: list[Exception] = field(default_factory=list)
     left: int = 0
-    """Not done by this look, as far as it read."""
+    """Number of messages read and not done by this look."""
     overdue: int = 0
-    """Of these, left for longer than ``OVERDUE``."""
+    """Number of these that were left for longer than ``OVERDUE``."""
 
     woken: set[str] = field(default_factory=set)
     """Pools in which jobs became eligible, or messages were left, because a job of this pool ended."""
@@ -81,19 +81,19 @@ class Relayed:
 
     @property
     def more(self) -> bool:
-        """It did all it may, or what is planned with has changed: no other look for less."""
+        """Whether the look reached its limit, or changed what plans rest on, so that another is worth it."""
         return self.looks_again or (len(self.done) == AT_ONCE and self.left > 0)
 
 
 def relay_messages(context: PassContext) -> Relayed:
-    """One that cannot be done now never keeps the others waiting, and none keeps the queue waiting.
+    """Deliver messages; one that fails for now never delays the others, and none delays the queue.
 
-    Mails come last: while SNS takes nothing programs hear of a notice again and drop what they know; while
-    EventBridge takes nothing people are not mailed again and again.
+    Mails come last: while SNS fails, programs receive a notice again and drop the duplicate; while
+    EventBridge fails, people are not mailed again and again.
     """
     look = _Look(now=context)
-    found = context.messages.messages(context.pool, limit=LOOKED_AT)
-    for message in found:
+    pending = context.messages.messages(context.pool, limit=LOOKED_AT)
+    for message in pending:
         if look.wants(message):
             look.take(message)
     for messages in look.mails.values():
@@ -101,7 +101,7 @@ def relay_messages(context: PassContext) -> Relayed:
             if look.goes_on(MessageKind.TELL):
                 look.attempt(together, partial(_mail, together, context))
     done = {message.id for message in look.result.done}
-    left = [message for message in found if message.id not in done]
+    left = [message for message in pending if message.id not in done]
     look.result.left = len(left)
     look.result.overdue = sum(message.at <= context.clock() - OVERDUE for message in left)
     return look.result
@@ -116,7 +116,7 @@ class _Look:
     mails: dict[tuple[str, NoticeKind], list[OutboxMessage]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """Announced, and still to be mailed: by team and kind."""
+    """Messages whose event was sent and whose mail is due, by team and kind."""
 
     def goes_on(self, kind: MessageKind) -> bool:
         return not self.now.deadline.is_over and self.refused[kind] < MAX_REFUSED
@@ -131,7 +131,7 @@ class _Look:
             self.attempt([message], partial(self._do, message))
 
     def attempt(self, messages: Sequence[OutboxMessage], act: Callable[[], bool]) -> None:
-        """``act`` says whether they are done with it."""
+        """Act on messages and delete them if ``act`` returns True; failures are noted."""
         try:
             if act():
                 for message in messages:
@@ -150,7 +150,7 @@ class _Look:
             case MessageKind.TELL:
                 return self._tell(message)
             case MessageKind.DELETE_ALARMS:
-                self.now.alarms.delete([full_name(self.now.stack, one) for one in message.alarms])
+                self.now.alarms.delete([full_name(self.now.stack, alarm) for alarm in message.alarms])
             case MessageKind.STOP_UNMANAGED:
                 stop(message, self.now)
             case MessageKind.RELEASE_DEPENDENTS:

@@ -1,4 +1,4 @@
-"""The policy in force: what the table has, or the last revision of it that this version understands."""
+"""Determine the policy in force: the stored one, or its last revision that this release understands."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -12,20 +12,20 @@ from trainmaster.ports import Clock, PolicyStore
 
 KEY = "POLICY/current"
 MOST_TRIED = 50
-"""Revisions before the current one that are looked at."""
+"""Revisions before the current one that are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInForce:
     stored: StoredPolicy
-    """As it is in the table, whether it is understood or not: what the next change replaces."""
+    """The document in the table, understood or not, which the next change replaces."""
     policy: Policy
     warnings: tuple[FieldError, ...]
-    """Of the stored document; the first says where another one is in force."""
+    """Warnings about the stored document; the first says if another revision is in force instead."""
 
     @property
     def replaceable(self) -> StoredPolicy:
-        """What a pause keeps: the stored document; of one that is not even JSON, the one in force."""
+        """Return what a pause keeps: the stored document, or the policy in force if that is not JSON."""
         if self.stored.is_readable:
             return self.stored
         return replace(self.stored, document=self.policy.to_document(), defaults=self.policy.defaults)
@@ -36,10 +36,10 @@ KEPT = timedelta(seconds=10)
 
 @dataclass(slots=True, kw_only=True)
 class RecentPolicy:
-    """The policy in force as this process read it a moment ago: passes of a batch would all read the same.
+    """Keeps the policy in force as this process read it a moment ago, for all passes of a batch.
 
-    Nothing is decided on an old one for that. The pool's counters say which version it has heard of;
-    whoever finds a newer one there asks for it, and a claim decided on another version fails.
+    No decision rests on an outdated policy because of that: the pool's counters hold the version that they
+    know, a pass that sees a newer one there requests it, and a claim decided on another version fails.
     """
 
     policies: PolicyStore
@@ -48,11 +48,11 @@ class RecentPolicy:
     _read_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
 
     def of_pool(self, name: str, *, at_least: int = 0) -> PolicyInForce:
-        """Read again where it is too old, and for a pool that it does not have."""
-        found = self._found
-        if found is None or found.stored.version < at_least or found.policy.pool(name) is None:
+        """Return the policy, read again if it is too old, below ``at_least``, or does not have the pool."""
+        in_force = self._found
+        if in_force is None or in_force.stored.version < at_least or in_force.policy.pool(name) is None:
             return self._read()
-        return found if timedelta() <= self.clock() - self._read_at < KEPT else self._read()
+        return in_force if timedelta() <= self.clock() - self._read_at < KEPT else self._read()
 
     def _read(self) -> PolicyInForce:
         self._read_at = self.clock()
@@ -61,7 +61,7 @@ class RecentPolicy:
 
 
 def policy_in_force(policies: PolicyStore) -> PolicyInForce:
-    """Never raises for what a document says: somebody must be able to replace it."""
+    """Read the policy in force. Never raises because of the document, so that it can be replaced."""
     stored = policies.current()
     try:
         policy = _parsed(stored)
@@ -79,20 +79,20 @@ def _parsed(stored: StoredPolicy) -> Policy:
 
 @lru_cache(maxsize=2)
 def _parsed_text(text: str, defaults: int) -> Policy:
-    """Whoever reads it again has mostly read the same: the document of 500 pools takes its time."""
+    """Parse a document; repeated reads mostly give the same, and 500 pools take their time."""
     return parse_policy(json.loads(text), is_stored=True, defaults=defaults)
 
 
 def _earlier(stored: StoredPolicy, refused: PolicyViolationError, policies: PolicyStore) -> PolicyInForce:
-    """The newest of the earlier revisions that is understood; the empty document where none is."""
+    """Return the newest earlier revision that is understood; the empty document if none is."""
     first = refused.errors[0]
     why = f"{first.field or 'it'}: {first.message}"
-    found, revision = parse_policy({}), 0
+    policy, revision = parse_policy({}), 0
     for number in range(stored.revision - 1, max(stored.revision - 1 - MOST_TRIED, 0), -1):
         earlier = policies.revision(number)
         try:
             if earlier is not None:
-                found, revision = _parsed(earlier), number
+                policy, revision = _parsed(earlier), number
                 break
         except PolicyViolationError:
             continue
@@ -102,4 +102,4 @@ def _earlier(stored: StoredPolicy, refused: PolicyViolationError, policies: Poli
     warning = FieldError(
         field="policy", message=message, hint="put a policy that this version knows, or deploy the newer one"
     )
-    return PolicyInForce(stored=stored, policy=found, warnings=(warning,))
+    return PolicyInForce(stored=stored, policy=policy, warnings=(warning,))

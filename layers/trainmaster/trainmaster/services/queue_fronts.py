@@ -1,12 +1,12 @@
-"""The first of each pool's order, read once a minute: whether passes look at them, and what they wait for."""
+"""Check once a minute whether passes consider the first jobs of each pool, and what these wait for."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from trainmaster.core.monitoring.first_look import judged
 from trainmaster.core.monitoring.metric_samples import MOST_COUNTED, samples_of_waiting
 from trainmaster.core.monitoring.metrics import FIRST_UNSEEN, QUEUE_DEPTH, Sample
+from trainmaster.core.monitoring.queue_front_looks import judged
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, FrontRegister, QueueReader
@@ -14,20 +14,20 @@ from trainmaster.ports import Clock, FrontRegister, QueueReader
 
 @dataclass(slots=True)
 class Fronts:
-    """What a run of ``reconcile`` has found of the pools' orders, as far as it could be read."""
+    """Collects what a run of ``reconcile`` found about the pools' orders, as far as it could read them."""
 
     pools: tuple[PoolPolicy, ...] = ()
-    """All there are."""
+    """All pools, those included that could not be read."""
     depths: dict[str, int] = field(default_factory=dict)
-    """Jobs that wait in their turn, by pool."""
+    """Number of jobs that wait for their turn, by pool."""
     first: dict[str, tuple[WaitingJob, ...]] = field(default_factory=dict)
-    """Of those, by pool, as many as are counted by type."""
+    """The first of these jobs, by pool, as many as are counted by type."""
     unseen: dict[str, timedelta] = field(default_factory=dict)
-    """How long no pass has looked at the first of the order, by pool."""
+    """How long no pass has considered the first job of the order, by pool."""
 
     @property
     def longest_unseen(self) -> tuple[timedelta, str] | None:
-        """Of all pools, and which one it is; None: not known of every pool."""
+        """Longest such time of all pools, with its pool; None if it is unknown for one pool."""
         if not self.pools or any(pool.name not in self.unseen for pool in self.pools):
             return None
         return max((age, pool) for pool, age in self.unseen.items())
@@ -38,9 +38,9 @@ class Fronts:
         if self.longest_unseen is not None:
             longest, pool = self.longest_unseen
             yield Sample(metric=FIRST_UNSEEN, value=longest.total_seconds(), note=pool)
-        for one in self.pools:
-            if one.name in self.first:
-                yield from samples_of_waiting(one, self.first[one.name])
+        for pool_policy in self.pools:
+            if pool_policy.name in self.first:
+                yield from samples_of_waiting(pool_policy, self.first[pool_policy.name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +49,12 @@ class FrontLooks:
     fronts: FrontRegister
     clock: Clock
 
-    def run(self, pool: str, found: Fronts) -> None:
-        """Where nobody waits it costs nothing."""
-        depth = found.depths[pool]
+    def run(self, pool: str, fronts: Fronts) -> None:
+        """Read the first jobs of a pool and note how long they go unseen; an empty queue costs nothing."""
+        depth = fronts.depths[pool]
         first = self.queue.waiting(pool, after=None, limit=MOST_COUNTED) if depth else ()
-        found.first[pool] = first
-        found.unseen[pool] = self._unseen_for(pool, first[0] if first else None) if depth else timedelta()
+        fronts.first[pool] = first
+        fronts.unseen[pool] = self._unseen_for(pool, first[0] if first else None) if depth else timedelta()
 
     def _unseen_for(self, pool: str, first: WaitingJob | None) -> timedelta:
         front = self.fronts.front(pool)

@@ -1,4 +1,4 @@
-"""How often each team has called in this minute: counted here, reported to the table occasionally."""
+"""Count how often each team has called in this minute, and report it to the table occasionally."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,29 +11,29 @@ from trainmaster.core.submission.api_shares import ASKING_FOR, ShareBucket, Thro
 from trainmaster.ports import ReadCountStore
 
 REPORTED_EVERY = timedelta(seconds=1)
-"""A team costs one write in this time at most, for each instance of the function."""
+"""Shortest time between two writes for a team, in each instance of the function."""
 LEFT_ALONE = timedelta(seconds=10)
-"""The table, after it did not take a count: a count must not slow the answers."""
+"""How long the table is left alone after a failed count, so that counts do not slow down answers."""
 PARTS = 100
-"""An instance keeps less than this part of the limit to itself, so who reads occasionally costs no write."""
+"""An instance keeps less than this part of the limit to itself, so that rare reads cost no write."""
 KEPT_SECONDS = 0.25
 """An instance keeps less than a team may call in this time to itself, for the same reason."""
 MOST_REMEMBERED = 1000
-"""Callers that are refused unread."""
+"""Callers that are remembered as refused and turned away without a read."""
 
 
 @dataclass(slots=True)
 class _Tally:
-    """The calls of one team, as this instance knows them."""
+    """Counts the calls of one team, as this instance knows them."""
 
     total: TeamCalls = field(default_factory=TeamCalls)
-    """What all instances had reported when this one reported last."""
+    """Sum over all instances when this one last reported."""
     reads: int = 0
-    """Not reported yet."""
+    """Reads that are not reported yet."""
     calls: int = 0
-    """Not reported yet; reads are among them."""
+    """Calls that are not reported yet, reads included."""
     not_before: datetime | None = None
-    """No count goes to the table before then."""
+    """When the next count may go to the table; None if it may at any time."""
     bucket: ShareBucket | None = None
 
     def may_report(self, now: datetime) -> bool:
@@ -41,11 +41,11 @@ class _Tally:
 
 
 class ReadCounts:
-    """Counts for one instance of the function, exact to what the other instances have not reported yet.
+    """Counts for one instance of the function, exact except for what others have not reported yet.
 
     Args:
-        store: Where all instances add up.
-        throttle: Of the API's stage, which teams share; None: nobody limits it.
+        store: Adds up the counts of all instances.
+        throttle: Rate limit of the API's stage, which teams share; None if there is none.
         monotonic: Seconds of a clock that only goes forward. Shares are about the load of this second on
             machines, so they follow no clock that a test or a twin moves by hand.
     """
@@ -62,20 +62,20 @@ class ReadCounts:
         self._monotonic = monotonic
         self._minute: datetime | None = None
         self._tallies: dict[str, _Tally] = {}
-        """By team."""
+        """Counts by team."""
         self._refused: dict[str, tuple[str, int]] = {}
-        """By caller."""
+        """Team and limit of callers that are refused until the minute is over, by caller."""
         self._turned_away: dict[str, tuple[str, float]] = {}
-        """Team, and until when in seconds of the clock of shares, by caller."""
+        """Team, and the second of the monotonic clock until which it is turned away, by caller."""
         self._asked_at: dict[str, float] = {}
-        """When the last call of a team came, as far as this instance knows, in seconds of the same clock."""
+        """Second of the monotonic clock of each team's last call, as far as this instance knows."""
         self._seen_calls: dict[str, int] = {}
-        """Calls of each team in this minute, as the table said last."""
+        """Calls of each team in this minute, as last read from the table."""
 
     # ---- reads in a minute
 
     def within(self, team: str, *, most: int, now: datetime) -> bool:
-        """Count a read of the team; False, and not counted, where it has read too often in this minute."""
+        """Count a read of the team; False, and not counted, if it has read too often in this minute."""
         tally = self._tally(team, now)
         if tally.total.reads + tally.reads >= most:
             return False
@@ -85,19 +85,19 @@ class ReadCounts:
         return tally.total.reads + tally.reads <= most
 
     def refuse(self, user_arn: str, team: str, *, most: int) -> None:
-        """Remember a caller until the minute is over: refusing it again reads nothing."""
+        """Remember a caller until the minute is over, so that refusing it again reads nothing."""
         if len(self._refused) < MOST_REMEMBERED:
             self._refused[user_arn] = (team, most)
 
     def refused(self, user_arn: str | None, *, now: datetime) -> tuple[str, int] | None:
-        """Return the team of a caller that is refused, and its limit."""
+        """Return team and limit of a caller that is refused; None for any other caller."""
         self._turn(now)
         return self._refused.get(user_arn or "")
 
     # ---- calls in a second
 
     def weigh(self, team: str, *, user_arn: str, now: datetime, may_refuse: bool = True) -> None:
-        """Take one call off the team's share of the API's throttle.
+        """Take one call from the team's share of the API's throttle.
 
         Raises:
             ShareExceededError: Nothing is left of it, and the call may be refused.
@@ -122,7 +122,7 @@ class ReadCounts:
             self._report(team, tally, now)
 
     def turn_away(self, user_arn: str | None) -> None:
-        """Refuse a caller whose team had nothing left a moment ago; nothing is read for it.
+        """Refuse a caller whose team had nothing left a moment ago, without a read.
 
         Raises ShareExceededError.
         """
@@ -174,7 +174,7 @@ class ReadCounts:
         tally.not_before = now + REPORTED_EVERY
 
     def _note_asking(self, totals: Mapping[str, TeamCalls]) -> None:
-        """Note which teams other instances have served since this one looked last."""
+        """Note which teams other instances have served since the last report."""
         instant = self._monotonic()
         for name, total in totals.items():
             if total.calls > self._seen_calls.get(name, 0):

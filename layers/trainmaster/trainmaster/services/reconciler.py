@@ -1,4 +1,4 @@
-"""Closes what a crash, a lost event or a slow call left open. Each repair is valid by itself."""
+"""Repair what a crash, a lost event or a slow call left open. Each repair is valid by itself."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class CheckpointLooks:
     def run(
         self, live: Sequence[RunningJob], *, others_wait: bool, max_age: timedelta, deadline: Deadline
     ) -> Iterator[Exception]:
-        """The jobs of one pool; yields what could not be done, for the next run."""
+        """Look at checkpoints of one pool's jobs; yield what failed, for the next run."""
         for entry in live:
             if deadline.is_over:
                 return
@@ -71,7 +71,7 @@ class CheckpointLooks:
             self.store.commit([Change(before=job, after=after)], at=self.clock())
 
     def _tell_operators(self, job: Job, uri: str) -> None:
-        """Once a pool: the users of one bucket know no others, and those who run the stack know all."""
+        """Notify operators once a pool: users of one bucket know no others, and operators know all."""
         subject = PlatformSubject.CHECKPOINTS_UNREADABLE
         notice = checkpoints_unreadable_notice(uri, job=job.name)
         message = to_tell(notice, cause=f"{job.spec.pool}#{subject}", at=self.clock())
@@ -79,9 +79,9 @@ class CheckpointLooks:
 
 
 LOOKS = 100
-"""Jobs described in one run, where the account's rate allows as many."""
+"""Jobs described in one run, if the account's rate allows as many."""
 FOR_THE_SWEEPS = timedelta(seconds=10)
-"""Of a run's time, kept free of looks at jobs."""
+"""Part of a run's time that is kept free of looks at jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +105,12 @@ class Reconciler:
     def run(self, *, deadline: Deadline) -> "Repairs":
         """Wake every pool, look at the live jobs, their alarms and their checkpoints, and wake their pools.
 
-        First, because whatever becomes of the rest the passes go on; last, because of what was found, where
-        there was anything to look at: of many pools most are idle.
+        Pools are woken first, so that passes go on whatever happens to the rest; and last, to act on what was
+        found, but only where there was anything to look at: if there are many pools, most are idle.
         """
         repairs = Repairs()
         policy = policy_in_force(self.policies).policy
-        repairs.outdated = sum(one.rule == DEFAULTS_RULE for one in policy.warnings)
+        repairs.outdated = sum(warning.rule == DEFAULTS_RULE for warning in policy.warnings)
         repairs.fronts.pools = (*policy.pools, UNMANAGED_POOL)
         pools = [pool.name for pool in repairs.fronts.pools]
         self._wake(pools, repairs)
@@ -139,7 +139,7 @@ class Reconciler:
             self.wake_ups.send(pools)
 
     def _alarms(self, repairs: "Repairs") -> Readings | None:
-        """None: CloudWatch does not tell; the rest of the run goes on without."""
+        """Read the alarms; None if CloudWatch fails, and the rest of the run goes on without them."""
         with repairs.bulkhead():
             return self.alarm_sweep.read()
         return None
@@ -150,13 +150,13 @@ class Reconciler:
         return ()
 
     def _look_at(self, live: Sequence[RunningJob], repairs: "Repairs", deadline: Deadline) -> None:
-        """As many as the time allows; the next run begins with the first whom it did not reach."""
+        """Look at as many jobs as the time allows; the next run begins with the first one not reached."""
         last: str | None = None
         with repairs.bulkhead():
             last = self.rotation.looked_upto()
         turns = due(live, behind=last, now=self.clock())
         looks = _Looks(turns[:LOOKS])
-        self.beside(partial(self._repair, one, looks, repairs) for one in looks.in_turn(deadline))
+        self.beside(partial(self._repair, entry, looks, repairs) for entry in looks.in_turn(deadline))
         repairs.failures += looks.refused.values()
         reached = looks.reached()
         if reached and len(reached) < len(turns):
@@ -164,7 +164,7 @@ class Reconciler:
                 self.rotation.note_looked(reached[-1].name)
 
     def _repair(self, entry: RunningJob, looks: "_Looks", repairs: "Repairs") -> None:
-        """One job that cannot be looked at must not keep the others waiting."""
+        """Look at one job; if that fails, the others are looked at anyway."""
         with repairs.bulkhead(), looks.at(entry):
             job = self.reader.job(entry.name)
             if job is not None and job.is_live and self.observer.look(job) is not None:
@@ -189,11 +189,11 @@ class Reconciler:
 
 @dataclass(slots=True)
 class _Looks:
-    """Of one run. One that the account's rate refused comes once more, before those that wait."""
+    """Orders the looks of one run; a throttled one is repeated once, before the remaining ones."""
 
     turns: Sequence[RunningJob]
     refused: dict[str, ThrottledError] = field(default_factory=dict)
-    """By job; nothing was learned of these."""
+    """Errors of throttled looks by job; nothing was learned about these jobs."""
     _begun: set[str] = field(default_factory=set)
     _again: deque[RunningJob] = field(default_factory=deque)
 
@@ -206,7 +206,7 @@ class _Looks:
 
     @contextmanager
     def at(self, entry: RunningJob) -> Iterator[None]:
-        """A look at this one."""
+        """Guard the look at one job, and note if it was throttled."""
         comes_again = self.refused.pop(entry.name, None) is not None
         try:
             yield
@@ -216,12 +216,12 @@ class _Looks:
                 self._again.append(entry)
 
     def reached(self) -> list[RunningJob]:
-        """Up to the first who was not looked at; one at least of those begun, so that no run stands still."""
-        missed = (number for number, one in enumerate(self.turns) if not self._is_seen(one))
+        """Return the jobs before the first unseen one, but at least one begun, so that runs progress."""
+        missed = (number for number, entry in enumerate(self.turns) if not self._is_seen(entry))
         return list(self.turns[: max(next(missed, len(self.turns)), min(1, len(self._begun)))])
 
     def _is_seen(self, entry: RunningJob) -> bool:
-        """A look that failed for another reason is one: no later run would do it better."""
+        """Tell whether a job was looked at; a look that failed counts, as a later run would not do better."""
         return entry.name in self._begun and entry.name not in self.refused
 
 
@@ -229,16 +229,16 @@ class _Looks:
 class Repairs:
     changed: list[str] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
-    """What could not be done, for the next run."""
+    """Errors of steps that failed, for the next run."""
     fronts: Fronts = field(default_factory=Fronts)
     unmonitored: int = 0
-    """Running jobs whose GPUs go unwatched although the policy wants it."""
+    """Number of running jobs whose GPUs are not watched although the policy requires it."""
     outdated: int = 0
-    """Defaults of an earlier release that the policy leans on."""
+    """Number of defaults of an earlier release that the policy relies on."""
 
     @contextmanager
     def bulkhead(self) -> Iterator[None]:
-        """What fails within is noted and stops nothing else."""
+        """Note a failure within the block, so that it stops nothing else."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  see above
@@ -246,8 +246,10 @@ class Repairs:
 
     @property
     def faults(self) -> list[Exception]:
-        """What no later run will do better: a fault of ours."""
-        return [one for one in self.failures if not (isinstance(one, TrainmasterError) and one.retryable)]
+        """Failures that no later run will repair: faults of ours."""
+        return [
+            error for error in self.failures if not (isinstance(error, TrainmasterError) and error.retryable)
+        ]
 
     def samples(self) -> Iterator[Sample]:
         yield from self.fronts.samples()
@@ -259,9 +261,9 @@ class Repairs:
 
 
 def due(live: Sequence[RunningJob], *, behind: str | None, now: datetime) -> list[RunningJob]:
-    """Whom to look at, in turn: by name, first those behind the last one looked at.
+    """List the jobs to look at in turn: by name, first those behind the last one looked at.
 
-    Nobody whose claim is a moment old: most likely its Create is under way.
+    A job whose claim is a moment old is left out: most likely its Create is in progress.
     """
     looked_at = sorted(
         (job for job in live if job.known_to_sagemaker or now - job.claimed_at >= TAGS_WITHIN),

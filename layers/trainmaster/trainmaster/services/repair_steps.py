@@ -1,7 +1,7 @@
-"""recounts the table from its jobs, slice by slice: first the whole read, then each pool by itself.
+"""Recount the table from its jobs, slice by slice: first read all of it, then correct each pool.
 
-Crash safety: what a slice found is written before how far it came, and a page or a pool that is done again
-comes out the same.
+Crash safety: what a slice contains is written before its progress, and repeating a page or a pool has the
+same result.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ class RepairSteps:
     clock: Clock
 
     def run(self, deadline: Deadline) -> None:
-        """As much of a repair that was asked for as the time allows; the next run goes on."""
+        """Do as much of a requested repair as the time allows; the next run continues."""
         repair = self.store.repair()
         if repair is None or repair.state is RepairState.DONE:
             return
@@ -42,19 +42,19 @@ class RepairSteps:
         return read
 
     def _recount(self, repair: Repair, deadline: Deadline) -> None:
-        """A pool that kept changing is left to the next run."""
-        found, _ = self.store.found(repair)
-        for pool in sorted(found.keys() - set(repair.pools_done)):
+        """Recount the pools; one that kept changing is left to the next run."""
+        counted, _ = self.store.found(repair)
+        for pool in sorted(counted.keys() - set(repair.pools_done)):
             if deadline.is_over:
                 return
             try:
-                different = self.store.recount(pool, found[pool], apply=repair.apply)
+                different = self.store.recount(pool, counted[pool], apply=repair.apply)
             except LostRaceError:
                 continue
             self.store.keep_differences(repair, pool, different)
             repair = replace(repair, pools_done=(*repair.pools_done, pool))
             self.store.save(repair)
-        if found.keys() <= set(repair.pools_done):
+        if counted.keys() <= set(repair.pools_done):
             self.store.save(replace(repair, state=RepairState.DONE, finished_at=self.clock()))
             if repair.apply:
                 self.register.forget()

@@ -1,8 +1,8 @@
-"""News of a training job that may be nobody's: whose it is, and writing down what is to become of it.
+"""Handle news of a training job that may bypass the queue: find its owner, and record what becomes of it.
 
-Safe to repeat: each event of a training job comes here, and the sweep of ``reconcile`` besides. The record of
-what was found is kept once for each training job and revision of the policy, with the messages that follow
-from it in the same transaction.
+Safe to repeat: each event of a training job comes here, and also the sweep of ``reconcile``. The record is
+kept once for each training job and revision of the policy, with the messages that follow from it in the same
+transaction.
 """
 
 import re
@@ -38,7 +38,7 @@ from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
 
 _LATER_ATTEMPT = re.compile(r"(?P<base>.+)-r[0-9]+-[0-9a-f]{6}")
-"""Names as ``attempt_name`` makes them, where they did not have to be cut."""
+"""Names as ``attempt_name`` makes them, unless they had to be cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class UnmanagedJobEvents:
     stack: str
 
     def hear(self, training_job_name: str, *, tagged: bool) -> tuple[str, ...]:
-        """News of a training job: its job's, if it has one. Returns the pools to wake.
+        """Handle news of a training job, through its job if it has one. Returns the pools to wake.
 
         Args:
-            training_job_name: Of a training job of this account, whoever started it.
-            tagged: It is said to carry our stack's tag, or may do so.
+            training_job_name: Name of a training job of this account, started by anybody.
+            tagged: Whether it has our stack's tag, or may have it.
         """
         alias = self.reader.alias(training_job_name)
         if alias is not None and (tagged or self._is_live(alias)):
@@ -69,7 +69,7 @@ class UnmanagedJobEvents:
         return self._look(training_job_name, alias, stored, policy)
 
     def _is_live(self, alias: Alias) -> bool:
-        """Then the name is the live attempt's; once it has ended the name may be used again.
+        """Tell whether the name is that of a live attempt; after its end the name may be used again.
 
         An adopted training job carries no tag of ours, and events of others may have lost theirs.
         """
@@ -81,7 +81,7 @@ class UnmanagedJobEvents:
     def _look(
         self, training_job_name: str, alias: Alias | None, stored: StoredPolicy, policy: Policy
     ) -> tuple[str, ...]:
-        """What SageMaker itself says counts; the tags of an event may be old, or missing."""
+        """Ask SageMaker itself, as the tags of an event may be old, or missing."""
         described = self.training.described(training_job_name)
         if described is None:
             return ()
@@ -99,11 +99,11 @@ class UnmanagedJobEvents:
         return self._known_attempt(unmanaged) or self._govern(unmanaged, stored, policy)
 
     def _known_attempt(self, unmanaged: UnmanagedJob) -> tuple[str, ...]:
-        """A later attempt of a job that was restored to before it: that job finds it by itself."""
-        found = _LATER_ATTEMPT.fullmatch(unmanaged.name) if unmanaged.is_ours else None
-        if found is None:
+        """Find the job of a later attempt, if the table was restored to a time before it."""
+        name_parts = _LATER_ATTEMPT.fullmatch(unmanaged.name) if unmanaged.is_ours else None
+        if name_parts is None:
             return ()
-        job = self.reader.job(found["base"])
+        job = self.reader.job(name_parts["base"])
         if job is not None and job.spec.entry_id == unmanaged.tags.get(TAG_JOB):
             return _pools(self.observer.look(job)) or (job.spec.pool,)
         # Where the name had to be cut its job's name cannot be known, and that job may be known.
@@ -120,17 +120,17 @@ class UnmanagedJobEvents:
         self.store.record_violation(record, replaces=before, messages=messages)
         return (UNMANAGED,) if messages else ()
 
-    def _stop_again(self, unmanaged: UnmanagedJob, found: ViolationRecord) -> tuple[str, ...]:
-        """It runs on although it was stopped: a stop that is still to be sent stays as it is."""
-        if not unmanaged.runs or found.outcome is not Outcome.STOPPED:
+    def _stop_again(self, unmanaged: UnmanagedJob, record: ViolationRecord) -> tuple[str, ...]:
+        """Stop a job again that runs on although it was stopped; a stop still to be sent stays as it is."""
+        if not unmanaged.runs or record.outcome is not Outcome.STOPPED:
             return ()
-        self.store.leave(UNMANAGED, [self._stop(found)])
+        self.store.leave(UNMANAGED, [self._stop(record)])
         return (UNMANAGED,)
 
     def _judged(self, unmanaged: UnmanagedJob, policy: Policy, *, revision: int) -> ViolationRecord:
         team, body = team_of(unmanaged, policy), body_of(unmanaged)
         violations = rules.check(body, team=team, policy=policy)
-        breaks_a_rule = any(one.mode is Mode.ENFORCE for one in violations)
+        breaks_a_rule = any(violation.mode is Mode.ENFORCE for violation in violations)
         case = case_of(unmanaged, policy, ask=ask_of(body), breaks_a_rule=breaks_a_rule)
         return ViolationRecord(
             at=unmanaged.described.created_at,
@@ -175,7 +175,7 @@ class UnmanagedJobEvents:
     def _messages(
         self, record: ViolationRecord, before: ViolationRecord | None, *, runs: bool
     ) -> tuple[OutboxMessage, ...]:
-        """The same is not reported twice because the policy has another revision."""
+        """Build the messages; a finding is not reported again only because the policy has a new revision."""
         tell: tuple[OutboxMessage, ...] = ()
         if before is None or not says_the_same(before, record):
             cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
@@ -193,7 +193,7 @@ class UnmanagedJobEvents:
 
 
 def _is_settled(unmanaged: UnmanagedJob, before: ViolationRecord, stored: StoredPolicy) -> bool:
-    """Nothing is to be judged any more; somebody may have been faster than the reads that led here."""
+    """Tell whether nothing is left to decide, as somebody may have been faster than our reads."""
     adopted = before.outcome is Outcome.ADOPTED
     return adopted or before.revision >= stored.revision or not unmanaged.runs
 
@@ -203,7 +203,7 @@ def _pools(pool: str | None) -> tuple[str, ...]:
 
 
 EVERY_MINUTES = 5
-"""A run of ``reconcile`` comes each minute."""
+"""Minutes between two sweeps; ``reconcile`` runs each minute."""
 MOST_LISTED = 100
 MOST_LOOKS = 20
 """Training jobs described in one sweep, two calls each, beside what ``reconcile`` describes anyway."""
@@ -220,7 +220,7 @@ class UnmanagedJobSweep:
     clock: Clock
 
     def run(self, deadline: Deadline) -> Iterator[Exception]:
-        """As if an event of each had come; yields what could not be done, for the next sweep."""
+        """Handle each listed job as if an event of it had come; yield what failed, for the next sweep."""
         now = self.clock()
         if _minute(now) % EVERY_MINUTES or deadline.is_over:
             return
@@ -240,18 +240,18 @@ class UnmanagedJobSweep:
     def _unheard_of(self) -> list[str]:
         revision = self.policies.current().revision
         listed = self.training.in_progress(limit=MOST_LISTED)
-        return [one.training_job_name for one in listed if not self._is_settled(one, revision)]
+        return [job.training_job_name for job in listed if not self._is_settled(job, revision)]
 
-    def _is_settled(self, one: Listed, revision: int) -> bool:
-        """It has a job, or the policy in force has judged it and there is nothing left to do."""
-        if self.reader.alias(one.training_job_name) is not None:
+    def _is_settled(self, job: Listed, revision: int) -> bool:
+        """Tell whether it has a job, or the policy in force has judged it and nothing is left to do."""
+        if self.reader.alias(job.training_job_name) is not None:
             return True
-        found = self.records.violation(one.training_job_name, at=one.created_at)
-        return found is not None and found.revision == revision and found.outcome in _SETTLED
+        record = self.records.violation(job.training_job_name, at=job.created_at)
+        return record is not None and record.revision == revision and record.outcome in _SETTLED
 
 
 def in_turn(names: Sequence[str], *, now: datetime) -> list[str]:
-    """At most ``MOST_LOOKS``; where there are more, others in the next sweep."""
+    """Return at most ``MOST_LOOKS`` names; if there are more, the next sweep takes others."""
     if len(names) <= MOST_LOOKS:
         return list(names)
     first = _minute(now) // EVERY_MINUTES * MOST_LOOKS % len(names)

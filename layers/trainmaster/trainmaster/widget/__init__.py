@@ -1,4 +1,7 @@
-"""The queue as a custom widget of a CloudWatch dashboard: static HTML, or what the widget is; reads alone."""
+"""The queue as a custom widget of a CloudWatch dashboard: static HTML, or the widget's description.
+
+It only reads.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +33,7 @@ not know who looks. `trainmaster queue` shows you all that you may see.
 pool: main
 ```
 """
-"""Markdown, as CloudWatch shows it beside the widget's settings."""
+"""Markdown that CloudWatch shows beside the widget's settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Widget:
     stack: str
 
     def __call__(self, event: Mapping[str, Any]) -> str:
-        """Answers in words whatever is asked or wrong: CloudWatch shows an error's text to who looks."""
+        """Answer any input in words, since CloudWatch shows the text of an error to its viewers."""
         if event.get("describe"):
             return DESCRIPTION
         wanted = event.get("pool")
@@ -53,7 +56,7 @@ class Widget:
 
     def _queue(self, wanted: str | None) -> str:
         in_force = policy_in_force(self.policies)
-        pools = [one for one in in_force.policy.pools if wanted in {None, one.name}]
+        pools = [pool for pool in in_force.policy.pools if wanted in {None, pool.name}]
         if wanted is not None and not pools:
             return notice(f"pool: there is no pool {quoted(wanted)}; remove the parameter to see all pools")
         return html(picture(pools, paused=in_force.stored.paused, reads=self.reads), stack=self.stack)

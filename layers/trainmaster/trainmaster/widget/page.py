@@ -11,7 +11,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.widget.queue_picture import PoolPicture, QueueLine, QueuePicture
 
 MOST_TYPES = 30
-"""Instance types of one pool that are named."""
+"""Instance types of one pool that are named; the others are counted."""
 WAITS_FOR: Mapping[str, str] = MappingProxyType(
     {
         ReasonCode.AHEAD: "a job ahead waits for the same instances",
@@ -28,7 +28,7 @@ WAITS_FOR: Mapping[str, str] = MappingProxyType(
         "": "its turn has not come",
     }
 )
-"""In words without any name or number: who looks is not known."""
+"""The reasons in words without any name or number, as it is not known who looks."""
 HAPPENS: Mapping[JobState, str] = MappingProxyType(
     {
         JobState.STARTING: "is being started",
@@ -45,27 +45,27 @@ _STYLE = (
 )
 
 
-def html(found: QueuePicture, *, stack: str) -> str:
-    """Bounded, because the picture is."""
-    return f'{_STYLE}<div class="tm">{"".join(_parts(found, stack))}</div>'
+def html(picture: QueuePicture, *, stack: str) -> str:
+    """Render the picture; the page is bounded because the picture is."""
+    return f'{_STYLE}<div class="tm">{"".join(_parts(picture, stack))}</div>'
 
 
 def notice(text: str) -> str:
-    """Instead of the queue."""
+    """Render one line of text instead of the queue."""
     return f'{_STYLE}<div class="tm"><p>{_text(text)}</p></div>'
 
 
-def _parts(found: QueuePicture, stack: str) -> Iterator[str]:
-    at = found.at.astimezone(UTC)
+def _parts(picture: QueuePicture, stack: str) -> Iterator[str]:
+    at = picture.at.astimezone(UTC)
     yield f"<p>{_text(stack)} at {at:%Y-%m-%d %H:%M:%S} UTC</p>"
-    if found.paused:
+    if picture.paused:
         yield "<p><strong>An admin paused starts and preemptions.</strong></p>"
-    if not found.pools:
+    if not picture.pools:
         yield "<p>The policy has no pool: trainmaster policy put FILE.</p>"
-    for pool in found.pools:
-        yield from _pool(pool, found.at)
-    if found.left_out:
-        yield f"<p>Pools not shown: {found.left_out}. For one of them set the widget's parameter pool.</p>"
+    for pool in picture.pools:
+        yield from _pool(pool, picture.at)
+    if picture.left_out:
+        yield f"<p>Pools not shown: {picture.left_out}. For one of them set the widget's parameter pool.</p>"
 
 
 def _pool(pool: PoolPicture, now: datetime) -> Iterator[str]:
@@ -79,26 +79,26 @@ def _pool(pool: PoolPicture, now: datetime) -> Iterator[str]:
     yield f"<p>{pool.running} running, {pool.waiting} waiting</p>"
     if pool.lines:
         yield _table(pool.lines, now)
-    more = pool.running + pool.waiting - len(pool.lines)
-    if more > 0:
-        yield f"<p>Jobs not shown: {more}. trainmaster queue shows all.</p>"
+    hidden = pool.running + pool.waiting - len(pool.lines)
+    if hidden > 0:
+        yield f"<p>Jobs not shown: {hidden}. trainmaster queue shows all.</p>"
 
 
 def _counts(pool: PoolPicture) -> Iterator[str]:
     types = sorted({*pool.capacity, *pool.used, *pool.warm})
-    for one in types[:MOST_TYPES]:
-        warm = f", {pool.warm[one]} warm" if pool.warm.get(one) else ""
-        count = f"{pool.used.get(one, 0)} of {pool.capacity.get(one, 0)} used{warm}"
-        yield f"{_text(_type(one))}: {count}"
+    for capacity in types[:MOST_TYPES]:
+        warm = f", {pool.warm[capacity]} warm" if pool.warm.get(capacity) else ""
+        count = f"{pool.used.get(capacity, 0)} of {pool.capacity.get(capacity, 0)} used{warm}"
+        yield f"{_text(_type(capacity))}: {count}"
     if len(types) > MOST_TYPES:
         yield f"{len(types) - MOST_TYPES} more types"
 
 
 def _table(lines: tuple[QueueLine, ...], now: datetime) -> str:
-    named = any(one.job is not None for one in lines)
+    named = any(line.job is not None for line in lines)
     heads = ["#", *(["job", "team"] if named else []), "state", "instances", "priority", "for", "why"]
-    head = "".join(f"<th>{one}</th>" for one in heads)
-    return f"<table><tr>{head}</tr>{''.join(_row(one, now, named=named) for one in lines)}</table>"
+    head = "".join(f"<th>{heading}</th>" for heading in heads)
+    return f"<table><tr>{head}</tr>{''.join(_row(line, now, named=named) for line in lines)}</table>"
 
 
 def _row(line: QueueLine, now: datetime, *, named: bool) -> str:
@@ -112,26 +112,28 @@ def _row(line: QueueLine, now: datetime, *, named: bool) -> str:
         _why(line),
     ]
     position = "" if line.position is None else str(line.position)
-    return f'<tr><td class="n">{position}</td>{"".join(f"<td>{_text(one)}</td>" for one in cells)}</tr>'
+    return f'<tr><td class="n">{position}</td>{"".join(f"<td>{_text(cell)}</td>" for cell in cells)}</tr>'
 
 
 def _why(line: QueueLine) -> str:
-    """A code of a newer release is shown as it is."""
+    """Return the reason in words; a code of a newer release is shown as it is."""
     if line.state in LIVE:
         return HAPPENS[line.state]
     return WAITS_FOR.get(line.why, line.why)
 
 
 def _instances(vector: Vector) -> str:
-    return ", ".join(f"{count} x {_type(one)}" for one, count in sorted(vector.items())[:MOST_TYPES])
+    return ", ".join(
+        f"{count} x {_type(capacity)}" for capacity, count in sorted(vector.items())[:MOST_TYPES]
+    )
 
 
-def _type(one: Capacity) -> str:
-    return f"{one.instance_type} spot" if one.is_spot else one.instance_type
+def _type(capacity: Capacity) -> str:
+    return f"{capacity.instance_type} spot" if capacity.is_spot else capacity.instance_type
 
 
 def duration(length: timedelta) -> str:
-    """``4m``, ``2h 10m``, ``3d 4h``; what lies ahead counts as now."""
+    """Write a length of time like ``4m``, ``2h 10m`` or ``3d 4h``; a negative one counts as zero."""
     minutes = max(length, timedelta()) // timedelta(minutes=1)
     days, hours = minutes // 1440, minutes // 60 % 24
     if days:
@@ -140,5 +142,5 @@ def duration(length: timedelta) -> str:
 
 
 def _text(text: str) -> str:
-    """Markup is text, and what cannot be seen is a question mark."""
-    return escape("".join(one if one.isprintable() else "?" for one in text))
+    """Escape markup, and replace characters that cannot be printed by question marks."""
+    return escape("".join(character if character.isprintable() else "?" for character in text))

@@ -1,4 +1,4 @@
-"""What the widget knows of the queue: read with GetItem and Query, and bounded whatever there is."""
+"""Read what the widget shows of the queue, with GetItem and Query and within fixed bounds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ from trainmaster.core.records import PoolState
 
 MOST_POOLS = 20
 MOST_RUNNING = 20
-"""Of one pool, and so on."""
+"""Running jobs of one pool that have a line; the next two bound its waiting and its parked jobs."""
 MOST_WAITING = 30
 MOST_PARKED = 10
 ENOUGH = timedelta(seconds=3)
-"""Of the function's time, for one more pool."""
+"""Time the function must have left for one more pool."""
 
 
 class PictureReader(Protocol):
@@ -45,28 +45,28 @@ class PictureReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """All that the widget may ask the table."""
+    """The reads that the widget may make, and the time it has for them."""
 
     reader: PictureReader
     told_reasons: Callable[[str], ToldReasons]
     clock: Callable[[], datetime]
     left: Callable[[], timedelta]
-    """Time of this invocation."""
+    """Returns the time left to this invocation."""
     shows_names: bool
-    """Of jobs and teams; without, they are not even in the picture."""
+    """Whether jobs and teams are named; if not, their names are not even in the picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
     position: int | None
-    """In the pool's order; None: it holds its instances, or waits for something else than its turn."""
+    """Place in the pool's order; None if the job holds instances or does not wait for its turn."""
     job: str | None
     team: str | None
     state: JobState
     instances: Vector
     priority: int
     since: datetime
-    """Of the claim; of a job that waits, of its submission."""
+    """Time of the claim; time of submission for a job that waits."""
     why: str
     """Code of the reason why it waits, as the last pass found it; "" where none is known."""
 
@@ -76,14 +76,14 @@ class PoolPicture:
     name: str
     capacity: Vector
     is_known: bool = True
-    """False: it could not be read, and nothing of the following is known."""
+    """False if the pool could not be read; then the following fields say nothing."""
     used: Vector = field(default_factory=dict)
     warm: Vector = field(default_factory=dict)
     nothing_starts: bool = False
-    """Its counters have to be counted again."""
+    """Whether the pool's counters have to be counted again before a job starts."""
     running: int = 0
     waiting: int = 0
-    """All of them, those included that have no line."""
+    """All waiting jobs, those included that have no line."""
     lines: tuple[QueueLine, ...] = ()
 
 
@@ -93,16 +93,16 @@ class QueuePicture:
     paused: bool
     pools: tuple[PoolPicture, ...]
     left_out: int
-    """Pools that have no picture here."""
+    """Number of pools that have no picture here."""
 
 
 def picture(pools: Sequence[PoolPolicy], *, paused: bool, reads: Reads) -> QueuePicture:
-    found = tuple(_pictures(pools, reads))
-    return QueuePicture(at=reads.clock(), paused=paused, pools=found, left_out=len(pools) - len(found))
+    pictures = tuple(_pictures(pools, reads))
+    return QueuePicture(at=reads.clock(), paused=paused, pools=pictures, left_out=len(pools) - len(pictures))
 
 
 def _pictures(pools: Sequence[PoolPolicy], reads: Reads) -> Iterator[PoolPicture]:
-    """One at least, then as many as the time allows; one that cannot be read keeps no other from view."""
+    """Yield one pool, then as many as the time allows; an unreadable pool does not hide the others."""
     for number, pool in enumerate(pools[:MOST_POOLS]):
         if number and reads.left() < ENOUGH:
             return

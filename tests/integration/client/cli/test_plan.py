@@ -4,7 +4,7 @@ import json
 
 from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import FakeApi
-from training import plan
+from tools.training import plan
 
 LINE = (
     "--preset llama2-13b --instances ml.p5.48xlarge=2 --batch-size 64 --gradient-accumulation-steps 2"

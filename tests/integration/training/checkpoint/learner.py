@@ -18,8 +18,8 @@ from torch.distributed.tensor import DTensor
 from torch.optim import AdamW, Optimizer
 from torch.utils._pytree import tree_flatten_with_path
 
-from training.checkpoint import Checkpointer, CheckpointStore, LocalStore
 from training.optim import AnyPrecisionAdamW
+from training.preemptible.checkpoint import Checkpointer, CheckpointStore, LocalStore
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _BATCH = 8

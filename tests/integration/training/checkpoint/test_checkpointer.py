@@ -8,8 +8,8 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.storage import StorageReader
 
 from tests.integration.training.checkpoint.learner import HeldStore, Learner, names_in, saved_at
-from training.checkpoint import LocalStore, Retention
-from training.errors import CheckpointMismatchError, CheckpointReadError
+from training.preemptible.checkpoint import LocalStore, Retention
+from training.preemptible.checkpoint_errors import CheckpointMismatchError, CheckpointReadError
 
 
 def test_weights_and_moments_come_back_into_a_fresh_model(tmp_path: Path) -> None:

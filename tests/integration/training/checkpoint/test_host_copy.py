@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.training.buckets import CREDENTIALS, S3Server, s3_server
 from tests.integration.training.checkpoint.learner import Learner
-from training.checkpoint import open_store
+from training.preemptible.checkpoint import open_store
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.distributed.checkpoint.api import CheckpointException
 
-from training.checkpoint import LocalStore
-from training.checkpoint.shards import write
+from training.preemptible.checkpoint import LocalStore
+from training.preemptible.checkpoint.shards import write
 
 
 def test_half_a_removal_leaves_a_checkpoint_without_a_manifest(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from botocore.exceptions import ClientError
 from tests.integration.training.buckets import CREDENTIALS, RESET, Fault, S3Server, s3_server
 from tests.integration.training.checkpoint.learner import Learner
 from tests.integration.training.worlds import RankFailedError, in_world
-from training.checkpoint import CheckpointStore, open_store, s3_shards
-from training.checkpoint.s3_shards import Place, released
-from training.checkpoint.s3_store import S3Store
-from training.errors import CheckpointReadError, CheckpointSaveError
+from training.preemptible.checkpoint import CheckpointStore, open_store, s3_shards
+from training.preemptible.checkpoint.s3_shards import Place, released
+from training.preemptible.checkpoint.s3_store import S3Store
+from training.preemptible.checkpoint_errors import CheckpointReadError, CheckpointSaveError
 from training.ranks.world import World
 
 
@@ -234,7 +234,7 @@ def test_a_checkpoint_of_more_files_than_a_page_lists_is_seen_and_removed_whole(
     server: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
-    monkeypatch.setattr("training.checkpoint.s3_store._DELETED_AT_ONCE", 2)
+    monkeypatch.setattr("training.preemptible.checkpoint.s3_store._DELETED_AT_ONCE", 2)
     store = _store(server, bucket)
     for name in ("a", "b", "c", "d", "manifest.json"):
         store.write(f"step-00000001/{name}", b"1")

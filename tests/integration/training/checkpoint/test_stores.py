@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.training.buckets import CREDENTIALS, S3Server, s3_server
 from tests.integration.training.checkpoint.learner import Learner
-from training.checkpoint import CheckpointStore, open_store
+from training.preemptible.checkpoint import CheckpointStore, open_store
 
 Opened = Callable[[str], CheckpointStore]
 """The store of a job by its name."""

@@ -3,8 +3,8 @@
 import sys
 
 from training import train
-from training.checkpoint import Checkpointer
-from training.checkpoint.checkpointer import Resumed
+from training.preemptible.checkpoint import Checkpointer
+from training.preemptible.checkpoint.checkpointer import Resumed
 
 load_newest = Checkpointer.load_newest
 

@@ -4,8 +4,8 @@ import array
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools.training.writer import Layout, Part, ShardWriter, empty_corpus
 from training.data.index import ShardIndex, TokenDtype
-from training.data.writer import Layout, Part, ShardWriter, empty_corpus
 
 _BLOCK_BYTES = 64
 """Small, so that a small corpus has several."""

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from tests.unit.training.data.corpora import written, written_documents
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
 from training.data.corpus import SyntheticLanguage, open_corpus, open_validation
 from training.errors import ConfigError, DataError
 
 
 def _config(data: Path | str, *options: str) -> TrainConfig:
     arguments = ["--data", str(data), "--sequence-length", "10", "--batch-size", "4", *options]
-    return TrainConfig.from_arguments(arguments, {})
+    return read_config(arguments, {})
 
 
 def _refused(data: Path | str, *options: str) -> str:

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 import torch
 
-from training.interop.decoder_layout import config_of, hf_name, is_weight
+from training.config.decoder_layout import config_of, hf_name, is_weight
+from training.config.decoder_shape import PRESETS, Family, ModelShape, Rope, RopeKind
 from training.interop.layouts import layout_of
-from training.model import Transformer
-from training.models.decoder_shape import PRESETS, Family, ModelShape, Rope, RopeKind
+from training.models.transformer import Transformer
 
 _SMALL = ModelShape(layers=1, width=8, heads=2, kv_heads=1, hidden=12, vocabulary=32, sequence_length=16)
 

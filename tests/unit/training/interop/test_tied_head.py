@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from training.config.decoder_layout import EMBEDDING, HEAD, config_of, hf_name
+from training.config.decoder_shape import ModelShape
 from training.errors import WeightsError
-from training.interop.decoder_layout import EMBEDDING, HEAD, config_of, hf_name
 from training.interop.importing import load_weights
-from training.model import Transformer
-from training.models.decoder_shape import ModelShape
 from training.models.init import initialise
+from training.models.transformer import Transformer
 
 SHAPE = ModelShape(
     layers=1, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16, tied_head=True

@@ -7,12 +7,12 @@ import pytest
 import torch
 from trainmaster.core.memory import training_runs
 
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
+from training.config.choices import Precision
+from training.config.decoder_shape import PRESETS
 from training.errors import ConfigError, MissingPackageError, UnsupportedDeviceError
-from training.model import Transformer
-from training.models.decoder_shape import PRESETS
 from training.models.float8 import _without_noise, chosen, convert, gathers_float8, refuse_device
-from training.options.choices import Precision
+from training.models.transformer import Transformer
 from training.ranks.world import World
 
 _CPU, _GPU = torch.device("cpu"), torch.device("cuda", 0)
@@ -30,7 +30,7 @@ _WORLD = World(rank=0, size=2, local_rank=0, ranks_per_host=2, device=_CPU)
     ],
 )
 def test_a_precision_may_be_spelled_with_dashes_here_and_in_the_plane(text: str, meant: Precision) -> None:
-    assert TrainConfig.from_arguments(["--precision", text], {}).precision is meant
+    assert read_config(["--precision", text], {}).precision is meant
     run = training_runs.run_of({"preset": "tiny", "precision": text})
     assert run is not None
     assert run.precision.value == meant.value
@@ -113,7 +113,7 @@ def test_a_cpu_is_refused_but_for_emulation() -> None:
     ],
 )
 def test_tokens_that_do_not_divide_are_refused(options: list[str], problem: str) -> None:
-    config = TrainConfig.from_arguments(["--precision=float8-emulated", *options], {})
+    config = read_config(["--precision=float8-emulated", *options], {})
     with torch.device("meta"):
         model = Transformer(config.text_shape)
     with pytest.raises(ConfigError, match=problem):
@@ -134,7 +134,7 @@ def test_a_model_in_which_nothing_gains_is_refused(monkeypatch: pytest.MonkeyPat
 def test_adapters_are_refused() -> None:
     given = ["--precision=float8", "--lora_rank=4", "--init_from=somewhere"]
     with pytest.raises(ConfigError, match="precision float8 does not go with lora_rank"):
-        TrainConfig.from_arguments(given, {})
+        read_config(given, {})
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_adapters_are_refused() -> None:
     ],
 )
 def test_weights_are_gathered_in_float8_where_that_works(options: list[str]) -> None:
-    assert gathers_float8(TrainConfig.from_arguments(["--precision=float8"], {}))
-    assert not gathers_float8(TrainConfig.from_arguments(options, {}))
+    assert gathers_float8(read_config(["--precision=float8"], {}))
+    assert not gathers_float8(read_config(options, {}))
 
 
 def test_without_torchao_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

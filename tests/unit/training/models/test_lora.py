@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from training.config import TrainConfig
+from training.config import TrainConfig, read_config
+from training.config.choices import Precision
+from training.config.decoder_layout import PROJECTIONS, adapter_config, peft_name
+from training.config.decoder_shape import Lora, ModelShape
 from training.errors import ConfigError
-from training.interop.decoder_layout import PROJECTIONS, adapter_config, peft_name
-from training.model import Transformer, flops_per_token
-from training.models.decoder_shape import Lora, ModelShape
 from training.models.init import initialise
 from training.models.lora import (
     adapt,
@@ -22,7 +22,7 @@ from training.models.lora import (
     merged,
     trained_part,
 )
-from training.options.choices import Precision
+from training.models.transformer import Transformer, flops_per_token
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
 _CONFIG = TrainConfig(init_from="somewhere", lora_rank=3, precision=Precision.FP32)
@@ -154,12 +154,10 @@ def test_an_adapter_has_the_names_and_the_config_that_peft_has() -> None:
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        TrainConfig.from_arguments(arguments, {})
+        read_config(arguments, {})
 
 
 def test_alpha_is_twice_the_rank_unless_it_is_given() -> None:
-    config = TrainConfig.from_arguments(
-        ["--lora_rank=8", "--init_from=x", "--lora_targets=o_proj,q_proj"], {}
-    )
+    config = read_config(["--lora_rank=8", "--init_from=x", "--lora_targets=o_proj,q_proj"], {})
     assert config.lora == Lora(rank=8, alpha=16.0, targets=("q_proj", "o_proj"))
     assert str(config.lora) == "rank 8, alpha 16, on q_proj, o_proj"

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from training.checkpoint.manifest import Manifest
-from training.config import TrainConfig
+from training.config import read_config
+from training.config.choices import DeviceName, Precision
 from training.errors import ConfigError
 from training.models.precision import Kept, choose, noted, precision_of
-from training.options.choices import DeviceName, Precision
+from training.preemptible.checkpoint.manifest import Manifest
 from training.ranks import devices
 from training.ranks.devices import Cpu, Cuda
 from training.ranks.processors import Processor
@@ -166,8 +166,8 @@ def test_a_manifest_keeps_its_notes() -> None:
 
 
 def test_auto_contradicts_nothing_that_bf16_did_not() -> None:
-    assert TrainConfig.from_arguments([], {}).precision is _P.AUTO
+    assert read_config([], {}).precision is _P.AUTO
     for words in ("--reduce_dtype bf16", "--optimizer muon", "--optimizer adamw_8bit", "--device neuron"):
-        TrainConfig.from_arguments(words.split(), {})
+        read_config(words.split(), {})
     with pytest.raises(ConfigError, match="optimizer muon needs fp32 weights, which precision bf16_pure"):
-        TrainConfig.from_arguments(["--device", "neuron", "--optimizer", "muon"], {})
+        read_config(["--device", "neuron", "--optimizer", "muon"], {})

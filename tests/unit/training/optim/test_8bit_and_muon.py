@@ -5,11 +5,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from training.config import TrainConfig
+from training.config import read_config
+from training.config.decoder_shape import ModelShape
 from training.errors import ConfigError
-from training.model import Transformer
-from training.models.decoder_shape import ModelShape
 from training.models.optimizers import AdamW8bit, _dequantised, _levels, _quantised
+from training.models.transformer import Transformer
 from training.optim import Muon, _orthogonal, make_optimizer
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
@@ -115,7 +115,7 @@ def test_an_orthogonal_update_has_singular_values_near_one(shape: tuple[int, int
 
 def test_muon_is_for_matrices_of_blocks_and_its_step_is_about_as_large_as_adamws() -> None:
     model = Transformer(_SHAPE)
-    config = TrainConfig.from_arguments(["--optimizer", "muon", "--lr", "0.01", "--precision", "fp32"], {})
+    config = read_config(["--optimizer", "muon", "--lr", "0.01", "--precision", "fp32"], {})
     optimizer = make_optimizer(model, config)
     before = {name: one.detach().clone() for name, one in model.named_parameters()}
     for one in model.parameters():
@@ -132,6 +132,6 @@ def test_muon_is_for_matrices_of_blocks_and_its_step_is_about_as_large_as_adamws
 
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(ConfigError, match="optimizer muon needs fp32 weights"):
-        TrainConfig.from_arguments(["--optimizer", "muon", "--precision", "bf16_pure"], {})
+        read_config(["--optimizer", "muon", "--precision", "bf16_pure"], {})
     with pytest.raises(ConfigError, match="cpu_offload does not go with optimizer muon"):
-        TrainConfig.from_arguments(["--optimizer", "muon", "--cpu_offload", "true"], {})
+        read_config(["--optimizer", "muon", "--cpu_offload", "true"], {})

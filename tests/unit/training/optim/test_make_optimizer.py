@@ -3,8 +3,8 @@ from torch import nn
 from torch.optim import AdamW
 
 from training.config import TrainConfig
+from training.config.choices import Precision
 from training.optim import AnyPrecisionAdamW, make_optimizer
-from training.options.choices import Precision
 
 
 def _model() -> nn.Module:

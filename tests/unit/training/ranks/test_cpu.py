@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from training.bench.figures import cpu_table
+from benchmarks.training.bench.figures import cpu_table
+from training.config.choices import DeviceName, Precision
 from training.models.precision import choose
-from training.options.choices import DeviceName, Precision
 from training.ranks.processors import Processor, bf16_instructions, processor
 
 _MILAN = "processor\t: {}\nmodel name\t: AMD EPYC 7R13\nflags\t\t: fpu avx2 bmi2\n\n"

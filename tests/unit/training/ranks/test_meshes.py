@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from training.config import TrainConfig
+from training.config.choices import OptimizerName, Strategy
+from training.config.contradictions import contradictions
+from training.config.decoder_shape import PRESETS
 from training.errors import ConfigError
-from training.models.decoder_shape import PRESETS
-from training.options.choices import OptimizerName, Strategy
-from training.options.contradictions import contradictions
+from training.parallel.tensor_parallel import tokens_note
 from training.ranks.meshes import MeshShape, mesh_shape, with_shares
-from training.ranks.tensor_parallel import tokens_note
 from training.ranks.world import World
 
 _SEVEN = TrainConfig(preset="llama2-7b")

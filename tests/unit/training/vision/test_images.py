@@ -11,17 +11,17 @@ from PIL import Image
 from torch import Tensor
 
 from tests.unit.training.vision.pictures import CLASSES, folders
-from training.config import TrainConfig
+from tools.training.prepare_images import main
+from training.config import read_config
+from training.config.choices import Augment
 from training.data.batches import IGNORED
+from training.data.validation import FirstSamples
 from training.errors import DataError
-from training.monitoring.evaluation import FirstSamples
-from training.options.choices import Augment
-from training.prepare_images import main
 from training.vision.image_batches import ImageBatches, ImageReader, ImageValidation
 from training.vision.images import Images, SyntheticImages, open_images
 from training.vision.pictures import Draw, View, box_of
 
-_CONFIG = TrainConfig.from_arguments(["--preset=vit-nano", "--batch_size=4"], {})
+_CONFIG = read_config(["--preset=vit-nano", "--batch_size=4"], {})
 _VIEW = View(side=32)
 
 
@@ -132,7 +132,7 @@ def _spoiled(data: Path, how: str) -> None:
         ("a byte of a picture", "has other bytes from 512 to"),
         ("a byte of the samples", "shard-00000.samples is not what images.json says"),
         ("a short shard", "files are not as images.json says: shard-00000.tar has"),
-        ("no index", "its tar files have no images.json; write it: python -m training.prepare_images"),
+        ("no index", "its tar files have no images.json; write it: python -m tools.training.prepare_images"),
         ("an index of tomorrow", "version 2, this program reads 1"),
     ],
 )
@@ -240,7 +240,7 @@ def test_validation_has_every_image_once(ranks: int, tmp_path: Path) -> None:
 
 
 def test_hidden_patches_are_drawn_for_an_image_and_an_epoch() -> None:
-    config = TrainConfig.from_arguments(["--preset=vit-tiny", "--objective=masked", "--batch_size=4"], {})
+    config = read_config(["--preset=vit-tiny", "--objective=masked", "--batch_size=4"], {})
     images = SyntheticImages(classes=10, seed=0)
     batches = ImageBatches(
         reader=ImageReader.of(config, images, augment=Augment.NONE), size=4, rank=0, ranks=1

@@ -1,4 +1,4 @@
-"""The table: one room for its layout, its transactions and its reads."""
+"""Access to the table: its layout, its transactions and its reads."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class DynamoTable:
-    """Its parts share the register of rows that cannot be understood."""
+    """Builds the parts, which share the register of unreadable rows."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What belongs to no pool, and to no transaction: rates of the account, how often teams read."""
+"""Rows of the whole account, outside of pools and transactions: call rates and counts of teams' reads."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -10,33 +10,33 @@ from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
 from trainmaster.adapters.dynamodb.codec import iso
 from trainmaster.adapters.dynamodb.submissions import MINUTE_MS, ttl_of_count
+from trainmaster.core.call_rate import CallRate
 from trainmaster.core.jobs.model import epoch_ms
-from trainmaster.core.pace import Pace
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import TeamCalls
 
 _LOOKED_UPTO = "looked_upto"
 _ALL_TEAMS = "#"
-"""In place of a team; no team is called so."""
+"""Key in place of a team's name; no team can have this name."""
 _READS, _CALLS = "reads#", "calls#"
-"""Before the name of a team."""
+"""Prefixes of the names of teams in rows of counts."""
 
 
 class DynamoAccount:
-    """PaceStore and Rotation."""
+    """Implements PaceStore and Rotation."""
 
     def __init__(self, client: Any, *, table: str) -> None:
         self._rows = Rows(client, table=table)
 
-    def pace(self, operation: str) -> Pace:
+    def pace(self, operation: str) -> CallRate:
         row = self._rows.get(layout.ACCOUNT_KEY) or {}
         stored = row.get(_pace_of(operation))
-        return Pace() if stored is None else _decoded(stored)
+        return CallRate() if stored is None else _decoded(stored)
 
-    def change_pace(self, operation: str, before: Pace, after: Pace) -> bool:
+    def change_pace(self, operation: str, before: CallRate, after: CallRate) -> bool:
         values = {":new": value(_encoded(after))}
         condition = "attribute_not_exists(#it)"
-        if before != Pace():
+        if before != CallRate():
             condition, values[":old"] = "#it = :old", value(_encoded(before))
         return self._set(_pace_of(operation), values, condition)
 
@@ -49,7 +49,7 @@ class DynamoAccount:
         self._set(_LOOKED_UPTO, {":new": value(name)}, None)
 
     def _set(self, attribute: str, values: dict[str, Any], condition: str | None) -> bool:
-        """False: the condition did not hold."""
+        """Return False if the condition did not hold."""
         only_if = {} if condition is None else {"ConditionExpression": condition}
         return self._rows.change(
             "update_item",
@@ -62,7 +62,7 @@ class DynamoAccount:
 
 
 class DynamoReadCounts:
-    """ReadCountStore. Its client is its own: nobody's answer waits for a count."""
+    """Implements ReadCountStore with a client of its own, so that no answer waits for a count."""
 
     def __init__(self, client: Callable[[], Any], *, table: str) -> None:
         self._client = client
@@ -73,9 +73,9 @@ class DynamoReadCounts:
         return Rows(self._client(), table=self._table)
 
     def add_calls(self, team: str, counted: TeamCalls, *, at: datetime) -> Mapping[str, TeamCalls]:
-        """Add in one row for all teams, so that the write also answers who else calls.
+        """Add the counts to one row for all teams, so that the write also returns which others call.
 
-        Its size is bounded by the teams of the policy. An earlier release has a row for each team.
+        The row's size is bounded by the teams of the policy. An earlier release has a row for each team.
         """
         row = self._rows.changed(
             Key=key_attributes(layout.minute_key(UNMANAGED, _ALL_TEAMS, epoch_ms(at) // MINUTE_MS)),
@@ -102,15 +102,15 @@ def _pace_of(operation: str) -> str:
     return f"pace#{operation}"
 
 
-def _encoded(pace: Pace) -> dict[str, Any]:
+def _encoded(pace: CallRate) -> dict[str, Any]:
     instants = {"not_before": pace.not_before, "throttled_at": pace.throttled_at}
     stored = {name: iso(at) for name, at in instants.items() if at is not None}
     return {"gap_ms": pace.gap // timedelta(milliseconds=1), **stored}
 
 
-def _decoded(stored: Mapping[str, Any]) -> Pace:
+def _decoded(stored: Mapping[str, Any]) -> CallRate:
     instants = {
         name: datetime.fromisoformat(stored[name]) if name in stored else None
         for name in ("not_before", "throttled_at")
     }
-    return Pace(gap=timedelta(milliseconds=stored["gap_ms"]), **instants)
+    return CallRate(gap=timedelta(milliseconds=stored["gap_ms"]), **instants)

@@ -1,4 +1,7 @@
-"""Plain values to DynamoDB's attribute values and back: boto3's own converters take a third of a call."""
+"""Convert plain values to DynamoDB's attribute values and back.
+
+boto3's own converters take a third of the time of a call.
+"""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -14,11 +17,11 @@ def to_attributes(values: Mapping[str, Any]) -> AttributeMap:
 
 
 def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(one) for name, one in attributes.items()}
+    return {name: _plain(content) for name, content in attributes.items()}
 
 
 def value(content: Any) -> dict[str, Any]:
-    """One attribute value. Raises TypeError for what has none: a float would not be kept exactly."""
+    """Encode one attribute value. Raises TypeError for a type that has none: a float would lose digits."""
     kind = type(content)
     if kind is str:
         return {"S": content}
@@ -29,14 +32,14 @@ def value(content: Any) -> dict[str, Any]:
     if content is None:
         return {"NULL": True}
     if isinstance(content, Mapping):
-        return {"M": {name: value(one) for name, one in content.items()}}
+        return {"M": {name: value(part) for name, part in content.items()}}
     return _rare_value(content)
 
 
 def _rare_value(content: Any) -> dict[str, Any]:
     match content:
         case list() | tuple():
-            return {"L": [value(one) for one in content]}
+            return {"L": [value(part) for part in content]}
         case bytes() | bytearray():
             return {"B": bytes(content)}
         case str():
@@ -48,7 +51,7 @@ def _rare_value(content: Any) -> dict[str, Any]:
 
 
 def _plain(attribute: Mapping[str, Any]) -> Any:
-    """What an attribute value holds. Bytes are as botocore decodes them, or as the wire has them."""
+    """Decode an attribute value. Bytes are accepted as botocore decodes them, or as the wire has them."""
     ((kind, content),) = attribute.items()
     match kind:
         case "S" | "BOOL":

@@ -1,4 +1,4 @@
-"""Calls of the table: rows, partitions page by page, batches of jobs; transactions and refusals."""
+"""Call the table: rows, partitions page by page, batches of jobs, transactions, and what is refused."""
 
 import secrets
 import time
@@ -14,41 +14,42 @@ from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_a
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 
 CONFLICT_TRIES = 8
-"""Two writers on the same item at the same instant: AWS cancels one and leaves the retry to us."""
+"""Tries of a transaction that conflicts: AWS cancels one of two writers and leaves the retry to us."""
 CONFLICT_PAUSE_SECONDS = 0.05
 LOST_TRIES = 2
-"""Without an answer, each after botocore's own tries: whoever gives up does not know what was written."""
+"""Tries of a call without an answer, each after botocore's own; after the last it is unknown what was
+written."""
 MAX_ITEMS = 100
-"""Source: DynamoDB limits, TransactWriteItems."""
+"""Operations of one transaction. Source: DynamoDB limits, TransactWriteItems."""
 
 _JITTER = secrets.SystemRandom()
 _CANCELLED = "TransactionCanceledException"
 _CONDITION = "ConditionalCheckFailed"
 _INVALID = frozenset({"ValidationError", "ValidationException"})
-"""A reason of a cancelled transaction, and the code of a call by itself."""
+"""Codes of an invalid write: the reason in a cancelled transaction, and the code of a single call."""
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 
 
 class ConditionsFailedError(LostRaceError):
-    """Rows were not as they had to be."""
+    """Some rows did not meet the conditions of the write."""
 
     def __init__(self, positions: frozenset[int]) -> None:
         super().__init__("a row changed after it was read")
         self.positions = positions
-        """Of the operations whose conditions failed."""
+        """Positions, in the transaction, of the operations whose conditions failed."""
 
 
 class Transactions:
-    """Writes all or nothing. ``pause`` waits between tries (tests hand over one that does not)."""
+    """Writes all or nothing. ``pause`` waits between tries; tests pass one that does not."""
 
     def __init__(self, client: Any, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._client = client
         self._pause = pause
 
     def write(self, operations: Sequence[dict[str, Any]]) -> None:
-        """Raises LostRaceError when a condition failed, UnavailableError when DynamoDB did not take it.
+        """Write, or raise LostRaceError if a condition failed, UnavailableError if DynamoDB took nothing.
 
-        WriteRefusedError: it never will, as it is.
+        WriteRefusedError is raised if it can never be accepted as it is.
 
         Every try has the same ClientRequestToken, botocore's and ours: a write whose answer was lost is not
         applied twice and does not lose against itself, but is recognised.
@@ -91,9 +92,9 @@ def _translated(error: ClientError, operations: Sequence[Mapping[str, Any]]) -> 
 
 
 def refused(error: ClientError) -> UnavailableError | WriteRefusedError:
-    """Throttles, outages, a disabled key: nothing was done, the caller may come back.
+    """Translate a throttle, an outage or a disabled key: nothing was written, and the caller may retry.
 
-    Unless the call itself is what is wrong: then it is our mistake, or a row at its limit, and stays so.
+    A call that is itself invalid is our mistake, or a row at its size limit, and a retry does not help.
     """
     code = error.response["Error"]["Code"]
     if code in _INVALID:
@@ -102,18 +103,18 @@ def refused(error: ClientError) -> UnavailableError | WriteRefusedError:
 
 
 def _refused_rows(error: ClientError, operations: Sequence[Mapping[str, Any]]) -> WriteRefusedError:
-    """Which rows cannot be written, and why."""
+    """Name the rows that cannot be written, and why."""
     cancelled = zip(operations, error.response.get("CancellationReasons", []), strict=False)
-    found = [
+    rows = [
         f"{_row_of(operation)}: {reason.get('Message', 'not valid')}"
         for operation, reason in cancelled
         if reason.get("Code") in _INVALID
     ]
-    return WriteRefusedError(f"the table will not take the write as it is ({'; '.join(found)})")
+    return WriteRefusedError(f"the table will not take the write as it is ({'; '.join(rows)})")
 
 
 def _row_of(operation: Mapping[str, Any]) -> str:
-    """``partition/sort key`` of an element of TransactItems."""
+    """Return ``partition/sort key`` of an element of TransactItems."""
     (content,) = operation.values()
     key = content.get("Key") or content["Item"]
     return f"{key['pk']['S']}/{key['sk']['S']}"
@@ -121,7 +122,9 @@ def _row_of(operation: Mapping[str, Any]) -> str:
 
 def _failed(error: ClientError) -> frozenset[int]:
     cancelled = error.response.get("CancellationReasons", [])
-    return frozenset(position for position, one in enumerate(cancelled) if one.get("Code") == _CONDITION)
+    return frozenset(
+        position for position, reason in enumerate(cancelled) if reason.get("Code") == _CONDITION
+    )
 
 
 def _reasons(error: ClientError) -> set[str]:
@@ -130,12 +133,12 @@ def _reasons(error: ClientError) -> set[str]:
 
 
 PAGE = 250
-"""Rows of one call where nobody needs fewer."""
+"""Rows of one call where the caller does not set fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortKeys:
-    """Some sort keys of a partition: those for which ``clause`` holds with ``bound`` as ``:sk``."""
+    """Selects the sort keys of a partition for which ``clause`` holds with ``bound`` as ``:sk``."""
 
     clause: str
     bound: str
@@ -156,7 +159,7 @@ class SortKeys:
 
     @classmethod
     def between(cls, first: str, last: str) -> Self:
-        """Both included."""
+        """Select the sort keys between both bounds, the bounds included."""
         return cls("sk BETWEEN :sk AND :last", first, last)
 
     @classmethod
@@ -165,7 +168,7 @@ class SortKeys:
 
 
 class Rows:
-    """Every call may raise UnavailableError, and WriteRefusedError where trying again cannot help."""
+    """Every call may raise UnavailableError, and WriteRefusedError if a retry cannot help."""
 
     def __init__(self, client: Any, *, table: str) -> None:
         self._client = client
@@ -188,12 +191,12 @@ class Rows:
     def first(
         self, partition: str, keys: SortKeys | None = None, *, most: int
     ) -> tuple[list[dict[str, Any]], bool]:
-        """What one call gives, at most so many rows, and whether there may be more behind them."""
+        """Read at most ``most`` rows in one call, and tell whether there may be more behind them."""
         answer = self._call("query", **_within(partition, keys), Limit=most)
-        return [from_attributes(item) for item in answer["Items"]], "LastEvaluatedKey" in answer
+        return [from_attributes(raw) for raw in answer["Items"]], "LastEvaluatedKey" in answer
 
     def count(self, partition: str, keys: SortKeys, *, most: int) -> int:
-        """How many rows there are, counted no further than that; none of them comes over the wire."""
+        """Count the rows, but no further than ``most``; no row is sent over the wire."""
         counted, query = 0, _within(partition, keys) | {"Select": "COUNT"}
         while counted < most:
             answer = self._call("query", **query, Limit=most - counted)
@@ -204,18 +207,18 @@ class Rows:
         return counted
 
     def pages(self, *, first: int | None = None, **query: Any) -> Iterator[dict[str, Any]]:
-        """Items of all pages, as the caller takes them.
+        """Yield the items of all pages, reading on as the caller takes them.
 
         Args:
             first: Items of the first page at most, before a filter; each page may have twice as many as the
-                one before. None: pages of 1 MB.
-            query: As ``Query`` takes it.
+                one before. None reads pages of 1 MB.
+            query: The parameters of ``Query``.
         """
         limit = first
         while True:
             bound: dict[str, Any] = {} if limit is None else {"Limit": limit}
             answer = self._call("query", **query, **bound)
-            yield from (from_attributes(item) for item in answer["Items"])
+            yield from (from_attributes(raw) for raw in answer["Items"])
             if "LastEvaluatedKey" not in answer:
                 return
             query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -224,29 +227,29 @@ class Rows:
     def scan(
         self, *, behind: tuple[str, str] | None, most: int, wanted: Callable[[str, str], bool]
     ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
-        """One page of the whole table, and the key behind which the next begins; None: it was the last.
+        """Read one page of the whole table; return rows and the last key, which is None after the last page.
 
-        Rows whose keys nobody wants are not decoded.
+        Only rows whose keys are wanted are decoded.
         """
         page: dict[str, Any] = {"ConsistentRead": True, "Limit": most}
         if behind is not None:
             page["ExclusiveStartKey"] = key_attributes(behind)
         answer = self._call("scan", **page)
         last = answer.get("LastEvaluatedKey")
-        items = (item for item in answer["Items"] if wanted(item["pk"]["S"], item["sk"]["S"]))
-        rows = [from_attributes(item) for item in items]
+        kept = (raw for raw in answer["Items"] if wanted(raw["pk"]["S"], raw["sk"]["S"]))
+        rows = [from_attributes(raw) for raw in kept]
         return rows, None if last is None else (last["pk"]["S"], last["sk"]["S"])
 
     def jobs(self, names: list[str]) -> Iterator[dict[str, Any]]:
         return self.several(layout.job_key(name) for name in names)
 
     def several(self, wanted: Iterable[layout.Key]) -> Iterator[dict[str, Any]]:
-        """Of at most 100 rows those that are there."""
+        """Read those of at most 100 rows that exist."""
         keys = [key_attributes(key) for key in wanted]
         while keys:
             request = {self._table: {"Keys": keys, "ConsistentRead": True}}
             answer = self._call("batch_get_item", table=False, RequestItems=request)
-            yield from (from_attributes(item) for item in answer["Responses"].get(self._table, []))
+            yield from (from_attributes(raw) for raw in answer["Responses"].get(self._table, []))
             keys = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
 
     def change(self, operation: str, **arguments: Any) -> bool:
@@ -276,7 +279,7 @@ class Rows:
 
 
 def _within(partition: str, keys: SortKeys | None) -> dict[str, Any]:
-    """Of a Query: some sort keys of a partition, or all, strongly consistent."""
+    """Build the condition of a Query: some sort keys of a partition, or all, strongly consistent."""
     condition, values = "pk = :pk", {":pk": partition}
     if keys is not None:
         condition, values = f"{condition} AND {keys.clause}", values | {":sk": keys.bound}

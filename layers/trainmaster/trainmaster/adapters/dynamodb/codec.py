@@ -1,4 +1,4 @@
-"""Frozen dataclasses to plain values and back, by their type hints.
+"""Convert frozen dataclasses to plain values and back, by their type hints.
 
 Instants are ISO 8601 UTC with milliseconds, durations seconds, vectors one line of text (``vector_text``);
 None is left out.
@@ -27,13 +27,13 @@ from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 T = TypeVar("T")
 
 RUNS_OF, RUNS_IN = "b#", "n#"
-"""How attributes of run times begin: jobs by buckets of limit and length; completed by month, priority."""
+"""Prefixes of attributes of run times: jobs by buckets of limit and length; completed by month, priority."""
 LEARNED, NEWEST = "w#", "newest"
-"""Attributes of learned lengths: how weights by bucket begin; when the last one was added."""
+"""Attributes of learned lengths: the prefix of weights by bucket, and when the last one was added."""
 SPENT_ON = "by#"
+"""Prefix of the attributes of a job's usage that hold cents by cause."""
 UNSEEN = "unseen"
-"""Cents of a usage row: of what is stored as productive, the training of which nobody saw a checkpoint."""
-"""How attributes of a job's usage begin: cents by cause."""
+"""Attribute of a usage row: the productive cents whose training no checkpoint was seen to cover."""
 
 _STORED: dict[type, "_StoredClass"] = {}
 _ENCODERS: dict[type, Callable[[Any], Any]] = {}
@@ -41,14 +41,14 @@ _ENCODERS: dict[type, Callable[[Any], Any]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoredField:
-    """How one field is kept: in an attribute, or as a part among the attributes of its owner."""
+    """Describes how one field is kept: in an attribute, or as a part among its owner's attributes."""
 
     field: str
     name: str
     optional: bool
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any] | None
-    """None: it is stored as it is."""
+    """Turns the stored value into the field's; None if it is stored as it is."""
     part: "_StoredClass | None"
 
 
@@ -57,13 +57,13 @@ class _StoredClass:
     cls: type
     fields: tuple[_StoredField, ...]
     mandatory: tuple[str, ...]
-    """Attributes that none of it is kept without."""
+    """Attributes that every stored object of the class has."""
     defaults: Mapping[str, Any]
-    """Attributes of one that has nothing to say yet."""
+    """Attributes, with their values, of an object whose fields have their defaults."""
 
 
 def _stored(cls: type) -> _StoredClass:
-    """Worked out once a class: this runs for each row read."""
+    """Describe how a class is stored, once a class, as this runs for each row read."""
     if cls not in _STORED:
         _STORED[cls] = _stored_class(cls)
     return _STORED[cls]
@@ -75,14 +75,14 @@ def _stored_class(cls: type) -> _StoredClass:
     stored = [_stored_field(cls, field.name, hints[field.name]) for field in kept]
     mandatory: list[str] = []
     defaults: dict[str, Any] = {}
-    for field, one in zip(kept, stored, strict=True):
+    for field, stored_field in zip(kept, stored, strict=True):
         default = field.default if field.default_factory is MISSING else field.default_factory()
-        if one.part is not None:
-            defaults |= one.part.defaults
+        if stored_field.part is not None:
+            defaults |= stored_field.part.defaults
         elif default is MISSING:
-            mandatory.append(one.name)
+            mandatory.append(stored_field.name)
         elif default is not None:
-            defaults[one.name] = one.encode(default)
+            defaults[stored_field.name] = stored_field.encode(default)
     return _StoredClass(cls=cls, fields=tuple(stored), mandatory=tuple(mandatory), defaults=defaults)
 
 
@@ -99,38 +99,38 @@ def _stored_field(cls: type, field: str, declared: Any) -> _StoredField:
 
 
 def encode(record: Any) -> dict[str, Any]:
-    """A dataclass as plain values that ``to_attributes`` takes.
+    """Turn a dataclass into plain values that ``to_attributes`` takes.
 
     None is left out; of a part that is None the defaults of its fields are kept.
     """
     encoded: dict[str, Any] = {}
-    for one in _stored(type(record)).fields:
-        content = getattr(record, one.field)
+    for field in _stored(type(record)).fields:
+        content = getattr(record, field.field)
         if type(content) in _AS_IT_IS:
-            encoded[one.name] = content
-        elif one.part is not None:
-            encoded |= one.part.defaults if content is None else encode(content)
+            encoded[field.name] = content
+        elif field.part is not None:
+            encoded |= field.part.defaults if content is None else encode(content)
         elif content is not None:
-            encoded[one.name] = one.encode(content)
+            encoded[field.name] = field.encode(content)
     return encoded
 
 
 def decode(cls: type[T], values: Mapping[str, Any]) -> T:
-    """The dataclass that ``encode`` was given; unknown names are ignored.
+    """Restore the dataclass that ``encode`` was given; unknown names are ignored.
 
-    What is missing is None or has its default: rows of an older release lack what came after it. An optional
-    part is None where every attribute is missing that it cannot be without.
+    A missing field is None or has its default: rows of an older release lack what came after it. An optional
+    part is None if all its mandatory attributes are missing.
     """
     known: dict[str, Any] = {}
-    for one in _stored(cls).fields:
-        if one.part is not None:
-            is_there = not one.optional or any(name in values for name in one.part.mandatory)
-            known[one.field] = decode(one.part.cls, values) if is_there else None
-        elif one.name in values:
-            content = values[one.name]
-            known[one.field] = content if one.decode is None else one.decode(content)
-        elif one.optional:
-            known[one.field] = None
+    for field in _stored(cls).fields:
+        if field.part is not None:
+            is_there = not field.optional or any(name in values for name in field.part.mandatory)
+            known[field.field] = decode(field.part.cls, values) if is_there else None
+        elif field.name in values:
+            content = values[field.name]
+            known[field.field] = content if field.decode is None else field.decode(content)
+        elif field.optional:
+            known[field.field] = None
     return cls(**known)
 
 
@@ -146,7 +146,10 @@ def _encode(content: Any) -> Any:
 
 
 def _encoder(kind: type) -> Callable[[Any], Any]:
-    """By what it is, not what it was declared as. Worked out once a type: this runs for each value."""
+    """Choose the encoder by a value's actual type, not the declared one.
+
+    Once a type, as this runs for each value.
+    """
     if issubclass(kind, tuple):
         return lambda content: [_encode(part) for part in content]
     if issubclass(kind, Mapping):
@@ -172,7 +175,7 @@ def _decoder(hint: Any) -> Callable[[Any], Any] | None:
         return _PLAIN[hint]
     if typing.get_origin(hint) is tuple:
         part = _decoder(_without_none(typing.get_args(hint)[0]))
-        return tuple if part is None else lambda content: tuple(part(one) for one in content)
+        return tuple if part is None else lambda content: tuple(part(element) for element in content)
     if isinstance(hint, type) and is_dataclass(hint):
         return partial(decode, hint)
     if isinstance(hint, type) and issubclass(hint, Decimal | Enum):
@@ -181,7 +184,7 @@ def _decoder(hint: Any) -> Callable[[Any], Any] | None:
 
 
 def _of_type(wanted: type, content: Any) -> Any:
-    """As it is, if it is one: a text where a number belongs must not come as far as a comparison."""
+    """Return the value if it has this type, else raise TypeError before a comparison meets it."""
     if type(content) is not wanted:
         raise TypeError(f"{content!r} is not of type {wanted.__name__}")
     return content
@@ -215,7 +218,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def named(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Attributes of one kind, without the kind in their names."""
+    """Yield the attributes that begin with a prefix, without the prefix in their names."""
     return ((name.removeprefix(prefix), part) for name, part in item.items() if name.startswith(prefix))
 
 
@@ -238,7 +241,7 @@ def run_times_of(item: Mapping[str, Any]) -> RunTimes:
 
 
 def learned_year(item: Mapping[str, Any]) -> LearnedRow:
-    """Of one kind of jobs and one year."""
+    """Decode what was learned in one year about one kind of jobs."""
     weights = {int(number): weight for number, weight in named(item, LEARNED)}
     return LearnedRow(newest=_instant(item[NEWEST]), weights={int(item["sk"].split("#")[1]): weights})
 
@@ -269,16 +272,16 @@ def spot_day(item: Mapping[str, Any]) -> SpotDay:
     )
 
 
-def ties_by_name(found: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Equal instants come from the index in no order of their own: newest first, then by name."""
+def ties_by_name(ends: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Sort ties by name; the index returns the newest first, and equal instants in no order."""
     tied: list[tuple[str, str]] = []
-    for one in found:
-        if tied and tied[0][0] != one[0]:
+    for end in ends:
+        if tied and tied[0][0] != end[0]:
             yield from sorted(tied)
             tied = []
-        tied.append(one)
+        tied.append(end)
     yield from sorted(tied)
 
 
-def is_behind(one: tuple[str, str], after: tuple[str, str]) -> bool:
-    return one[0] < after[0] or (one[0] == after[0] and one[1] > after[1])
+def is_behind(end: tuple[str, str], after: tuple[str, str]) -> bool:
+    return end[0] < after[0] or (end[0] == after[0] and end[1] > after[1])

@@ -1,4 +1,4 @@
-"""What a commit adds up: counters, teams, run times and months, as sums of what its changes mean for them."""
+"""Derive from a commit's changes what it adds to counters, teams, run times and months."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -37,22 +37,22 @@ from trainmaster.core.records import WriteCondition
 
 SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
 RUN_TIMES_KEPT = timedelta(days=90)
-"""After the last job of a team that asked for the same."""
+"""How long run times are kept after the last job of the team and lane."""
 MONTHS_CLEARED = 12
-"""Before the two that are counted: a priority that comes again leaves nothing of them behind."""
+"""Months cleared before the two that are counted: a priority that returns finds nothing left of them."""
 
 
 @dataclass(slots=True)
 class Update:
-    """One UpdateItem, put together from many places."""
+    """Collects one UpdateItem from several places."""
 
     add: Counter[str] = field(default_factory=Counter)
     put: dict[str, Any] = field(default_factory=dict)
     shift: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Attribute, the one whose old value it takes, and what it takes if there is none."""
+    """Attribute, the attribute whose old value it takes, and the value if there is none."""
     remove: list[str] = field(default_factory=list)
     conditions: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Template over ``#n`` and ``:v``, attribute, value."""
+    """Template over ``#n`` and ``:v``, attribute, value; all must hold."""
     any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
     """Groups of such conditions; one of each group is enough."""
 
@@ -65,7 +65,7 @@ Updates = defaultdict[Key, Update]
 
 
 def counted_in(job: Job) -> Updates:
-    """A job that came to be as it is."""
+    """Count a new or adopted job in the state that it begins in."""
     updates: Updates = defaultdict(Update)
     places(updates, job, +1)
     _reserve(updates, job, +1)
@@ -73,7 +73,7 @@ def counted_in(job: Job) -> Updates:
 
 
 def counted(changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None) -> Updates:
-    """Every row of sums that a commit touches, once."""
+    """Collect every row of sums that a commit touches, each once."""
     updates: Updates = defaultdict(Update)
     for change in changes:
         places(updates, change.before, -1)
@@ -98,14 +98,14 @@ def warm_changed(updates: Updates, pool: str, warm: WarmPool, sign: int) -> None
 
 
 def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime, retained: timedelta | None = None) -> None:
-    """Instances that waited for their next job are paid for by the one that left them."""
+    """Bill the time that instances waited for their next job to the job that left them warm."""
     line = warm.bill(at, retained=retained)
     if line is not None and warm.month is not None:
         _bill(updates, warm.team, warm.month, line)
 
 
 def places(updates: Updates, job: Job, sign: int) -> None:
-    """Where a job stands: in use, waiting for its turn, or parked."""
+    """Count a job where it stands: in use, waiting for its turn, or parked."""
     spec = job.spec
     team = updates[layout.team_key(spec.pool, spec.team)]
     if job.is_live:
@@ -119,7 +119,7 @@ def places(updates: Updates, job: Job, sign: int) -> None:
 
 
 def enters_lane(updates: Updates, pool: str, entry: WaitingJob) -> None:
-    """A lane that somebody is put into after it was found empty stays; a commit may put in several."""
+    """Have a lane that a job enters survive if a pass found it empty; a commit may add several jobs."""
     text, head = lane(entry.shapes, entry.choice), layout.rank_text(entry.score, entry.name)
     row = updates[layout.lane_key(pool, entry.team, text)]
     row.add[layout.LANE_PUTS] += 1
@@ -137,7 +137,7 @@ def lane_item(row: LaneRow) -> dict[str, Any]:
 
 
 def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
-    """What the end of an attempt says about later ones: when its types came free, how long jobs train."""
+    """Count what an ended attempt teaches about later ones: when its types came free, how long jobs train."""
     attempt, spec = change.ended, change.after.spec
     if change.leaves_warm is not None:
         warm_changed(updates, spec.pool, change.leaves_warm, +1)
@@ -161,15 +161,15 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
 
 
 def _past_use(team: Update, attempt: Attempt, *, at: datetime) -> None:
-    """``past_use.added``, as an increment of a row that an end changes anyway."""
+    """Add what the attempt held to its team's past use; ``past_use.added``, as an increment."""
     period, amount = noted(attempt, at=at)
     team.add[layout.past_use(period)] += amount
-    gone = (layout.past_use(one) for one in period.earlier())
+    gone = (layout.past_use(earlier) for earlier in period.earlier())
     team.remove += [name for name in gone if name not in team.remove]
 
 
 def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
-    """What a spot attempt says about its instance types."""
+    """Count what a spot attempt shows about the availability of its instance types."""
     if attempt.capacity_type is not CapacityType.SPOT:
         return
     for capacity, count in attempt.vector.items():
@@ -182,7 +182,7 @@ def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
 
 
 def _run(times: Update, run: Run) -> None:
-    """``RunTimes.after``, as increments."""
+    """Add a run to the run times; ``RunTimes.after``, as increments."""
     seconds = int(run.trained.total_seconds())
     times.add[f"{RUNS_OF}{bucket(run.limit)}#{bucket(run.trained)}"] += 1
     times.add[f"{RUNS_IN}{month_of(run.ended_at)}#{run.priority}"] += 1
@@ -195,13 +195,13 @@ def _run(times: Update, run: Run) -> None:
 
 
 def _learns(row: Update, run: Run) -> None:
-    """``LearnedRow.after``, as an increment."""
+    """Add a run to what is learned; ``LearnedRow.after``, as an increment."""
     row.add[f"{LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
     row.put |= {NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:
-    """The worst case of what runs, in the month of its claim."""
+    """Reserve the worst case of a running attempt's cost, in the month of its claim."""
     claim = job.live.claim if job.live else None
     if claim is not None and claim.month is not None and claim.reserved_cents:
         month = layout.month_key(job.spec.team, claim.month)
@@ -209,7 +209,7 @@ def _reserve(updates: Updates, job: Job, sign: int) -> None:
 
 
 def _charge(updates: Updates, change: Change) -> None:
-    """Reservations and bills, in the month of the claim."""
+    """Move cost from reserved to billed, in the month of the claim."""
     team = change.after.spec.team
     _reserve(updates, change.before, -1)
     _reserve(updates, change.after, +1)
@@ -250,7 +250,7 @@ def _within_budget(updates: Updates, live: Attempt | None, team: str, condition:
 
 
 def note_role(counters: Update, change: RoleChange) -> None:
-    """Put a role's record, provided that it is the one that was read."""
+    """Write a role's record if the stored one is still as it was read."""
     name = f"{layout.ROLE_STARTS}{change.key}"
     counters.put[name] = encode(change.after)
     if change.before is None:

@@ -1,4 +1,4 @@
-"""FolderRegister: a row for each folder, with the last jobs that named it; forgotten after a while."""
+"""Implement FolderRegister: a row for each folder with the last jobs that named it, which expires."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,21 +12,21 @@ from trainmaster.adapters.dynamodb.calls import Rows, SortKeys
 from trainmaster.core.submission.shared_folders import JobFolder, Use
 
 KEPT = timedelta(days=120)
-"""Longer than nearly every job waits and runs, with its attempts."""
+"""How long a row is kept: longer than nearly every job waits and runs, all attempts included."""
 MOST_JOBS = 8
-"""Of one folder: the last that named it."""
+"""Most jobs that a folder's row remembers: those that named it last."""
 MOST_ABOVE = 12
-"""Folders above one that are looked at, from the bucket down; deeper ones are left out."""
+"""Parent folders that are looked up, from the bucket down; deeper ones are left out."""
 MOST_NEAR = 8
-"""Folders below one, and of those before it, that are looked at."""
+"""Folders looked up below a folder, and in the same number before it in order of key."""
 LONGEST_KEY = 900
 """Bytes of a folder's key; a sort key may have 1,024, and a longer folder is not remembered."""
 
 
 class DynamoFolders:
-    """Costs a submission a batch of a row (1 RCU) for each part of its paths, and 1 WCU for each folder.
+    """Costs a submission 1 RCU for each part of its paths, read in one batch, and 1 WCU for each folder.
 
-    A checkpoint folder costs two queries more, of 1 RCU each.
+    A checkpoint folder costs two further queries of 1 RCU each.
     """
 
     def __init__(self, client: Any, *, table: str) -> None:
@@ -39,10 +39,13 @@ class DynamoFolders:
         for folder in wanted:
             if folder.use is Use.SAVES:
                 items += self._beside(folder)
-        return tuple(dict.fromkeys(found for item in items for found in _jobs_in(item)))
+        return tuple(dict.fromkeys(neighbour for row in items for neighbour in _jobs_in(row)))
 
     def note(self, folders: Iterable[JobFolder], *, near: Iterable[JobFolder], at: datetime) -> None:
-        """Two submissions at once may lose one of the names; the next warning then names the other."""
+        """Note the jobs by folder.
+
+        Two concurrent submissions may lose one of the names; the next warning then names the other.
+        """
         rows: defaultdict[layout.Key, list[JobFolder]] = defaultdict(list)
         named = [folder for folder in folders if _is_kept(folder)]
         for folder in named:
@@ -54,7 +57,7 @@ class DynamoFolders:
             self._put(key, jobs[:MOST_JOBS], at=at)
 
     def _beside(self, folder: JobFolder) -> Iterator[dict[str, Any]]:
-        """Folders that begin with this one, and the nearest before it: ``a`` begins ``ab``."""
+        """Yield rows of folders that begin with this one, and the nearest before it: ``a`` begins ``ab``."""
         partition, key = _key(folder)
         is_open = bool(folder.key) and not folder.key.endswith("/")
         below = key if is_open else f"{key.rstrip('/')}/"
@@ -67,7 +70,7 @@ class DynamoFolders:
             "pk": key[0],
             "sk": key[1],
             "bucket": jobs[0].bucket,
-            "jobs": [{"job": one.job, "use": one.use.value, "key": one.key} for one in jobs],
+            "jobs": [{"job": folder.job, "use": folder.use.value, "key": folder.key} for folder in jobs],
             "ttl": int((at + KEPT).timestamp()),
         }
         self._rows.change("put_item", Item=to_attributes(item))
@@ -82,7 +85,7 @@ def _key(folder: JobFolder) -> layout.Key:
 
 
 def _at_and_above(folder: JobFolder) -> Iterator[layout.Key]:
-    """The folder itself, and those that it lies in, from the bucket down."""
+    """Yield the key of the folder, and those of its parents from the bucket down."""
     yield _key(folder)
     ends = (number for number, letter in enumerate(folder.written) if letter == "/")
     yield layout.folder_key(folder.bucket, "")
@@ -91,8 +94,8 @@ def _at_and_above(folder: JobFolder) -> Iterator[layout.Key]:
 
 
 def _jobs_in(item: dict[str, Any]) -> Iterator[JobFolder]:
-    """The newest first. What a later release wrote and this one does not know is left out."""
+    """Yield the jobs of a row, the newest first; uses that only a later release knows are left out."""
     known = {use.value for use in Use}
-    for one in item.get("jobs", ()):
-        if one.get("use") in known:
-            yield JobFolder(job=one["job"], use=Use(one["use"]), bucket=item["bucket"], key=one["key"])
+    for job in item.get("jobs", ()):
+        if job.get("use") in known:
+            yield JobFolder(job=job["job"], use=Use(job["use"]), bucket=item["bucket"], key=job["key"])

@@ -1,4 +1,4 @@
-"""What a pass wrote down of its look, and whom looks leave out: a row of a pool, never in a transaction."""
+"""Keep the row where passes note what they considered and left out: one a pool, never in a transaction."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,11 +9,11 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
 from trainmaster.adapters.dynamodb.codec import iso
-from trainmaster.core.monitoring.first_look import Front, Look, Unseen
+from trainmaster.core.monitoring.queue_front_looks import Front, Look, Unseen
 
 
 class DynamoFronts:
-    """FrontRegister."""
+    """Implements FrontRegister."""
 
     def __init__(self, client: Any, *, table: str) -> None:
         self._rows = Rows(client, table=table)

@@ -1,4 +1,4 @@
-"""Rows are decoded one by one: what cannot be understood is set aside, and stops only what it names."""
+"""Decode rows one by one: an unreadable row is set aside, and affects only the job or pool it names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -11,24 +11,24 @@ Item = Mapping[str, Any]
 Report = Callable[[SetAside], None]
 MAX_ERROR_CHARACTERS = 200
 MOST_SKIPPED = 100
-"""Rows in a row that a bounded read passes over before it leaves the rest to the next."""
+"""Consecutive unreadable rows that a bounded read skips before it leaves the rest to the next read."""
 
 _POOL_ROWS = frozenset((*"RBTWPHESQOLDCG", "OT", "DL", "DW"))
-"""How partitions that name a pool begin."""
+"""Prefixes of the partitions that name a pool."""
 
 
 def unreported(_: SetAside) -> None:
-    """For who does not report."""
+    """Ignore a row set aside, for readers that report nothing."""
 
 
 def pool_of(partition: str) -> str | None:
-    """The pool that a partition key names; None: it names none."""
+    """Return the pool that a partition key names; None if it names none."""
     kind, *rest = partition.split("#")
     return rest[0] if kind in _POOL_ROWS and rest else None
 
 
 def described(item: Item, error: Exception, *, attribute: str | None = None) -> SetAside:
-    """How a row, or one attribute of it, is reported."""
+    """Describe an unreadable row, or one attribute of it, for the register."""
     pk, sk = str(item.get("pk", "")), str(item.get("sk", ""))
     spec = item.get("spec")
     pool = pool_of(pk) or (spec.get("pool") if isinstance(spec, dict) else None)
@@ -49,18 +49,18 @@ def require(holds: bool, why: str) -> None:  # noqa: FBT001
 
 
 class GuardedReads:
-    """What all readers of the table share: its calls, and where they report what they do not understand."""
+    """The base of all readers of the table: its calls, and where unreadable rows are reported."""
 
     def __init__(self, client: Any, *, table: str, report: Report = unreported) -> None:
         self._rows = Rows(client, table=table)
         self._report = report
 
     def _understood(self, items: Iterable[Item], make: Callable[[Item], T]) -> Iterator[T]:
-        """What can be made of the rows; those in between are reported."""
-        for item in items:
+        """Yield what ``make`` makes of the rows; rows that it cannot read are reported and left out."""
+        for row in items:
             try:
-                made = make(item)
+                made = make(row)
             except Exception as error:  # noqa: BLE001  the bulkhead: whatever is wrong with it, it is one row
-                self._report(described(item, error))
+                self._report(described(row, error))
             else:
                 yield made

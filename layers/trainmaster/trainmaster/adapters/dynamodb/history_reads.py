@@ -1,4 +1,4 @@
-"""The history of the table, for people: no more rows of it than an answer shows."""
+"""Read the history for people: no more rows of it than an answer shows."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ PAGE = 500
 
 
 class HistoryReads(GuardedReads):
-    """HistoryReader."""
+    """Implements HistoryReader."""
 
     def history_since(self, pool: str) -> datetime | None:
         since = (self._rows.get(layout.counters_key(pool)) or {}).get(history_rows.HISTORY_SINCE)
@@ -55,23 +55,23 @@ class HistoryReads(GuardedReads):
         return self._listed(history_rows.event_ranges(window), event_row, after, limit)
 
     def capacity_changes(self, pool: str, window: Window, *, limit: int) -> tuple[CapacityChange, ...]:
-        """Those of the window, the one before it, and where there is none before it the next one."""
+        """Return the changes of the window and the last one before it, else the next one after it."""
         partition = history_rows.capacity_partition(pool)
         since, until = iso(window.since), iso(window.until)
         earlier = self._rows.query(partition, SortKeys.up_to(since), backwards=True, page=1)
-        found = list(self._made(earlier, capacity_row, most=1))
+        changes = list(self._made(earlier, capacity_row, most=1))
         later = self._rows.query(partition, SortKeys.behind(since), page=PAGE)
         for change in self._made(later, capacity_row, most=limit):
-            if iso(change.at) >= until and found:
+            if iso(change.at) >= until and changes:
                 break
-            found.append(change)
-        return tuple(found)
+            changes.append(change)
+        return tuple(changes)
 
     def wait_counts(self, pool: str, since: datetime, until: datetime) -> Iterator[WaitCount]:
         for day in Window(since=since, until=until).days():
             items = self._rows.query(history_rows.waits_partition(pool, day), page=PAGE)
             for counts in self._understood(items, partial(wait_row, day)):
-                yield from (one for one in counts if since <= one.minute < until)
+                yield from (count for count in counts if since <= count.minute < until)
 
     def _listed(
         self,
@@ -80,38 +80,38 @@ class HistoryReads(GuardedReads):
         after: Position | None,
         limit: int,
     ) -> tuple[tuple[T, ...], Position | None]:
-        """At most so many rows, from behind a position on; None: these were the last."""
-        found: list[T] = []
+        """Read at most ``limit`` rows behind a position; also return the last position, None at the end."""
+        made: list[T] = []
         looked, position, page = 0, after, _page_of(limit + 1)
         for partition, first, last in _behind(ranges, after):
             bound = after[1] if after is not None and after[0] == partition else None
-            for item in self._rows.query(partition, SortKeys.between(bound or first, last), page=page):
-                if item["sk"] == bound:
+            for row in self._rows.query(partition, SortKeys.between(bound or first, last), page=page):
+                if row["sk"] == bound:
                     continue
                 if looked == limit:
-                    return tuple(found), position
+                    return tuple(made), position
                 looked += 1
-                position = (partition, item["sk"])
-                found += self._understood([item], make)
-        return tuple(found), None
+                position = (partition, row["sk"])
+                made += self._understood([row], make)
+        return tuple(made), None
 
     def _made(self, items: Iterator[Item], make: Callable[[Item], T], *, most: int) -> Iterator[T]:
-        for _, item in zip(range(most), items, strict=False):
-            yield from self._understood([item], make)
+        for _, row in zip(range(most), items, strict=False):
+            yield from self._understood([row], make)
 
 
 def _page_of(rows: int) -> int:
-    """Rows of one call, so that calls of that size come to few more than so many."""
+    """Choose the rows of one call so that equal calls read few more rows than needed."""
     return -(-rows // -(-rows // PAGE))
 
 
 def _behind(ranges: Iterable[Range], after: Position | None) -> Iterator[Range]:
-    """From the partition of a position on; one that is none of them has nothing behind it."""
+    """Yield the ranges from the position's partition on; none if the position is in none of them."""
     is_there = after is None
-    for one in ranges:
-        is_there = is_there or (after is not None and one[0] == after[0])
+    for partition_range in ranges:
+        is_there = is_there or (after is not None and partition_range[0] == after[0])
         if is_there:
-            yield one
+            yield partition_range
 
 
 def ending_row(item: Item) -> Ending:

@@ -49,26 +49,26 @@ class Retention:
     days: int
 
     def of_final(self, ended_at: datetime) -> int:
-        """TTL (epoch seconds) of a final job, its request and the alias of its name."""
+        """Return the TTL (epoch seconds) of a final job, its request and the alias of its name."""
         return int((ended_at + timedelta(days=self.days)).timestamp())
 
     def of_line(self, at: datetime) -> int:
-        """TTL of rows written while the job lives: attempts, transitions, later aliases.
+        """Return the TTL of rows written while the job lives: attempts, transitions, later aliases.
 
         Twice as long, so that they outlive the job unless it waited for longer than ``days``.
         """
         return int((at + timedelta(days=2 * self.days)).timestamp())
 
     def of_history(self, at: datetime) -> int:
-        """TTL of what is remembered of an instant."""
+        """Return the TTL of a history row about this instant."""
         return int((at + timedelta(days=self.days)).timestamp())
 
 
 HISTORY_SINCE = "history_since"
-"""Attribute of counters: since when the pool's history is written."""
+"""Attribute of counters: the instant since which the pool's history is written."""
 
 Range = tuple[str, str, str]
-"""A partition, and the sort keys from one to before another."""
+"""A partition, the first sort key, and the sort key that ends the range and is not in it."""
 
 
 def ending_key(pool: str, ending: Ending) -> Key:
@@ -95,7 +95,7 @@ def wait_key(pool: str, team: str, capacity: Capacity, at: datetime) -> Key:
 
 
 def minute_attribute(at: datetime) -> str:
-    """Of a row of waits."""
+    """Name the attribute of this minute in a row of waits."""
     return f"m{at.astimezone(UTC):%M}"
 
 
@@ -108,7 +108,7 @@ def waits_partition(pool: str, day: date) -> str:
 
 
 def ending_ranges(pool: str, window: Window) -> Iterator[Range]:
-    """Rows of whatever was live at some instant of the window, the long ones first."""
+    """Yield the ranges of all that was live at some instant of the window, long attempts first."""
     since, until = iso(window.since), iso(window.until + LONGEST_ATTEMPT)
     yield (_long(pool), since, until)
     short = iso(window.until + ONE_DAY)
@@ -144,11 +144,11 @@ def _date(at: datetime) -> str:
 
 
 HistoryRow = tuple[Key, Mapping[str, Any], datetime]
-"""Its key and content, and the instant that it tells of."""
+"""Key and content of a row, and the instant that it records."""
 
 
 def history_rows(changes: Sequence[Change], *, at: datetime) -> Iterator[HistoryRow]:
-    """Attempts and jobs that ended."""
+    """Yield the rows of attempts and jobs that ended."""
     for change in changes:
         ending = ending_of(change, at=at)
         if ending is not None:
@@ -173,7 +173,7 @@ def event_rows(messages: Iterable[OutboxMessage]) -> Iterator[HistoryRow]:
 
 
 def event_item(event: PastEvent) -> dict[str, Any]:
-    """Its texts packed: they are most of its size."""
+    """Encode an event with its texts compressed, as they are most of its size."""
     detail = json.dumps(event.detail, separators=(",", ":")).encode()
     known = {"id": event.id, "at": iso(event.at), "kind": event.kind, "team": event.team}
     about = {} if event.job is None else {"job": event.job}
@@ -181,7 +181,10 @@ def event_item(event: PastEvent) -> dict[str, Any]:
 
 
 def wait_rows(updates: Updates, changes: Sequence[Change], *, at: datetime, ttl: int) -> None:
-    """From this minute on so many more jobs wait, or fewer; where it is the first, history begins."""
+    """Record by how many jobs the queue grows or shrinks in this minute.
+
+    The first record begins the history.
+    """
     for pool in {change.after.spec.pool for change in changes}:
         counters = updates[layout.counters_key(pool)]
         if counters.says_something:
@@ -192,7 +195,7 @@ def wait_rows(updates: Updates, changes: Sequence[Change], *, at: datetime, ttl:
 
 
 def submission_rows(job: Job, *, ttl: int) -> Updates:
-    """One more that waits."""
+    """Record that one more job waits."""
     updates: Updates = defaultdict(Update)
     at = job.spec.submitted_at
     for team, capacity in waits_for(job):

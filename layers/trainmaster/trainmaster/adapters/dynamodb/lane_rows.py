@@ -1,4 +1,4 @@
-"""Rows of lanes: empty ones go, and lanes that the release before left get into the pool's order."""
+"""Maintain rows of lanes: drop empty ones, and move lanes of the previous release into the pool's order."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -20,11 +20,11 @@ AT_ONCE = 30
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 LANES_AT_ONCE = 50
-"""Of one team's row."""
+"""Most lanes of one team's row that one write drops."""
 
 
 class LaneRows(GuardedReads):
-    """What a pass does about lanes; see ``JobStore``."""
+    """Changes the rows of lanes for a pass; see ``JobStore``."""
 
     def __init__(self, client: Any, *, table: str, writes: Writes, report: Report = unreported) -> None:
         super().__init__(client, table=table, report=report)
@@ -32,7 +32,7 @@ class LaneRows(GuardedReads):
         self._transactions = Transactions(client)
 
     def drop_lanes(self, pool: str, lanes: Iterable[LaneRow]) -> None:
-        """Many in one transaction; a lane that somebody came into meanwhile stays."""
+        """Drop many lanes in one transaction; a lane that a job entered meanwhile stays."""
         deletes = [self._dropped(pool, lane) for lane in lanes]
         for start in range(0, len(deletes), MAX_ITEMS):
             with suppress(LostRaceError):
@@ -43,7 +43,7 @@ class LaneRows(GuardedReads):
             try:
                 self._transactions.write(deletes)
             except ConditionsFailedError as error:
-                deletes = [one for number, one in enumerate(deletes) if number not in error.positions]
+                deletes = [delete for number, delete in enumerate(deletes) if number not in error.positions]
             else:
                 return
 
@@ -58,12 +58,15 @@ class LaneRows(GuardedReads):
         return {"Delete": delete}
 
     def take_over(self, pool: str, lanes: Sequence[LaneRow], *, in_time: Callable[[], bool]) -> None:
-        """A team's last lanes are forgotten when nobody is in its order who is in no lane."""
+        """Move lanes into the pool's order.
+
+        A team's last lanes are forgotten only when each job in the team's order is also in a lane.
+        """
         for team, of_team in groupby(sorted(lanes, key=_team_of), key=_team_of):
             left = list(of_team)
-            while some := left[:LANES_AT_ONCE]:
+            while batch := left[:LANES_AT_ONCE]:
                 del left[:LANES_AT_ONCE]
-                done = [lane for lane in some if self._is_in_order(pool, lane, in_time)]
+                done = [lane for lane in batch if self._is_in_order(pool, lane, in_time)]
                 if left or self._is_tidy(pool, team, in_time):
                     self._forget(pool, team, done)
 
@@ -78,20 +81,23 @@ class LaneRows(GuardedReads):
         return True
 
     def _is_tidy(self, pool: str, team: str, in_time: Callable[[], bool]) -> bool:
-        """A release before that was rolled back to took jobs out of their lanes and knew no other row."""
+        """Remove orphans from the team's order, and tell whether that was done in time.
+
+        After a rollback the previous release takes jobs out of their lanes, and knows no other row of them.
+        """
         items = self._rows.query(layout.team_order_partition(pool, team))
         while entries := list(self._understood(islice(items, BATCH), waiting_row)):
             if not in_time():
                 return False
             keys = {layout.queue_keys(pool, entry)[-1]: entry for entry in entries}
-            there = {(item["pk"], item["sk"]) for item in self._rows.several(keys)}
+            there = {(row["pk"], row["sk"]) for row in self._rows.several(keys)}
             for key, entry in keys.items():
                 if key not in there:
                     self._remove(pool, entry)
         return True
 
     def _remove(self, pool: str, entry: WaitingJob) -> None:
-        """Unless it comes back to its lane at this very instant."""
+        """Remove a queue entry, unless the job comes back to its lane at this very instant."""
         *others, in_lane = layout.queue_keys(pool, entry)
         gone = {
             "TableName": self._writes.table,
@@ -105,7 +111,10 @@ class LaneRows(GuardedReads):
             self._transactions.write([{"ConditionCheck": gone}, *deletes])
 
     def _forget(self, pool: str, team: str, lanes: Sequence[LaneRow]) -> None:
-        """In one write: the row may be large. Where somebody came in, the next look reads them again."""
+        """Drop empty lanes in one write, as the row may be large.
+
+        If a job came in, the next look reads them again.
+        """
         update = Update(remove=[f"{layout.LANE}{lane.text}" for lane in lanes])
         update.conditions += [("#n = :v", f"{layout.LANE}{lane.text}", lane.puts) for lane in lanes]
         if lanes:
@@ -113,15 +122,15 @@ class LaneRows(GuardedReads):
                 self._transactions.write([self._writes.update(layout.team_key(pool, team), update)])
 
     def _into_order(self, pool: str, entries: Sequence[Item]) -> None:
-        """All at once; or each by itself, where one of them has left meanwhile."""
-        there = {item["sk"] for item in self._rows.several(_order_key(pool, one) for one in entries)}
-        missing = [one for one in entries if one["sk"] not in there and self._is_understood(one)]
+        """Move entries all at once; or each by itself if one of them has left meanwhile."""
+        there = {row["sk"] for row in self._rows.several(_order_key(pool, entry) for entry in entries)}
+        missing = [entry for entry in entries if entry["sk"] not in there and self._is_understood(entry)]
         try:
             self._put(pool, missing)
         except ConditionsFailedError:
-            for one in missing:
+            for entry in missing:
                 with suppress(ConditionsFailedError):
-                    self._put(pool, [one])
+                    self._put(pool, [entry])
 
     def _is_understood(self, item: Item) -> bool:
         return any(True for _ in self._understood([item], waiting_row))
@@ -129,11 +138,11 @@ class LaneRows(GuardedReads):
     def _put(self, pool: str, entries: Sequence[Item]) -> None:
         updates = Updates(Update)
         operations: list[Operation] = []
-        for item in entries:
-            entry = waiting_row(item)
+        for row in entries:
+            entry = waiting_row(row)
             enters_lane(updates, pool, entry)
             order, of_team, in_lane = layout.queue_keys(pool, entry)
-            content = {name: one for name, one in item.items() if name not in {"pk", "sk"}}
+            content = {name: stored for name, stored in row.items() if name not in {"pk", "sk"}}
             operations += [self._as_seen(in_lane, entry.ver), *self._writes.puts((order, of_team), content)]
         if operations:
             self._transactions.write([*operations, *self._writes.updates(updates)])

@@ -1,4 +1,4 @@
-"""Where everything lies in the table.
+"""The layout of the table: the keys of every kind of row.
 
 | row | pk | sk |
 |---|---|---|
@@ -57,9 +57,9 @@ WARNED = "warned"  # attribute of a team's month
 BY_TEAM = "by_team"
 WAITING = "waiting"  # attribute of a team: how many of its jobs are neither live nor final
 CLOSED_BELOW = "closed_below"
-"""Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
+"""Attribute of a team while the policy changes: submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
-"""... until then (epoch milliseconds), should the change never come."""
+"""... until this time (epoch milliseconds), in case the change never comes."""
 MESSAGE_SCHEMA = 2  # highest known attribute of messages; what has a higher one is left to who knows it
 MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 
@@ -106,7 +106,7 @@ def team_key(pool: str, team: str) -> Key:
 
 
 def minute_key(pool: str, team: str, minute: int) -> Key:
-    """``minute`` counts from 1970."""
+    """Build the key of a minute's row; ``minute`` is counted from 1970."""
     return (f"S#{pool}#{team}", f"{minute:010d}")
 
 
@@ -143,7 +143,7 @@ def run_times_key(pool: str, team: str, lane_text: str) -> Key:
 
 
 def learned_key(pool: str, team: str, key: str, era: int) -> Key:
-    """``key``: of ``Traits.keys``."""
+    """Build the key of what is learned; ``key`` is one of ``Traits.keys``."""
     whose, kind = traits.learned_key(team, key)
     return (f"K#{pool}", f"{kind}#{era}#{whose}")
 
@@ -178,7 +178,7 @@ def set_aside_key(key: str) -> Key:
 
 
 def folder_key(bucket: str, key: str) -> Key:
-    """The same whether a slash ends the folder; the bucket itself is ``/``."""
+    """Build the same key whether or not a slash ends the folder; the bucket itself is ``/``."""
     return (f"F#{bucket}", f"/{key.rstrip('/')}")
 
 
@@ -187,7 +187,7 @@ def violation_key(month: str, at: str, training_job_name: str) -> Key:
 
 
 def queue_keys(pool: str, entry: WaitingJob) -> tuple[Key, ...]:
-    """Its rows in the pool's order, in its team's and in its lane."""
+    """List an entry's rows: in the pool's order, in its team's order and in its lane."""
     rank = rank_text(entry.score, entry.name)
     text = lane(entry.shapes, entry.choice)
     return (
@@ -228,52 +228,51 @@ def rank_text(score: int, name: str) -> str:
 USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE, SERVED, ROLE_STARTS = (
     *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#", "served#", "role#"),
 )
-"""How attributes of counters and teams begin that there are several of.
+"""Prefixes of the attributes of counters and teams that occur several times.
 
 ``lane#`` is of the release before: teams counted the jobs of each lane. Where one is found the lane's
-entries are put into the pool's order.
-"""
+entries are put into the pool's order."""
 LANE_TEAM, LANE_TEXT, LANE_HEAD, LANE_PUTS = "team", "lane", "head", "puts"
 """Attributes of a lane."""
 PARKED = "parked"
 """Attribute of a team: how many of its jobs are held or back off."""
 COUNTED = "counted"
-"""Attribute of a team: its row was there from the first job on, not made again by an increment."""
+"""Attribute of a team: its row exists since the first job, and was not made again by an increment."""
 
 
 def used(capacity: Capacity) -> str:
-    """Attribute of counters and teams."""
+    """Name the attribute of counters and teams for instances in use."""
     return f"{USED}{capacity}"
 
 
 def past_use(period: UsePeriod) -> str:
-    """Attribute of teams: what its attempts that ended have held."""
+    """Name the attribute of teams for what ended attempts have held."""
     return f"{PAST_USE}{period}"
 
 
 def warm(capacity: Capacity) -> str:
-    """Attribute of counters: instances of warm pools."""
+    """Name the attribute of counters for instances of warm pools."""
     return f"{WARM}{capacity}"
 
 
 def last_end(capacity: Capacity) -> str:
-    """Attribute of counters: when instances of the type last came free."""
+    """Name the attribute of counters for when instances of the type last came free."""
     return f"{LAST_END}{capacity}"
 
 
 def served(kind: SizeClass) -> str:
-    """Attribute of counters: the last attempt to end that had trained with so many instances of the type."""
+    """Name the attribute of counters for the last ended attempt that trained at this size of the type."""
     capacity, power = kind
     return f"{SERVED}{capacity}#{power}"
 
 
 def account_limit(capacity: Capacity) -> str:
-    """Attribute of counters: what the account refused."""
+    """Name the attribute of counters for what the account refused."""
     return f"{ACCOUNT_LIMIT}{capacity}"
 
 
 def known_team(team: str) -> str:
-    """Attribute of counters: the pool counts the team, so it must have a row."""
+    """Name the attribute of counters that says: the pool counts the team, so it must have a row."""
     return f"{TEAM}{team}"
 
 
@@ -282,17 +281,17 @@ MISSED_WARM_POOLS = "missed_warm_pools"
 
 
 def told(subject: str) -> str:
-    """Attribute of counters: when operators were notified of something for the first time."""
+    """Name the attribute of counters for when operators were first notified of a subject."""
     return f"told#{subject}"
 
 
 def hold_of(preemptor: str) -> str:
-    """Attribute of counters."""
+    """Name the attribute of counters for a preemptor's reservation."""
     return f"{HOLD}{preemptor}"
 
 
 def row_keys(pool: str, entry: WaitingJob | RunningJob | None) -> tuple[Key, ...]:
-    """The rows of queue, parking and pool that a job has, all with the same content; none when final."""
+    """List the rows of queue, parking and pool that a job has, all with the same content; none when final."""
     if entry is None:
         return ()
     if isinstance(entry, RunningJob):

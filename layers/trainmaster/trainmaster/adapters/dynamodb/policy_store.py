@@ -1,8 +1,8 @@
-"""PolicyStore over DynamoDB.
+"""Implement PolicyStore over DynamoDB.
 
 Each pool's counters carry the version, so that a claim decided on an old policy fails. One transaction puts
-a policy in force and tells as many pools as it takes; the others hear of it right after that, and a pool that
-nobody came to tell hears of it from its next pass.
+a policy in force and writes the version to as many pools as it can; the others get it right after that, and a
+pool that was missed gets it from its next pass.
 """
 
 import json
@@ -31,11 +31,11 @@ from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 _PK, _CURRENT = layout.POLICY_KEY
 SEAL_KEY_BYTES = 32
 MAX_CHANGES = 40
-"""Of capacities in the transaction that puts a policy in force; the rest of it tells pools."""
+"""Most changes of capacities in the transaction that puts a policy in force; its other rows tell pools."""
 DEFAULT_RETENTION_DAYS = 90
-"""As the template's parameter ``RetentionDays``."""
+"""Default of the template's parameter ``RetentionDays``."""
 NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
-"""Before anybody wrote a policy: the empty document."""
+"""The empty document, before a first policy is written."""
 
 
 class DynamoPolicyStore:
@@ -125,24 +125,26 @@ class DynamoPolicyStore:
         if replaces.version:
             put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
         first = [{"Put": put}, *extra]
-        told = [self._told(pool, new.version, since) for pool in sorted({*pools, UNMANAGED})]
+        notes = [self._told(pool, new.version, since) for pool in sorted({*pools, UNMANAGED})]
         room = MAX_ITEMS - len(first)
-        self._transactions.write([*first, *told[:room]])
-        for start in range(room, len(told), MAX_ITEMS):
-            self._tell([_unless_newer(one) for one in told[start : start + MAX_ITEMS]])
+        self._transactions.write([*first, *notes[:room]])
+        for start in range(room, len(notes), MAX_ITEMS):
+            self._tell([_unless_newer(note) for note in notes[start : start + MAX_ITEMS]])
 
     def _tell(self, operations: Sequence[dict[str, Any]]) -> None:
-        """But for those whom the next policy has told already."""
+        """Write the version to pools, except those that a newer policy has already reached."""
         while operations:
             try:
                 self._transactions.write(operations)
             except ConditionsFailedError as error:
-                operations = [one for number, one in enumerate(operations) if number not in error.positions]
+                operations = [
+                    operation for number, operation in enumerate(operations) if number not in error.positions
+                ]
             else:
                 return
 
     def _told(self, pool: str, version: int, since: datetime | None) -> dict[str, Any]:
-        """From its first policy on the pool's history is written."""
+        """Have a pool's counters carry the version; its history is written from its first policy on."""
         update = Update(put={"policy_version": version})
         if since is not None:
             update.shift.append((HISTORY_SINCE, HISTORY_SINCE, iso(since)))
@@ -160,7 +162,7 @@ def version_of(item: Mapping[str, Any]) -> int:
 
 
 def _stored(item: Mapping[str, Any]) -> StoredPolicy:
-    """Earlier releases had neither pause nor seal, and did not say which defaults they meant."""
+    """Decode a stored policy; earlier releases had neither pause nor seal, and named no defaults."""
     document, is_readable = _document(item)
     return StoredPolicy(
         revision=item["revision"],
@@ -174,12 +176,12 @@ def _stored(item: Mapping[str, Any]) -> StoredPolicy:
     )
 
 
-def _defaults(found: object) -> int:
-    return found if isinstance(found, int) else EARLIER_DEFAULTS
+def _defaults(stored: object) -> int:
+    return stored if isinstance(stored, int) else EARLIER_DEFAULTS
 
 
 def _document(item: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """And whether it could be read."""
+    """Decode the document, and tell whether it was readable."""
     try:
         document = json.loads(item["document"])
     except (KeyError, TypeError, ValueError):
@@ -211,7 +213,7 @@ def _attributes(policy: StoredPolicy) -> dict[str, Any]:
 
 
 def _text_attribute(text: str | None) -> dict[str, Any]:
-    """Rows of earlier releases have none."""
+    """Encode the policy's text; rows of earlier releases have none."""
     return {} if text is None else to_attributes({"text": text})
 
 

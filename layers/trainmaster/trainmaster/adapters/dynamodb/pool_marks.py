@@ -1,4 +1,4 @@
-"""What passes note in a pool's counters, one attribute and one write each."""
+"""Write marks that passes leave in a pool's counters, one attribute and one write each."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from trainmaster.core.planning.refusal_records import AccountLimit
 
 
 class PoolMarks(GuardedReads):
-    """A part of ``JobStore``."""
+    """Implements a part of ``JobStore``."""
 
     def tell_policy(self, pool: str, version: int) -> None:
         self._rows.change(
@@ -27,7 +27,10 @@ class PoolMarks(GuardedReads):
         )
 
     def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
-        """What is not a number tells a reader nothing, and is removed."""
+        """Write the end of a chain.
+
+        A stored value of another type than a number is unreadable, and is replaced.
+        """
         unchanged: tuple[str, Mapping[str, object]] = ("#it = :old", {":old": _ms(before)})
         if before is None:
             unchanged = ("attribute_not_exists(#it) OR NOT attribute_type(#it, :number)", {":number": "N"})
@@ -52,7 +55,7 @@ class PoolMarks(GuardedReads):
         return count
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
-        """The last one to report counts: two passes that learn at once learn the same."""
+        """Store a limit of the account; the last writer wins, as concurrent passes learn the same."""
         learned = None if limit is None else encode(limit)
         self._note(layout.counters_key(pool), layout.account_limit(capacity), learned)
 
@@ -60,7 +63,7 @@ class PoolMarks(GuardedReads):
         self._note(layout.counters_key(pool), layout.ORDER_KEY, order_key)
 
     def _note(self, key: layout.Key, attribute: str, content: object) -> None:
-        """Set one attribute; None takes it away."""
+        """Set one attribute; None removes it."""
         noted: dict[str, Any] = (
             {} if content is None else {"ExpressionAttributeValues": {":new": value(content)}}
         )

@@ -1,4 +1,4 @@
-"""One pool, as a pass reads it: strongly consistent, and past every row that cannot be understood."""
+"""Read one pool as a pass needs it: strongly consistent, and past every unreadable row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,14 +37,14 @@ from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
 
 MOST_DUE = 100
-"""Parked jobs that one look takes back."""
+"""Parked jobs that one look returns to the queue."""
 MOST_MARKED_TEAMS = 2000
-"""Of a pool, those long gone from the policy among them: with names of 63 characters 138 KB of the row's 400.
-Further ones are counted like the others, but should the row of one get lost, nobody sees it."""
+"""Most teams of a pool that are marked, old ones included: with names of 63 characters 138 KB of the row's
+400. Further teams are counted like the others, but the loss of such a team's row would go unnoticed."""
 
 
 class PoolReads(QueueReads):
-    """SnapshotReader, and the state of a pool for people."""
+    """Implements SnapshotReader, and reads the state of a pool for people."""
 
     def snapshot(
         self,
@@ -58,23 +58,23 @@ class PoolReads(QueueReads):
         """Read the pool; what it costs depends on teams, bounds and running jobs, not on the queue."""
         counters = self._counters(pool.name)
         teams = self._teams(pool.name, counters.teams)
-        found = self._candidates(pool.name, teams, skip, now=now)
+        candidates = self._candidates(pool.name, teams, skip, now=now)
         due = self._due(pool.name, skip, counters, now=now)
-        around = self._around(pool, found, counters, policy=policy, now=now)
+        around = self._around(pool, candidates, counters, policy=policy, now=now)
         return replace(around, paused=paused, due=due, past_use=_past_use(pool, teams))
 
     def overview(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
         counters = self._counters(pool.name)
         teams = self._teams(pool.name, counters.teams)
-        found = self._candidates(pool.name, teams, frozenset(), now=None)
+        candidates = self._candidates(pool.name, teams, frozenset(), now=None)
         due = self._due(pool.name, frozenset(), counters, now=now)
-        around = self._around(pool, found, counters, policy=policy, now=now)
+        around = self._around(pool, candidates, counters, policy=policy, now=now)
         return replace(around, paused=paused, due=due, past_use=_past_use(pool, teams))
 
     def _around(
-        self, pool: PoolPolicy, found: Candidates, counters: Counters, *, policy: Policy, now: datetime
+        self, pool: PoolPolicy, candidates: Candidates, counters: Counters, *, policy: Policy, now: datetime
     ) -> Snapshot:
-        """The candidates, and what there is for them."""
+        """Build the snapshot from the candidates, and from what is free or held for them."""
         warm_pools = self._warm_pools(pool.name) if counters.warm or not counters.is_there else ()
         running = self._running(pool.name)
         return Snapshot(
@@ -85,9 +85,9 @@ class PoolReads(QueueReads):
             warm=counters.warm,
             warm_pools=warm_pools,
             holds=counters.holds,
-            waiting=found.waiting,
-            empty_lanes=found.empty,
-            earlier_lanes=found.earlier,
+            waiting=candidates.waiting,
+            empty_lanes=candidates.empty,
+            earlier_lanes=candidates.earlier,
             running=running,
             gone_preemptors=frozenset(
                 hold.preemptor for hold in counters.holds if not self._waits(hold.preemptor)
@@ -97,7 +97,7 @@ class PoolReads(QueueReads):
             launchers=policy.launchers if counters.roles else {},
             last_end=counters.last_ends,
             served=counters.served,
-            budgets=self._budgets(policy, {entry.team for entry in found.waiting}, now=now),
+            budgets=self._budgets(policy, {entry.team for entry in candidates.waiting}, now=now),
             order_key=counters.order_key,
             prices=PriceTable(overrides=policy.prices),
             spot_max_wait=policy.spot_max_wait,
@@ -112,7 +112,7 @@ class PoolReads(QueueReads):
     def _recount(
         self, pool: str, counters: Counters, running: Iterable[RunningJob], warm: Iterable[WarmPool]
     ) -> Reason | None:
-        """A count that is not there is 0 only where nothing says otherwise."""
+        """Report counts that are missing although rows hold instances; other missing counts are 0."""
         held = {layout.used(capacity) for job in running for capacity in job.vector}
         held |= {layout.warm(capacity) for left in warm for capacity in left.vector}
         missing = sorted(held - counters.counted)
@@ -123,16 +123,16 @@ class PoolReads(QueueReads):
         return wait_reasons.recount(pool) if missing or counters.lost else None
 
     def _running(self, pool: str) -> tuple[RunningJob, ...]:
-        """With those whose rows only show what they hold."""
-        found: list[RunningJob] = []
-        for item in self._rows.query(layout.running_partition(pool)):
+        """Read the running jobs, and slots of those whose rows only show what they hold."""
+        jobs: list[RunningJob] = []
+        for row in self._rows.query(layout.running_partition(pool)):
             try:
-                found.append(running_row(item))
+                jobs.append(running_row(row))
             except Exception as error:  # noqa: BLE001  the bulkhead: one row, its slot stays counted
-                self._report(described(item, error))
-                slot = slot_of(item)
-                found += [slot] if slot else []
-        return tuple(found)
+                self._report(described(row, error))
+                slot = slot_of(row)
+                jobs += [slot] if slot else []
+        return tuple(jobs)
 
     def _warm_pools(self, pool: str) -> tuple[WarmPool, ...]:
         return tuple(self._understood(self._rows.query(layout.warm_partition(pool)), warm_row))
@@ -142,23 +142,23 @@ class PoolReads(QueueReads):
     def _due(
         self, pool: str, skip: frozenset[str], counters: Counters, *, now: datetime
     ) -> tuple[WaitingJob, ...]:
-        """Of those whose turn comes within a back-off of the account, whoever is due already."""
+        """Read the parked jobs that are due, now or within the account's longest back-off."""
         until = f"{epoch_ms(now + LONGEST_WAIT):015d}~"  # '~' sorts behind every name
         items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until), page=MOST_DUE)
         held = total((counters.used, counters.warm))
         parked = self._first(items, lambda entry: entry.name not in skip, most=MOST_DUE)
-        return tuple(one for one in parked if is_due(one, held=held, limits=counters.limits, now=now))
+        return tuple(job for job in parked if is_due(job, held=held, limits=counters.limits, now=now))
 
     def _waits(self, name: str) -> bool:
-        """Whether a preemptor still does; of one that cannot be understood nobody can tell, so it goes."""
+        """Tell whether a preemptor still waits; the reservation of an unreadable one is given up."""
         item = self._rows.get(layout.job_key(name))
         return any(job.is_waiting for job in self._understood([item] if item else [], job_row))
 
     # ---- money
 
     def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
-        """This month of each team that has a budget and waits."""
-        budgets = {team: found.budget for team in sorted(teams) if (found := policy.team(team))}
+        """Read this month of each waiting team that has a budget."""
+        budgets = {team: team_policy.budget for team in sorted(teams) if (team_policy := policy.team(team))}
         return {
             team: self._budget(team, budget, month_of(now))
             for team, budget in budgets.items()
@@ -208,18 +208,18 @@ class PoolReads(QueueReads):
             layout.run_times_key(pool, team, short_lane(lane)),
         )
         kinds = [[layout.learned_key(pool, team, key, era) for era in eras_read(now)] for key in learned]
-        found = {(item["pk"], item["sk"]): item for item in self._rows.several((*keys, *chain(*kinds)))}
-        policy, counted, times = (found.get(key) for key in keys)
+        rows = {(row["pk"], row["sk"]): row for row in self._rows.several((*keys, *chain(*kinds)))}
+        policy, counted, times = (rows.get(key) for key in keys)
         known = self._understood([times] if times else [], run_times_of)
         return Entrance(
             policy_version=version_of(policy) if policy else 0,
             standing=self._standing(pool, team, counted),
-            predicted=next((one.predicted for one in known), None),
-            learned=tuple(self._learned([found[key] for key in kind if key in found]) for kind in kinds),
+            predicted=next((run_times.predicted for run_times in known), None),
+            learned=tuple(self._learned([rows[key] for key in kind if key in rows]) for kind in kinds),
         )
 
     def _learned(self, items: Sequence[Item]) -> LearnedRow | None:
-        """Of one kind of jobs; an item that cannot be understood is left out."""
+        """Merge what was learned about one kind of jobs; an item that cannot be understood is left out."""
         years = list(self._understood(items, learned_year))
         return merged(years) if years else None
 
@@ -241,15 +241,15 @@ class PoolReads(QueueReads):
         return TeamStanding.NEW if len(marked) < MOST_MARKED_TEAMS else TeamStanding.COUNTED
 
     def _is_counted(self, pool: str, team: str) -> bool:
-        """As of now: its first job, submitted beside this one, makes the row and the mark together."""
+        """Read the team's row again: a first job that is submitted meanwhile writes row and mark together."""
         item = self._rows.get(layout.team_key(pool, team))
         return any(row.is_counted for row in self._understood([item] if item else [], team_row))
 
     def _is_named(self, pool: str, team: str) -> bool:
-        """Whether a live or parked job of the pool is the team's, though nobody counts it."""
+        """Tell whether a live or parked job of the pool is the team's, though the pool does not count it."""
         live = self._rows.query(layout.running_partition(pool))
         parked = self._rows.query(layout.parked_partition(pool))
-        return any(item.get("team") == team for rows in (live, parked) for item in rows)
+        return any(row.get("team") == team for rows in (live, parked) for row in rows)
 
 
 def _past_use(pool: PoolPolicy, teams: Iterable[TeamRow]) -> dict[str, UseSums] | None:

@@ -1,4 +1,4 @@
-"""One pool counted again at one instant: what follows from its jobs, compared with its rows, and written."""
+"""Count one pool again at one instant: compare what follows from its jobs with its rows, and write it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -28,9 +28,9 @@ from trainmaster.core.planning.snapshot import LaneRow
 from trainmaster.core.row_differences import Difference, PoolFound, differences
 
 BATCH = 100
-"""Source: DynamoDB limits, BatchGetItem."""
+"""Jobs of one batch. Source: DynamoDB limits, BatchGetItem."""
 TRIES = 3
-"""Reads of one pool before it is left to the next slice: it changed under each of them."""
+"""Reads of a pool that keeps changing before it is left to the next slice."""
 
 
 class PoolRecounts(GuardedReads):
@@ -40,15 +40,15 @@ class PoolRecounts(GuardedReads):
         self._transactions = Transactions(client)
         self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
 
-    def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
-        """What its rows say otherwise than its jobs; with ``apply`` they are written as they should be.
+    def recount(self, pool: str, counted: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
+        """Compare the pool's rows with its jobs; with ``apply`` correct them.
 
         Raises LostRaceError when the pool kept changing.
         """
         for _ in range(TRIES):
             before = self._sums(pool)
             lanes = self._lanes(pool)
-            entries, jobs, broken = self._entries(pool, found, before, lanes)
+            entries, jobs, broken = self._entries(pool, counted, before, lanes)
             warm = list(self._rows.query(layout.warm_partition(pool)))
             if self._sums(pool) != before:
                 continue
@@ -68,23 +68,23 @@ class PoolRecounts(GuardedReads):
         key = layout.counters_key(pool)
         counters = self._rows.get(key)
         items = [*([] if counters is None else [counters]), *self._rows.query(layout.team_partition(pool))]
-        return {(item["pk"], item["sk"]): item for item in items}
+        return {(row["pk"], row["sk"]): row for row in items}
 
     def _lanes(self, pool: str) -> dict[layout.Key, Item]:
-        return {(item["pk"], item["sk"]): item for item in self._rows.query(layout.lanes_partition(pool))}
+        return {(row["pk"], row["sk"]): row for row in self._rows.query(layout.lanes_partition(pool))}
 
     def _entries(
         self,
         pool: str,
-        found: PoolFound,
+        counted: PoolFound,
         sums: Mapping[layout.Key, Item],
         lanes: Mapping[layout.Key, Item],
     ) -> tuple[dict[layout.Key, Item], dict[str, Job], list[Item]]:
-        """Rows of queue, parking and running; the jobs behind them; rows whose jobs are broken."""
-        jobs, broken = self._jobs(found.names)
+        """Return rows of queue, parking and running; the jobs behind them; rows whose jobs are unreadable."""
+        jobs, broken = self._jobs(counted.names)
         partitions = {
-            *found.lanes,
-            *(layout.queue_partition(pool, *one) for one in _named_lanes(sums, lanes)),
+            *counted.lanes,
+            *(layout.queue_partition(pool, *team_and_lane) for team_and_lane in _named_lanes(sums, lanes)),
             *(layout.team_order_partition(pool, team) for _, team in sums),
             *(key[0] for job in jobs.values() if not job.is_final for key in entries_of(job)),
             layout.order_partition(pool),
@@ -92,27 +92,27 @@ class PoolRecounts(GuardedReads):
             layout.parked_partition(pool),
         }
         entries: dict[layout.Key, Item] = {
-            (item["pk"], item["sk"]): item
+            (row["pk"], row["sk"]): row
             for partition in sorted(partitions)
             if pool_of(partition) == pool
-            for item in self._rows.query(partition)
+            for row in self._rows.query(partition)
         }
         others = {_name_of(key) for key in entries} - jobs.keys() - broken
-        more, more_broken = self._jobs(sorted(others))
-        broken |= more_broken
-        return entries, jobs | more, [item for key, item in entries.items() if _name_of(key) in broken]
+        other_jobs, others_broken = self._jobs(sorted(others))
+        broken |= others_broken
+        return entries, jobs | other_jobs, [row for key, row in entries.items() if _name_of(key) in broken]
 
     def _jobs(self, names: Iterable[str]) -> tuple[dict[str, Job], set[str]]:
-        """Those that can be understood, and the names of those that cannot."""
+        """Return the jobs that can be read, and the names of those that cannot."""
         wanted = list(dict.fromkeys(names))
         jobs: dict[str, Job] = {}
         broken: set[str] = set()
         for start in range(0, len(wanted), BATCH):
-            for item in self._rows.jobs(wanted[start : start + BATCH]):
+            for row in self._rows.jobs(wanted[start : start + BATCH]):
                 try:
-                    job = job_row(item)
+                    job = job_row(row)
                 except Exception:  # noqa: BLE001  reported by the read of the table
-                    broken.add(item["pk"].removeprefix("J#"))
+                    broken.add(row["pk"].removeprefix("J#"))
                 else:
                     jobs[job.name] = job
         return jobs, broken
@@ -127,7 +127,7 @@ class PoolRecounts(GuardedReads):
         jobs: Mapping[str, Job],
         sums: Mapping[layout.Key, Item],
     ) -> None:
-        """Entries first: sums say what they say. Each write holds only while its job is as it was read."""
+        """Write entries before the sums that count them. Each write holds only while its job is as read."""
         for key in sorted(entries.keys() | wanted.entries.keys()):
             row = wanted.entries.get(key)
             if key in wanted.kept or (row and _holds(row, entries.get(key))):
@@ -135,12 +135,12 @@ class PoolRecounts(GuardedReads):
             name = _name_of(key)
             change = self._delete(key) if row is None else self._writes.put(key, row)
             self._transactions.write([self._unchanged(name, jobs.get(name)), change])
-        updates = [one for one in self._sum_updates(pool, wanted, sums) if one is not None]
+        updates = [update for update in self._sum_updates(pool, wanted, sums) if update is not None]
         for start in range(0, len(updates), MAX_ITEMS):
             self._transactions.write(updates[start : start + MAX_ITEMS])
 
     def _add_lanes(self, wanted: Recount, lanes: Mapping[layout.Key, Item]) -> None:
-        """Those that are missing or broken; as if somebody had been put into them just now."""
+        """Write lanes that are missing or broken, as if a job had just entered them."""
         for key, row in wanted.lanes.items():
             stored = lanes.get(key, {})
             if not _is_lane(row, stored):
@@ -174,18 +174,18 @@ class PoolRecounts(GuardedReads):
     def _set(
         self, key: layout.Key, recount: Recount, stored: Item, *, marks: tuple[str, ...]
     ) -> Operation | None:
-        """Each counted field as it should be, provided that it is as it was read."""
+        """Set each counted field as it should be, if it is still as it was read."""
         wanted, judges = recount.sums.get(key, {}), recount.judges
-        found = sums_of(stored)
-        fields = {name: wanted.get(name, 0) for name in sorted({*wanted, *found}) if judges(name)}
-        changed = {name: count for name, count in fields.items() if found.get(name) != count}
+        counted = sums_of(stored)
+        fields = {name: wanted.get(name, 0) for name in sorted({*wanted, *counted}) if judges(name)}
+        changed = {name: count for name, count in fields.items() if counted.get(name) != count}
         removed = sorted(undecodable(stored)) if key[1] == layout.COUNTERS else []
         new_marks = [mark for mark in marks if mark not in stored]
         if not (changed or removed or new_marks):
             return None
         change = Update(put=changed | dict.fromkeys(new_marks, True), remove=removed)
         for name in change.put:
-            as_it_was = ("#n = :v", found[name]) if name in found else ("attribute_not_exists(#n)", None)
+            as_it_was = ("#n = :v", counted[name]) if name in counted else ("attribute_not_exists(#n)", None)
             change.conditions.append((as_it_was[0], name, as_it_was[1]))
         return self._writes.update(key, change)
 
@@ -196,22 +196,22 @@ def _compared(
     sums: Mapping[layout.Key, Item],
     lanes: Mapping[layout.Key, Item],
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
-    """Expected and stored rows, by their keys as text, with the fields that are ours to judge."""
+    """Return expected and stored rows by their keys as text, with only the fields that we compare."""
     expected: dict[str, Mapping[str, Any]] = {
         "/".join(key): judged(row) for key, row in wanted.entries.items()
     }
     stored: dict[str, Mapping[str, Any]] = {
-        "/".join(key): entry_fields(item, wanted.entries.get(key, item))
-        for key, item in entries.items()
+        "/".join(key): entry_fields(row, wanted.entries.get(key, row))
+        for key, row in entries.items()
         if key not in wanted.kept
     }
     for key in wanted.sums.keys() | sums.keys():
         item = sums.get(key, {})
-        found = {name: one for name, one in sums_of(item).items() if wanted.judges(name)}
+        counted = {name: count for name, count in sums_of(item).items() if wanted.judges(name)}
         expected["/".join(key)] = {
             name: count for name, count in wanted.sums.get(key, {}).items() if wanted.judges(name)
         }
-        stored["/".join(key)] = found | {name: item[name] for name in undecodable(item)}
+        stored["/".join(key)] = counted | {name: item[name] for name in undecodable(item)}
     for key, row in wanted.lanes.items():
         if not _is_lane(row, lanes.get(key, {})):
             expected["/".join(key)] = {layout.LANE_TEAM: row.team, layout.LANE_TEXT: row.text}
@@ -231,13 +231,13 @@ def _is_lane(row: LaneRow, stored: Item) -> bool:
 def _named_lanes(
     sums: Mapping[layout.Key, Item], lanes: Mapping[layout.Key, Item]
 ) -> Iterator[tuple[str, str]]:
-    """Team and lane: of every lane's row, and of every team's that the release before left."""
-    for item in lanes.values():
-        team, text = item.get(layout.LANE_TEAM), item.get(layout.LANE_TEXT)
+    """Yield team and lane of every lane's row, and of the lanes that the previous release left at teams."""
+    for row in lanes.values():
+        team, text = row.get(layout.LANE_TEAM), row.get(layout.LANE_TEXT)
         if isinstance(team, str) and isinstance(text, str):
             yield team, text
-    for (_, team), item in sums.items():
-        yield from ((team, lane) for lane, _ in named(item, layout.LANE) if lane)
+    for (_, team), row in sums.items():
+        yield from ((team, lane) for lane, _ in named(row, layout.LANE) if lane)
 
 
 def _name_of(key: layout.Key) -> str:

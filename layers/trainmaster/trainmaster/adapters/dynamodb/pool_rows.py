@@ -1,4 +1,4 @@
-"""Rows of a pool, each understood by itself: counters attribute by attribute, teams, entries of lists."""
+"""Decode rows of a pool, each by itself: counters attribute by attribute, teams, entries of lists."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """What a pool has in use, and what hangs on it."""
+    """The counters of a pool: its instances in use, and the marks stored beside them."""
 
     is_there: bool
     used: Vector
@@ -34,35 +34,35 @@ class Counters:
     holds: tuple[PreemptionReservation, ...]
     limits: Mapping[Capacity, AccountLimit]
     roles: Mapping[str, RoleStarts]
-    """By ``starts_key``."""
+    """Outcomes of starts with each role, by ``starts_key``."""
     last_ends: Mapping[Capacity, datetime]
     served: ServedStarts
     order_key: str | None
     policy_version: int | None
     goes_on_until: datetime | None
     teams: frozenset[str]
-    """Those that the pool is known to count."""
+    """Teams that the pool is known to count."""
     counted: frozenset[str]
-    """Attributes of what is used and warm that are there, also at 0."""
+    """Names of the attributes of used and warm instances that exist, also at 0."""
     lost: bool
-    """What is used or warm cannot be understood."""
+    """True if the counts of used or warm instances cannot be understood."""
 
 
 def read_counters(item: Item | None, report: Report) -> Counters:
-    """Holds, limits and instants that cannot be understood count for nothing."""
+    """Decode the counters; unreadable holds, limits and instants are reported and left out."""
     counters = item or {}
     lost = False
 
     def counted(prefix: str) -> dict[Capacity, int]:
         nonlocal lost
-        found = dict(_named(counters, prefix, _count, report))
-        lost = lost or len(found) != sum(1 for _ in named(counters, prefix))
-        return {Capacity.parse(name): count for name, count in found.items() if count}
+        counts = dict(_named(counters, prefix, _count, report))
+        lost = lost or len(counts) != sum(1 for _ in named(counters, prefix))
+        return {Capacity.parse(name): count for name, count in counts.items() if count}
 
     used, warm = counted(layout.USED), counted(layout.WARM)
     order_key, version = counters.get(layout.ORDER_KEY), counters.get("policy_version")
-    limits = _named(counters, layout.ACCOUNT_LIMIT, lambda _, one: decode(AccountLimit, one), report)
-    ends = _named(counters, layout.LAST_END, lambda _, one: _aware(one), report)
+    limits = _named(counters, layout.ACCOUNT_LIMIT, lambda _, content: decode(AccountLimit, content), report)
+    ends = _named(counters, layout.LAST_END, lambda _, content: _aware(content), report)
     served = _named(counters, layout.SERVED, _served, report)
     return Counters(
         is_there=item is not None,
@@ -70,7 +70,9 @@ def read_counters(item: Item | None, report: Report) -> Counters:
         warm=warm,
         holds=tuple(hold for _, hold in _named(counters, layout.HOLD, _hold, report)),
         limits={Capacity.parse(name): limit for name, limit in limits},
-        roles=dict(_named(counters, layout.ROLE_STARTS, lambda _, one: decode(RoleStarts, one), report)),
+        roles=dict(
+            _named(counters, layout.ROLE_STARTS, lambda _, content: decode(RoleStarts, content), report)
+        ),
         last_ends={Capacity.parse(name): at for name, at in ends},
         served=dict(start for _, start in served),
         order_key=order_key if isinstance(order_key, str) else None,
@@ -83,7 +85,7 @@ def read_counters(item: Item | None, report: Report) -> Counters:
 
 
 def _named(item: Item, prefix: str, make: Callable[[str, Any], T], report: Report) -> Iterator[tuple[str, T]]:
-    """Attributes of one kind, each by itself."""
+    """Yield attributes of one kind, each decoded by itself."""
     for name, content in named(item, prefix):
         try:
             require(bool(name), "it has no name")
@@ -95,7 +97,7 @@ def _named(item: Item, prefix: str, make: Callable[[str, Any], T], report: Repor
 
 
 def _count(_: str, content: Any) -> int:
-    """Increments of a row that was lost leave less than nothing."""
+    """Check a count; increments of a row that was lost may leave it below zero."""
     require(type(content) is int and content >= 0, f"{content!r} is no count")
     return int(content)
 
@@ -131,7 +133,7 @@ def _aware(text: str) -> datetime:
 
 
 def _from_ms(content: object) -> datetime | None:
-    """None as well where it is not an instant."""
+    """Decode an instant; None also for a value that is not one."""
     if type(content) is not int:
         return None
     try:
@@ -148,31 +150,31 @@ class TeamRow:
     """Jobs that are neither live nor final."""
     parked: int = 0
     earlier_lanes: Mapping[str, int] = field(default_factory=dict)
-    """Lanes that the release before counted; such counts may be less than nothing."""
+    """Lanes that the previous release counted; such counts may be negative."""
     past_use: UseSums = field(default_factory=dict)
     is_counted: bool = False
-    """It was there from the team's first job on; rows of earlier releases do not say so."""
+    """Whether the row exists since the team's first job; rows of earlier releases do not say so."""
 
     @property
     def queued(self) -> int:
-        """Jobs that wait for their turn."""
+        """Number of jobs that wait for their turn."""
         return max(self.waiting - self.parked, 0)
 
 
 def team_row(item: Item, report: Report = unreported) -> TeamRow:
-    """Raises whatever is wrong with it: a count that is none makes all of them doubtful.
+    """Decode a team's row. Raises if one count is invalid, as then all of them are doubtful.
 
-    What was used once and cannot be understood counts for nothing.
+    Unreadable past use is left out.
     """
     for name in (layout.PARKED, layout.WAITING):
         _count(name, item.get(name, 0))
-    used = {Capacity.parse(name): _count(name, one) for name, one in named(item, layout.USED)}
+    used = {Capacity.parse(name): _count(name, count) for name, count in named(item, layout.USED)}
     return TeamRow(
         name=item["sk"],
         used={capacity: count for capacity, count in used.items() if count},
         waiting=item.get(layout.WAITING, 0),
         parked=item.get(layout.PARKED, 0),
-        earlier_lanes={name: _whole(one) for name, one in named(item, layout.LANE) if name},
+        earlier_lanes={name: _whole(puts) for name, puts in named(item, layout.LANE) if name},
         past_use=dict(used for _, used in _named(item, layout.PAST_USE, _past_use, report)),
         is_counted=bool(item.get(layout.COUNTED)),
     )
@@ -212,7 +214,10 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def slot_of(item: Item) -> RunningJob | None:
-    """Who holds instances by a row that cannot be understood: counted for its team, and never stopped."""
+    """Read an unreadable row as a holder of instances: counted for its team, never stopped.
+
+    None if even that fails.
+    """
     try:
         team, vector = item["team"], parse_vector(item["vector"])
         require(isinstance(team, str) and bool(vector), "nobody can tell what it holds")

@@ -1,4 +1,4 @@
-"""The queue of one pool: its order, read for people from any rank on, and the candidates of a pass."""
+"""Read the queue of one pool: its order from any rank on, for people, and the candidates of a pass."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,19 +28,19 @@ from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 from trainmaster.core.records import SetAside
 
 AT_ONCE = 1000
-"""Rows of one call where all are wanted; DynamoDB gives no more than 1 MB."""
+"""Rows of one call where all are wanted; DynamoDB returns at most 1 MB."""
 
 
 @dataclass(slots=True)
 class Candidates:
-    """What a pass has read of a queue."""
+    """Collects the entries and empty lanes that a pass has read of a queue."""
 
     entries: dict[str, WaitingJob] = field(default_factory=dict)
-    """By name."""
+    """Entries by the job's name."""
     empty: tuple[LaneRow, ...] = ()
     earlier: tuple[LaneRow, ...] = ()
     is_whole: bool = False
-    """Everybody who waits is among them."""
+    """Whether every waiting job is among the entries."""
 
     def add(self, entries: Iterable[WaitingJob]) -> None:
         for entry in entries:
@@ -52,7 +52,7 @@ class Candidates:
 
 
 Beside = Callable[[Iterable[Callable[[], object]]], None]
-"""Does all of them before it comes back."""
+"""Runs all tasks and returns when the last is done."""
 
 
 def one_by_one(tasks: Iterable[Callable[[], object]]) -> None:
@@ -61,7 +61,7 @@ def one_by_one(tasks: Iterable[Callable[[], object]]) -> None:
 
 
 class QueueReads(GuardedReads):
-    """Queue entries that cannot be understood are passed over; it does not look on for ever."""
+    """Skips unreadable entries of the queue, but only a bounded number of them."""
 
     def __init__(
         self, client: Any, *, table: str, report: Report = unreported, beside: Beside = one_by_one
@@ -82,15 +82,15 @@ class QueueReads(GuardedReads):
         limit: int,
         shifts: Mapping[str, int] | None = None,
     ) -> tuple[WaitingJob, ...]:
-        """One read of the pool's order, and one of each lane that is not in it yet.
+        """Read the pool's order, and each lane that is not in it yet.
 
-        With shifts one of each team's order, beside each other: within a team they change nothing.
+        With shifts each team's order is read, side by side: within a team shifts change nothing.
         """
         teams = self._teams(pool)
         runs = self._shifted(pool, teams, after, limit, shifts) if shifts else []
         if not shifts:
-            partitions = [layout.order_partition(pool), *(_partition(pool, one) for one in _earlier(teams))]
-            runs = [self._behind(one, after, limit) for one in partitions]
+            partitions = [layout.order_partition(pool), *(_partition(pool, lane) for lane in _earlier(teams))]
+            runs = [self._behind(partition, after, limit) for partition in partitions]
         merged = heapq.merge(*runs, key=lambda entry: entry.rank)
         return tuple(islice(_once(merged), limit))
 
@@ -123,74 +123,80 @@ class QueueReads(GuardedReads):
     def _candidates(
         self, pool: str, teams: Iterable[TeamRow], skip: frozenset[str], *, now: datetime | None
     ) -> Candidates:
-        """``now``: None leaves out the lanes that nobody speaks for.
+        """Read the candidates of a pass; with ``now`` None the lanes that no candidate covers are left out.
 
-        Lanes are read before anybody: one that is found empty then, and that nobody was put into since it
-        was read, is empty. Who belongs to no team that can be understood is no candidate.
+        Lanes are listed before entries: a lane that is then found empty, and that no job entered since it
+        was listed, is empty. Jobs of unreadable teams are no candidates.
         """
         queued = {row.name: row.queued for row in teams}
         known = [] if now is None else self._known_lanes(pool, now if any(queued.values()) else None)
-        found = Candidates(earlier=_earlier(teams))
+        candidates = Candidates(earlier=_earlier(teams))
 
         def wanted(entry: WaitingJob) -> bool:
             return entry.name not in skip and entry.team in queued
 
         first = _Counted(self._rows.query(layout.order_partition(pool), page=FIRST))
-        found.add(self._first(first, wanted, most=FIRST))
-        found.is_whole = first.is_through and first.count == len(found.entries)
-        self._read_heads(pool, queued, found, wanted)
-        self._read_lanes(pool, lanes_to_read(known, found.waiting, now=now) if now else (), found, wanted)
-        for items in self._parts([_Part(_partition(pool, lane)) for lane in found.earlier[:MAX_LANES]]):
-            found.add(self._first(items, wanted, most=HEADS))
-        return found
+        candidates.add(self._first(first, wanted, most=FIRST))
+        candidates.is_whole = first.is_through and first.count == len(candidates.entries)
+        self._read_heads(pool, queued, candidates, wanted)
+        self._read_lanes(
+            pool, lanes_to_read(known, candidates.waiting, now=now) if now else (), candidates, wanted
+        )
+        for items in self._parts([_Part(_partition(pool, lane)) for lane in candidates.earlier[:MAX_LANES]]):
+            candidates.add(self._first(items, wanted, most=HEADS))
+        return candidates
 
     def _read_heads(
-        self, pool: str, queued: Mapping[str, int], found: Candidates, wanted: Callable[[WaitingJob], bool]
+        self,
+        pool: str,
+        queued: Mapping[str, int],
+        candidates: Candidates,
+        wanted: Callable[[WaitingJob], bool],
     ) -> None:
-        """Of each team the first; where one read of the order knows most of them, of the others."""
-        teams = teams_to_read(found.waiting, queued)
+        """Read the first jobs of each team, or one page of the pool's order where that covers most teams."""
+        teams = teams_to_read(candidates.waiting, queued)
         if most := order_to_read(teams, queued):
-            known = found.waiting
+            known = candidates.waiting
             after = _behind(known[-1].rank if known else None)
             further = self._rows.query(layout.order_partition(pool), after, page=AT_ONCE)
-            found.add(self._first(further, wanted, most=most))
-            teams = teams_to_read(found.waiting, queued)
+            candidates.add(self._first(further, wanted, most=most))
+            teams = teams_to_read(candidates.waiting, queued)
         for items in self._parts([_Part(layout.team_order_partition(pool, team)) for team in teams]):
-            found.add(self._first(items, wanted, most=HEADS))
+            candidates.add(self._first(items, wanted, most=HEADS))
 
     def _read_lanes(
         self,
         pool: str,
         reads: Sequence[LaneRead],
-        found: Candidates,
+        candidates: Candidates,
         wanted: Callable[[WaitingJob], bool],
     ) -> None:
-        """Where everybody is known already, nothing is read: who is not among them has left."""
-        read_now = repeat(()) if found.is_whole else self._parts([_part(pool, read) for read in reads])
+        """Read lanes; if every job is known already, read nothing: a job that is not among them has left."""
+        read_now = repeat(()) if candidates.is_whole else self._parts([_part(pool, read) for read in reads])
         empty: list[LaneRow] = []
         for read, rows in zip(reads, read_now, strict=False):
             items = _Counted(rows)
-            found.add(self._first(items, wanted, most=read.most))
+            candidates.add(self._first(items, wanted, most=read.most))
             if not items.count and read.after is None:
                 empty.append(read.lane)
-        found.empty = tuple(empty)
+        candidates.empty = tuple(empty)
 
     def _known_lanes(self, pool: str, now: datetime | None) -> list[LaneRow]:
-        """From the point of this minute on, and from the beginning again; None: any, nobody waits in them."""
+        """List lanes in a ring from this minute's point on; with None only the first ones."""
         partition = layout.lanes_partition(pool)
         if now is None:
             rows = islice(self._rows.query(partition, page=MAX_KNOWN), MAX_KNOWN)
             return list(self._understood(rows, lane_row))
         point = ring_point(now)
         behind = islice(self._rows.query(partition, SortKeys.behind(point), page=MAX_KNOWN), MAX_KNOWN)
-        found = list(self._understood(behind, lane_row))
-        if len(found) < MAX_KNOWN:
-            rest = self._rows.query(partition, SortKeys.up_to(point), page=MAX_KNOWN - len(found))
-            found += self._understood(islice(rest, MAX_KNOWN - len(found)), lane_row)
-        return found
+        lanes = list(self._understood(behind, lane_row))
+        if len(lanes) < MAX_KNOWN:
+            rest = self._rows.query(partition, SortKeys.up_to(point), page=MAX_KNOWN - len(lanes))
+            lanes += self._understood(islice(rest, MAX_KNOWN - len(lanes)), lane_row)
+        return lanes
 
     def _parts(self, parts: Sequence["_Part"]) -> list[Iterator[Item]]:
-        """The first page of each, read beside each other, and who draws further than that reads on."""
+        """Read the first page of each part side by side; further pages are read as they are drawn."""
         pages: list[_Page | Exception | None] = [None] * len(parts)
 
         def read(number: int) -> None:
@@ -211,7 +217,7 @@ class QueueReads(GuardedReads):
         return chain(items, self._rest(items[-1]["sk"], part) if items and are_more else ())
 
     def _rest(self, after: str, part: "_Part") -> Iterator[Item]:
-        """A generator: nothing is read before somebody draws."""
+        """Yield further pages; as a generator it reads nothing before the first is drawn."""
         yield from self._rows.query(part.partition, SortKeys.behind(after), page=part.page)
 
     def _first(
@@ -223,10 +229,10 @@ class QueueReads(GuardedReads):
     # ---- teams
 
     def _teams(self, pool: str, known: frozenset[str] = frozenset()) -> list[TeamRow]:
-        """A row that is gone, or was made again by an increment, says nothing of the jobs before that."""
+        """Read the teams; a counted team whose row is gone, or was made again by an increment, is omitted."""
         understand = partial(team_row, report=self._report)
-        found = self._understood(self._rows.query(layout.team_partition(pool)), understand)
-        rows = {row.name: row for row in found}
+        understood = self._understood(self._rows.query(layout.team_partition(pool)), understand)
+        rows = {row.name: row for row in understood}
         lost = sorted(team for team in known if team not in rows or not rows[team].is_counted)
         for team in lost:
             error = "the pool counts the team, and its row is gone or was made again since"
@@ -239,7 +245,7 @@ _Page = tuple[list[dict[str, Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of the queue, from some rank on."""
+    """Describes a part of the queue, from some rank on."""
 
     partition: str
     keys: SortKeys | None = None
@@ -247,7 +253,7 @@ class _Part:
 
 
 class _Counted:
-    """Rows as they are drawn: how many, and whether there were no more."""
+    """Counts rows as they are drawn, and notes whether there were no more."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items = items
@@ -255,9 +261,9 @@ class _Counted:
         self.is_through = False
 
     def __iter__(self) -> Iterator[Item]:
-        for item in self._items:
+        for row in self._items:
             self.count += 1
-            yield item
+            yield row
         self.is_through = True
 
 
@@ -282,7 +288,7 @@ def _behind(after: tuple[int, str] | None) -> SortKeys | None:
 
 
 def _once(entries: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
-    """In their order, who comes twice in a row once."""
+    """Yield entries in their order, a job that comes twice in a row only once."""
     last: str | None = None
     for entry in entries:
         if entry.name != last:

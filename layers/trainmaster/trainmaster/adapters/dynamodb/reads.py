@@ -1,4 +1,4 @@
-"""Every read of the table, strongly consistent but for the index of finished jobs."""
+"""Read the table, strongly consistent except for the index of finished jobs."""
 
 import gzip
 import json
@@ -39,15 +39,15 @@ from trainmaster.core.rules.violation import ViolationRecord
 T = TypeVar("T")
 HISTORY_LINES = 200
 MOST_RUN_TIMES = 250
-"""Run times that one call reads of a pool, whoever they are of."""
+"""Run times of a pool that one call reads, of all teams together."""
 _NOT_NOTED = "~"
-"""Behind every instant: a job whose last change was not noted may have changed since."""
+"""Sorts behind every instant: a row without the time of its last change may have changed since."""
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 
 
 class DynamoReader(PoolReads, HistoryReads, DependencyReads):
-    """JobReader, SnapshotReader, QueueReader, PoolReader and HistoryReader over one table.
+    """Implements JobReader, SnapshotReader, QueueReader, PoolReader and HistoryReader over one table.
 
     Of several rows those that cannot be understood are left out and reported; a single one that was asked
     for raises RowSetAsideError.
@@ -62,7 +62,7 @@ class DynamoReader(PoolReads, HistoryReads, DependencyReads):
         return self._single(layout.alias_key(training_job_name), alias_row, subject=training_job_name)
 
     def request(self, name: str) -> dict[str, Any]:
-        """Raises RowSetAsideError also where there is none: every job has one."""
+        """Return the job's request. Raises RowSetAsideError also if there is none, as every job has one."""
         key = layout.request_key(name)
         body = self._single(key, request_body, subject=name)
         if body is None:
@@ -118,12 +118,12 @@ class DynamoReader(PoolReads, HistoryReads, DependencyReads):
     def run_times(self, pool: str, lanes: Iterable[tuple[str, str]]) -> dict[tuple[str, str], RunTimes]:
         first, are_more = self._rows.first(layout.run_times_partition(pool), most=MOST_RUN_TIMES)
         wanted = [layout.run_times_key(pool, team, short_lane(text)) for team, text in lanes if are_more]
-        read = {(item["pk"], item["sk"]) for item in first}
+        read = {(row["pk"], row["sk"]) for row in first}
         others = self._batches([key for key in dict.fromkeys(wanted) if key not in read])
-        found = self._understood(
+        rows = self._understood(
             chain(first, others), lambda item: (item["sk"].partition("#"), run_times_of(item))
         )
-        return {(team, lane): times for (team, _, lane), times in found}
+        return {(team, lane): times for (team, _, lane), times in rows}
 
     # ---- lists for people
 
@@ -152,8 +152,8 @@ class DynamoReader(PoolReads, HistoryReads, DependencyReads):
             ExpressionAttributeValues=to_attributes(values),
             ScanIndexForward=False,
         )
-        found = ((item["ended_at"], item["pk"].removeprefix("J#")) for item in pages)
-        ordered = (one for one in ties_by_name(found) if after is None or is_behind(one, after))
+        ends = ((row["ended_at"], row["pk"].removeprefix("J#")) for row in pages)
+        ordered = (end for end in ties_by_name(ends) if after is None or is_behind(end, after))
         return tuple(islice(ordered, limit))
 
     def jobs(self, names: Iterable[str]) -> dict[str, Job]:
@@ -162,21 +162,21 @@ class DynamoReader(PoolReads, HistoryReads, DependencyReads):
 
     def changed_since(self, names: Iterable[str], since: datetime) -> dict[str, Job]:
         rows = self._batches([layout.job_key(name) for name in dict.fromkeys(names)])
-        late = (item for item in rows if item.get(layout.CHANGED_AT, _NOT_NOTED) >= iso(since))
+        late = (row for row in rows if row.get(layout.CHANGED_AT, _NOT_NOTED) >= iso(since))
         return {job.name: job for job in self._understood(late, job_row)}
 
     def to_start(self, names: Iterable[str]) -> dict[str, tuple[Job, dict[str, Any]]]:
         wanted = list(dict.fromkeys(names))
         keys = [key(name) for name in wanted for key in (layout.job_key, layout.request_key)]
-        rows = {(item["pk"], item["sk"]): item for item in self._batches(keys)}
-        found: dict[str, tuple[Job, dict[str, Any]]] = {}
+        rows = {(row["pk"], row["sk"]): row for row in self._batches(keys)}
+        ready: dict[str, tuple[Job, dict[str, Any]]] = {}
         for name in wanted:
             item, request = rows.get(layout.job_key(name)), rows.get(layout.request_key(name))
             jobs = self._understood([item] if item else [], job_row)
             bodies = self._understood([request] if request else [], request_body)
             for job, body in zip(jobs, bodies, strict=False):
-                found[name] = (job, body)
-        return found
+                ready[name] = (job, body)
+        return ready
 
     def _batches(self, keys: Sequence[layout.Key]) -> Iterator[Item]:
         for start in range(0, len(keys), BATCH):

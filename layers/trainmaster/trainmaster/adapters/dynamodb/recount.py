@@ -1,4 +1,4 @@
-"""The rows that follow from jobs, as the writes of a commit make them, so that a recount cannot drift."""
+"""Derive rows from jobs, by the same code as the writes of a commit, so that a recount cannot drift."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,34 +19,34 @@ from trainmaster.core.planning.snapshot import LaneRow
 from trainmaster.core.records import SetAside
 
 SUMS = (layout.USED, layout.WARM)
-"""How fields begin that are counted; beside ``parked`` and ``waiting``."""
+"""Prefixes of fields that are counted; ``parked`` and ``waiting`` are counted too."""
 
 
 @dataclass(slots=True)
 class Recount:
-    """What a pool's rows should say."""
+    """The rows that a pool should have."""
 
     entries: dict[Key, dict[str, Any]] = field(default_factory=dict)
-    """Of queue, parking and running."""
+    """Entries of queue, parking and running, by key."""
     lanes: dict[Key, LaneRow] = field(default_factory=dict)
-    """In which somebody waits; rows of others may be there, a pass drops them."""
+    """Lanes in which jobs wait; rows of other lanes may exist, and a pass drops them."""
     sums: dict[Key, dict[str, int]] = field(default_factory=dict)
     """Counted fields of the counters and of the teams."""
     kept: set[Key] = field(default_factory=set)
-    """Entries of jobs that cannot be understood: they stay as they are, and count."""
+    """Entries of unreadable jobs: they stay as they are, and are counted."""
     unknown: set[str] = field(default_factory=set)
-    """Kinds of sums that a row does not tell: such fields stay as they are."""
+    """Kinds of sums that an unreadable row leaves unknown: such fields stay as they are."""
 
     def judges(self, name: str) -> bool:
         return not name.startswith(tuple(self.unknown)) if self.unknown else True
 
 
 def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iterable[Item]) -> Recount:
-    """What follows from the jobs of one pool.
+    """Derive the rows that a pool should have from its jobs.
 
     Args:
         pool: Its name.
-        jobs: All that are not final, and others for that matter.
+        jobs: All jobs of the pool that are not final; others are ignored.
         broken: Entries of jobs whose own rows cannot be understood.
         warm: Rows of the pool's warm pools.
     """
@@ -57,27 +57,27 @@ def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iter
             places(updates, job, +1)
             made.entries |= entries_of(job)
             made.lanes |= lanes_of(pool, job)
-    for item in broken:
-        made.kept.add((item["pk"], item["sk"]))
-        if not _count_entry(updates, pool, item):
+    for row in broken:
+        made.kept.add((row["pk"], row["sk"]))
+        if not _count_entry(updates, pool, row):
             made.unknown.add(layout.USED)
     counters = updates[layout.counters_key(pool)].add
-    for item in warm:
-        if not _add_vector(counters, layout.WARM, item.get("vector")):
+    for row in warm:
+        if not _add_vector(counters, layout.WARM, row.get("vector")):
             made.unknown.add(layout.WARM)
-    for key, one in updates.items():
-        made.sums[key] = {name: count for name, count in one.add.items() if count}
+    for key, update in updates.items():
+        made.sums[key] = {name: count for name, count in update.add.items() if count}
     return made
 
 
 def entries_of(job: Job) -> dict[Key, dict[str, Any]]:
-    """The rows of queue, parking and pool of a job that is not final."""
+    """Return the rows of queue, parking and pool of a job that is not final."""
     entry = entry_of(job)
     return dict.fromkeys(layout.row_keys(job.spec.pool, entry), encode(entry))
 
 
 def lanes_of(pool: str, job: Job) -> dict[Key, LaneRow]:
-    """The one it waits in, if it does."""
+    """Return the lane that the job waits in, if it waits."""
     if job.is_live or job.is_final or job.is_parked:
         return {}
     text = lane(job.shapes, job.spec.choice)
@@ -86,7 +86,7 @@ def lanes_of(pool: str, job: Job) -> dict[Key, LaneRow]:
 
 
 def _count_entry(updates: Updates, pool: str, item: Item) -> bool:
-    """As far as its row says; nobody can ask the job. False: instances that nobody can tell."""
+    """Count a job that cannot be read by its entry alone; False if its instances are unknown."""
     kind = item["pk"].partition("#")[0]
     team = item.get("team")
     if kind in {"O", "OT"}:
@@ -96,14 +96,14 @@ def _count_entry(updates: Updates, pool: str, item: Item) -> bool:
     sums = updates[layout.team_key(pool, team)].add
     if kind == "R":
         counters = updates[layout.counters_key(pool)].add
-        return all(_add_vector(one, layout.USED, item.get("vector")) for one in (sums, counters))
+        return all(_add_vector(counts, layout.USED, item.get("vector")) for counts in (sums, counters))
     sums[layout.WAITING] += 1
     sums[layout.PARKED] += int(kind == "B")
     return True
 
 
 def _add_vector(sums: Counter[str], prefix: str, text: Any) -> bool:
-    """False: it cannot be read."""
+    """Add a vector to the sums; return False if it is unreadable."""
     try:
         vector = parse_vector(text)
     except (AttributeError, TypeError, ValueError):
@@ -114,28 +114,28 @@ def _add_vector(sums: Counter[str], prefix: str, text: Any) -> bool:
 
 
 def sums_of(item: Item) -> dict[str, Any]:
-    """The counted fields of a row of counters or of a team, whatever they say."""
+    """Select the counted fields of a row of counters or of a team, whatever their values."""
     counted = {name: content for name, content in item.items() if name.startswith(SUMS)}
     return counted | {name: item[name] for name in (layout.PARKED, layout.WAITING) if name in item}
 
 
 def entry_fields(item: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a stored entry what can be compared: fields of a newer release are not ours to judge."""
+    """Select the comparable fields of a stored entry; those of a newer release are left alone."""
     return judged({name: item[name] for name in wanted if name in item})
 
 
 def judged(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """One that waits says the version that its job had then: any number will do."""
+    """Ignore the version of a waiting entry, which is the job's at that time: any number will do."""
     if "lease_until" in entry or type(entry.get("ver")) is not int:
         return dict(entry)
     return dict(entry) | {"ver": "any"}
 
 
 def undecodable(item: Item) -> list[str]:
-    """Attributes of the counters that count for nothing: holds, limits, instants, records of AWS."""
-    found: list[SetAside] = []
-    read_counters(item, found.append)
+    """List the attributes of the counters that cannot be decoded and so count for nothing."""
+    set_aside: list[SetAside] = []
+    read_counters(item, set_aside.append)
     prefix = "/".join((item.get("pk", ""), item.get("sk", ""), ""))
-    names = (one.key.removeprefix(prefix) for one in found)
+    names = (row.key.removeprefix(prefix) for row in set_aside)
     parts = (layout.HOLD, layout.ACCOUNT_LIMIT, layout.LAST_END, layout.SERVED, layout.ROLE_STARTS)
-    return sorted(one for one in names if one.startswith(parts))
+    return sorted(name for name in names if name.startswith(parts))

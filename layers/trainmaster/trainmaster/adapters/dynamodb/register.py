@@ -1,4 +1,4 @@
-"""The register of rows that could not be understood, for ``GET /pools``, ``GET /repair`` and `doctor`."""
+"""Keep the register of unreadable rows, for ``GET /pools``, ``GET /repair`` and `doctor`."""
 
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -15,24 +15,24 @@ from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside
 
 KEPT = timedelta(minutes=10)
-"""A row that nobody stumbled over for this long is whole again, gone, or far behind in its queue."""
+"""How long a row is listed after its last read: later it is repaired, gone, or far back in its queue."""
 MOST_NOTED = 25
-"""Rows that one call of a function notes; the next one notes others."""
+"""Rows noted by one call of a function; the next call notes others."""
 
 
 class DynamoRegister(GuardedReads):
-    """``see`` is where readers report; what they saw is written by ``noted_now``, at the end of a call."""
+    """Collects rows that readers report to ``see``; ``noted_now`` writes them at the end of a call."""
 
     def __init__(self, client: Any, *, table: str) -> None:
         super().__init__(client, table=table)
         self._seen: dict[str, SetAside] = {}
-        """In this call, by their keys."""
+        """Rows reported during this call, by key."""
 
     def see(self, row: SetAside) -> None:
         self._seen[row.key] = row
 
     def noted_now(self, *, at: datetime) -> tuple[SetAside, ...]:
-        """What was seen since the last time; a table that takes no note of it hears of it again soon."""
+        """Return the rows reported since the last time, and note them; a failed note is made again soon."""
         seen = tuple(self._seen.values())
         self._seen.clear()
         with suppress(TrainmasterError):
@@ -41,24 +41,24 @@ class DynamoRegister(GuardedReads):
         return seen
 
     def samples(self, *, at: datetime) -> list[Sample]:
-        """Of what was seen since the last time, each row once, however often it was read."""
+        """Sample the rows reported since the last time, each once, however often it was read."""
         return [
             Sample(metric=SET_ASIDE, value=1, of=row.pool or UNMANAGED, note=f"{row.key}: {row.error}")
             for row in self.noted_now(at=at)
         ]
 
     def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
-        """Those of the last minutes, what this call has seen included; by their keys."""
+        """Return the rows noted in the last minutes and those reported in this call, in order of key."""
         items = self._rows.query(layout.set_aside_key("")[0])
         since = iso(now - KEPT)
-        rows = self._understood((one for one in items if one.get("seen_at", "") >= since), _row)
+        rows = self._understood((stored for stored in items if stored.get("seen_at", "") >= since), _row)
         by_key = {row.key: row for row in rows} | self._seen
         return tuple(by_key[key] for key in sorted(by_key))
 
     def forget(self) -> None:
         self._seen.clear()
-        for item in self._rows.query(layout.set_aside_key("")[0]):
-            self._rows.change("delete_item", Key=key_attributes((item["pk"], item["sk"])))
+        for row in self._rows.query(layout.set_aside_key("")[0]):
+            self._rows.change("delete_item", Key=key_attributes((row["pk"], row["sk"])))
 
     def _note(self, row: SetAside, *, at: datetime) -> None:
         pk, sk = layout.set_aside_key(row.key[: layout.MAX_SORT_KEY])

@@ -1,4 +1,4 @@
-"""RepairStore over DynamoDB: how far a repair is, and the read of the whole table in slices."""
+"""Implement RepairStore over DynamoDB: the progress of a repair, and the whole table read page by page."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +16,13 @@ from trainmaster.core.row_differences import Difference, PoolFound, Repair, Tabl
 
 _STATE = ("REPAIR", "state")
 PAGE_ROWS = 5000
-"""Rows of one page at most; DynamoDB ends it at 1 MB."""
+"""Rows of one page at most; DynamoDB ends a page at 1 MB."""
 MOST_SHOWN = 200
 """Differences of one pool that a report lists."""
 
 
 class DynamoRepairStore(PoolRecounts):
-    """RepairStore: see ``ports``."""
+    """Implements RepairStore; see ``ports``."""
 
     # ---- how far it is
 
@@ -34,30 +34,30 @@ class DynamoRepairStore(PoolRecounts):
         self._put(_STATE, encode(repair))
 
     def note(self, repair: Repair, page: TablePage) -> None:
-        """Under the position it begins at, so that a page that is read again is noted once."""
-        pools = {pool: [one.names, one.lanes] for pool, one in page.found.items()}
-        content = {"pools": json.dumps(pools), "broken": [encode(one) for one in page.broken]}
+        """Save a page under its number, so that a page that is read again is noted once."""
+        pools = {pool: [counted.names, counted.lanes] for pool, counted in page.found.items()}
+        content = {"pools": json.dumps(pools), "broken": [encode(broken_row) for broken_row in page.broken]}
         self._put(("REPAIR", f"{repair.id}#part#{repair.pages:06d}"), content)
 
     def found(self, repair: Repair) -> tuple[dict[str, PoolFound], tuple[SetAside, ...]]:
-        """Of all pages."""
+        """Return what all pages of the repair noted: names and lanes by pool, and the unreadable rows."""
         pools: dict[str, PoolFound] = {}
         broken: list[SetAside] = []
-        for item in self._parts(repair, "part"):
-            for pool, (names, lanes) in json.loads(item["pools"]).items():
-                one = pools.setdefault(pool, PoolFound())
-                one.names += names
-                one.lanes += [lane for lane in lanes if lane not in one.lanes]
-            broken += [decode(SetAside, one) for one in item["broken"]]
+        for part in self._parts(repair, "part"):
+            for pool, (names, lanes) in json.loads(part["pools"]).items():
+                counted = pools.setdefault(pool, PoolFound())
+                counted.names += names
+                counted.lanes += [lane for lane in lanes if lane not in counted.lanes]
+            broken += [decode(SetAside, broken_row) for broken_row in part["broken"]]
         return pools, tuple(broken)
 
-    def keep_differences(self, repair: Repair, pool: str, found: Iterable[Difference]) -> None:
-        kept = [encode(one) for one in list(found)[:MOST_SHOWN]]
+    def keep_differences(self, repair: Repair, pool: str, differences: Iterable[Difference]) -> None:
+        kept = [encode(difference) for difference in list(differences)[:MOST_SHOWN]]
         self._put(("REPAIR", f"{repair.id}#diff#{pool}"), {"differences": kept})
 
     def differences(self, repair: Repair) -> tuple[Difference, ...]:
         parts = self._parts(repair, "diff")
-        return tuple(decode(Difference, one) for item in parts for one in item["differences"])
+        return tuple(decode(Difference, difference) for part in parts for difference in part["differences"])
 
     def _parts(self, repair: Repair, kind: str) -> Iterator[Item]:
         return self._rows.query("REPAIR", SortKeys.beginning(f"{repair.id}#{kind}#"))
@@ -70,36 +70,36 @@ class DynamoRepairStore(PoolRecounts):
 
     def page(self, position: tuple[str, str] | None) -> TablePage:
         items, behind = self._rows.scan(behind=position, most=PAGE_ROWS, wanted=_is_wanted)
-        found: dict[str, PoolFound] = {}
+        by_pool: dict[str, PoolFound] = {}
         broken: list[SetAside] = []
         jobs = 0
-        for item in items:
-            if item["sk"] == "job" and item["pk"].startswith("J#"):
+        for row in items:
+            if row["sk"] == "job" and row["pk"].startswith("J#"):
                 jobs += 1
-                _note_job(item, found, broken)
+                _note_job(row, by_pool, broken)
             else:
-                _note_row(item, found)
-        return TablePage(found=found, broken=tuple(broken), jobs=jobs, position=behind)
+                _note_row(row, by_pool)
+        return TablePage(found=by_pool, broken=tuple(broken), jobs=jobs, position=behind)
 
 
 def _is_wanted(pk: str, sk: str) -> bool:
     return sk in {"job", layout.COUNTERS} or pk.startswith(("Q#", "OT#", "R#", "B#"))
 
 
-def _note_job(item: Item, found: dict[str, PoolFound], broken: list[SetAside]) -> None:
+def _note_job(item: Item, by_pool: dict[str, PoolFound], broken: list[SetAside]) -> None:
     try:
         job = job_row(item)
     except Exception as error:  # noqa: BLE001  the bulkhead: the report says what is wrong with it
         broken.append(described(item, error))
         return
     if not job.is_final:
-        found.setdefault(job.spec.pool, PoolFound()).names.append(job.name)
+        by_pool.setdefault(job.spec.pool, PoolFound()).names.append(job.name)
 
 
-def _note_row(item: Item, found: dict[str, PoolFound]) -> None:
+def _note_row(item: Item, by_pool: dict[str, PoolFound]) -> None:
     pool = pool_of(item["pk"])
     if pool is None:
         return
-    one = found.setdefault(pool, PoolFound())
-    if item["pk"].startswith(("Q#", "OT#")) and item["pk"] not in one.lanes:
-        one.lanes.append(item["pk"])
+    counted = by_pool.setdefault(pool, PoolFound())
+    if item["pk"].startswith(("Q#", "OT#")) and item["pk"] not in counted.lanes:
+        counted.lanes.append(item["pk"])

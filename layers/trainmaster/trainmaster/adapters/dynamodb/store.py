@@ -1,4 +1,4 @@
-"""JobStore over DynamoDB: each call is one conditional transaction."""
+"""Implement JobStore over DynamoDB: each call is one conditional transaction."""
 
 import gzip
 import json
@@ -34,11 +34,11 @@ from trainmaster.core.rules.violation import ViolationRecord
 
 
 def _unmeasured(_: Iterable[Sample]) -> None:
-    """For who does not measure."""
+    """Take samples and drop them: the default where nothing is measured."""
 
 
 class DynamoJobStore(DependencyRows, PoolMarks):
-    """``measure`` takes what a write counts as, once it is done: one that lost a race is not counted."""
+    """Passes each write's samples to ``measure`` once the write is done: a lost race is not counted."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class DynamoJobStore(DependencyRows, PoolMarks):
                 self._transactions.write([put, *events])
 
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
-        told = Update(put={layout.told(subject): iso(message.at)})
-        told.conditions.append(("attribute_not_exists(#n)", layout.told(subject), None))
-        note = self._writes.update(layout.counters_key(pool), told)
+        mark = Update(put={layout.told(subject): iso(message.at)})
+        mark.conditions.append(("attribute_not_exists(#n)", layout.told(subject), None))
+        note = self._writes.update(layout.counters_key(pool), mark)
         try:
             event = self._writes.remembered(event_rows([message]))
             self._transactions.write([self._writes.message(pool, message), note, *event])
@@ -110,15 +110,15 @@ class DynamoJobStore(DependencyRows, PoolMarks):
         return True
 
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
-        """Past those of a later schema and those that cannot be understood."""
+        """Read the oldest messages; those of a later schema and unreadable ones are skipped."""
         items = islice(self._rows.query(layout.message_key(pool, "")[0], page=limit), limit + MOST_SKIPPED)
         rows = (row for row in items if row.get("schema", 1) <= layout.MESSAGE_SCHEMA)
         return tuple(islice(self._understood(rows, message_row), limit))
 
     def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:
-        """The row of queue or parking.
+        """Remove the rows of queue or parking.
 
-        What the team counts of it is left to a recount: nobody can tell whether it was ever counted.
+        The team's counts are left to a recount, as it is unknown whether the job was ever counted.
         """
         self._transactions.write(submissions.of_removal(pool, entry, job, self._writes))
 
@@ -147,7 +147,10 @@ class DynamoJobStore(DependencyRows, PoolMarks):
     def commit_each(
         self, changes: Sequence[Change], *, at: datetime
     ) -> dict[str, LostRaceError | WriteRefusedError]:
-        """Those whose conditions fail are left out; where one row takes no more, halves find out which."""
+        """Commit the changes; those whose conditions fail are left out and returned with their errors.
+
+        If one row takes no more, halves are committed to find out which.
+        """
         if not changes:
             return {}
         versioned = [change.versioned for change in changes]
@@ -166,7 +169,7 @@ class DynamoJobStore(DependencyRows, PoolMarks):
             return _all(changes, error)
         except WriteRefusedError as error:
             return _all(changes, error) if len(changes) == 1 else self._halves(changes, at=at)
-        self._measure(one for change in versioned for one in samples(change))
+        self._measure(sample for change in versioned for sample in samples(change))
         return {}
 
     def _halves(
@@ -179,15 +182,18 @@ class DynamoJobStore(DependencyRows, PoolMarks):
         item = self._rows.get(layout.told_key(pool))
         return next(self._understood([item] if item else [], told_row), ToldReasons())
 
-    def note_told(self, pool: str, told: ToldReasons) -> None:
-        """Two passes that tell at once may each believe the other's reasons: then neither is remembered."""
-        key, codes = layout.told_key(pool), json.dumps(told.codes, separators=(",", ":"))
+    def note_told(self, pool: str, reasons: ToldReasons) -> None:
+        """Remember the reasons as sent.
+
+        Two concurrent passes may each overwrite the other's reasons: then neither is remembered.
+        """
+        key, codes = layout.told_key(pool), json.dumps(reasons.codes, separators=(",", ":"))
         packed = gzip.compress(codes.encode(), mtime=0)
         put = self._writes.put(
             key,
-            {"ver": told.version + 1, "codes": packed},
+            {"ver": reasons.version + 1, "codes": packed},
             only_if="attribute_not_exists(ver) OR ver = :ver",
-            values={":ver": told.version},
+            values={":ver": reasons.version},
         )
         if not self._rows.change("put_item", **put["Put"]):
             self._rows.change("delete_item", Key=key_attributes(key))
@@ -222,7 +228,7 @@ class DynamoJobStore(DependencyRows, PoolMarks):
     def _limit_reached(
         self, job: Job, positions: frozenset[int], admission: Admission | None
     ) -> TeamLimit | None:
-        """None: the name is in use, or the policy is being changed."""
+        """Return None if the name is in use, or the policy is being changed."""
         if admission is None or submissions.name_was_taken(positions):
             return None
         if submissions.team_refused(positions) and self._waiting(job) >= admission.limits.max_waiting:
@@ -236,7 +242,7 @@ class DynamoJobStore(DependencyRows, PoolMarks):
     def _change_hold(
         self, pool: str, hold: PreemptionReservation, expression: str, values: dict[str, Any]
     ) -> None:
-        """Only the very hold that was seen; another pass may have been faster."""
+        """Change exactly the hold that was read; another pass may have been faster."""
         self._rows.change(
             "update_item",
             Key=key_attributes(layout.counters_key(pool)),
@@ -254,7 +260,7 @@ def _all(
 
 
 def _job_of(operation: Operation) -> str:
-    """Whose own row it writes; "" if it writes another."""
+    """Return the name of the job whose own row the operation writes; "" if it writes another row."""
     key = operation.get("Put", {}).get("Item", {"pk": {"S": ""}, "sk": {"S": ""}})
     return str(key["pk"]["S"]).removeprefix("J#") if key["sk"]["S"] == "job" else ""
 

@@ -1,6 +1,6 @@
-"""How the table calls and groups what the core calls and groups otherwise.
+"""Map the core's fields to the attributes of stored rows, where names or grouping differ.
 
-Fields get better names and are put into parts; rows stay as they are.
+Fields get better names and are put into parts; stored rows stay as they are.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ PARTS: frozenset[type] = frozenset(
         StartTrouble,
     }
 )
-"""Dataclasses that are kept among the attributes of their owner, not in an attribute of their own."""
+"""Dataclasses whose fields are kept among the attributes of their owner, not in one attribute."""
 STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     OutboxMessage: {"lease_until": "taken_until"},
     Job: {"checkpointed": "survived"},
@@ -63,9 +63,9 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
         "by_request": "refused_by_request",
     },
 }
-"""By class and field: attributes that are not called as the field is."""
+"""Attributes that are not named like their field, by class and field."""
 
 
 def stored_name(cls: type, field: str) -> str:
-    """The attribute that a field is kept in."""
+    """Return the name of the attribute that a field is kept in."""
     return STORED_NAMES.get(cls, {}).get(field, field)

@@ -1,4 +1,7 @@
-"""Rows of a new or adopted job. The limits of its team are conditions of the same transaction: no read."""
+"""Build the rows of a new or adopted job.
+
+The limits of its team are conditions of the same transaction, so they cost no read.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -27,11 +30,11 @@ COUNTS_KEPT = timedelta(hours=1)
 """How long a minute's count of submissions stays in the table."""
 
 _JOB, _ALIAS, _TEAM, _MINUTE = range(4)
-"""Where the rows that may refuse stand in the transaction."""
+"""Positions in the transaction of the rows whose conditions may fail."""
 
 
 def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admission | None) -> list[Operation]:
-    """The name must be free, the team within its limits, and nobody about to remove the pool."""
+    """Submit a job, if the name is free, the team within its limits and the pool not about to be removed."""
     spec = job.spec
     entry = waiting_entry(job)
     alias = Alias(job=job.name, entry_id=spec.entry_id, attempt=0)
@@ -62,16 +65,16 @@ def _enter_lane(job: Job, entry: WaitingJob, writes: Writes) -> list[Operation]:
 
 
 def _mark_team(job: Job, writes: Writes) -> list[Operation]:
-    """From now on the pool counts the team: should its row get lost, that is seen."""
+    """Mark the team in the pool's counters: should the team's row get lost, the mark shows it."""
     spec = job.spec
     known = Update(put={layout.known_team(spec.team): True})
     return [writes.update(layout.counters_key(spec.pool), known)]
 
 
 def of_removal(pool: str, entry: WaitingJob, job: Job | None, writes: Writes) -> list[Operation]:
-    """Drop the rows of queue or parking as they were seen; the job is gone (None) or still as it was seen.
+    """Drop the rows of queue or parking as they were read; the job is gone (None) or still as it was read.
 
-    Of the queue's three some may be missing: another release left them.
+    One of the queue's three rows may be missing, as an earlier release left it.
     """
     as_seen = "ver = :seen" if entry.is_parked else "attribute_not_exists(pk) OR ver = :seen"
     deletes = [
@@ -98,7 +101,7 @@ def name_was_taken(positions: Collection[int]) -> bool:
 
 
 def team_refused(positions: Collection[int]) -> bool:
-    """Too many wait, or the policy is being changed: the row itself says which."""
+    """Tell whether the team's row refused: too many wait, or the policy is being changed; the row says."""
     return _TEAM in positions
 
 
@@ -119,7 +122,7 @@ def _one_more(job: Job, admission: Admission | None) -> Update:
 
 
 def of_freeze(freeze: SubmissionFreeze, writes: Writes) -> list[Operation]:
-    """Close each pool to each team; who has no row in it yet gets one."""
+    """Close each pool to each team; a team without a row in the pool gets one."""
     closed = {layout.CLOSED_BELOW: freeze.version + 1, layout.CLOSED_UNTIL: epoch_ms(freeze.until)}
     update = Update(put=closed, any_of=[_open_to(freeze.version, at=freeze.at)])
     return [writes.update(key, update) for key in _rows(freeze)]
@@ -136,7 +139,7 @@ def _rows(freeze: SubmissionFreeze) -> list[layout.Key]:
 
 
 def _open_to(version: int, *, at: datetime) -> list[tuple[str, str, Any]]:
-    """Nobody has closed the pool to those who were judged by this version."""
+    """Require, as alternatives, that the pool is open to submissions that this policy version admitted."""
     return [
         ("attribute_not_exists(#n)", layout.CLOSED_BELOW, None),
         ("#n <= :v", layout.CLOSED_BELOW, version),
@@ -150,7 +153,7 @@ def _this_minute(job: Job, admission: Admission, writes: Writes) -> Operation:
 
 
 def of_minute(pool: str, team: str, writes: Writes, *, most: int, at: datetime) -> Operation:
-    """One more submission, or change of a job, of the team in this minute."""
+    """Count one more submission, or change of a job, of the team in this minute."""
     update = Update(add=Counter({"submissions": 1}), put={"ttl": ttl_of_count(at)})
     update.conditions.append(("attribute_not_exists(#n) OR #n < :v", "submissions", most))
     return writes.update(layout.minute_key(pool, team, epoch_ms(at) // MINUTE_MS), update)
@@ -169,13 +172,13 @@ def of_record(
     messages: Sequence[OutboxMessage],
     writes: Writes,
 ) -> list[Operation]:
-    """The record, if ``replaces`` is the one that is kept, and what it leaves to be done."""
+    """Write the record if ``replaces`` is the stored one, with the messages that follow from it."""
     left = (writes.message(UNMANAGED, message) for message in messages)
     return [_record(record, replaces, writes), *left, *writes.remembered(event_rows(messages))]
 
 
 def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: datetime) -> list[Operation]:
-    """Every row that submission and claim would have left."""
+    """Write every row that submission and claim would have left."""
     job = adoption.job
     spec, live = job.spec, job.live_attempt
     alias = Alias(job=spec.name, entry_id=spec.entry_id, attempt=live.number)

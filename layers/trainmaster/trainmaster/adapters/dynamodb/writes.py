@@ -1,4 +1,4 @@
-"""What one commit writes: every row that follows from the jobs' changes, each item once."""
+"""Build the operations of one commit: every row that follows from the jobs' changes, each item once."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,11 +53,13 @@ class Writes:
     def of(
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None
     ) -> list[Operation]:
-        """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
+        """Return all operations of one commit; the jobs in ``changes`` already carry their new versions."""
         sums = counted(changes, at=at, condition=condition)
         wait_rows(sums, changes, at=at, ttl=self.retention.of_history(at))
-        operations = [one for change in changes for one in self._of_change(change, sums, at=at)]
-        messages = [(one.after.spec.pool, left) for one in changes for left in messages_of(one, at=at)]
+        operations = [operation for change in changes for operation in self._of_change(change, sums, at=at)]
+        messages = [
+            (change.after.spec.pool, left) for change in changes for left in messages_of(change, at=at)
+        ]
         operations += [self.message(pool, message) for pool, message in messages]
         if condition is not None:
             operations += self._unchanged(condition)
@@ -67,8 +69,8 @@ class Writes:
         return operations + self.updates(sums)
 
     def remembered(self, rows: Iterable[HistoryRow]) -> Iterable[Operation]:
-        """Rows of the history, which nothing changes any more."""
-        return (self.put(key, {**item, "ttl": self.retention.of_history(at)}) for key, item, at in rows)
+        """Put rows of the history, which are never changed later."""
+        return (self.put(key, {**stored, "ttl": self.retention.of_history(at)}) for key, stored, at in rows)
 
     def updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
@@ -86,7 +88,7 @@ class Writes:
         at: datetime,
         retained: timedelta | None = None,
     ) -> list[Operation]:
-        """A warm pool from one form to the next, the counters with it, and its bill when it is gone."""
+        """Move a warm pool from one form to the next with its counters, and bill it when it is gone."""
         updates: Updates = defaultdict(Update)
         for warm, sign in ((before, -1), (after, +1)):
             if warm is not None:
@@ -170,7 +172,7 @@ class Writes:
             yield self.put(key, encode(change.leaves_warm), only_if="attribute_not_exists(pk)")
 
     def _reused(self, by: Job, reused: WarmPool | None, *, at: datetime) -> Iterable[Operation]:
-        """The warm pool must be there still, and nobody may be giving it up."""
+        """Delete the warm pool that the start reuses, if it still exists and is not being released."""
         if reused is None:
             return []
         over = warm_pool_over(reused, at=at, reused_by=by)
@@ -183,7 +185,7 @@ class Writes:
         return [{"Delete": delete}, *self.remembered(warm_rows(by.spec.pool, over))]
 
     def _taken(self, change: Change, *, at: datetime) -> Iterable[Operation]:
-        """The preemption ledger: who took what from whom, at what cost."""
+        """Write an entry of the preemption ledger: which team's job preempted which, and what was lost."""
         attempt, spec = change.ended, change.after.spec
         if attempt is None or attempt.preempted_for is None or change.after.state is not JobState.PREEMPTED:
             return
@@ -237,12 +239,12 @@ class Writes:
         return {"Put": put}
 
     def puts(self, keys: Iterable[Key], item: Mapping[str, Any]) -> list[Operation]:
-        """The same under several keys."""
+        """Put the same item under several keys."""
         attributes = to_attributes(item)
         return [{"Put": {"TableName": self.table, "Item": _key(key) | attributes}} for key in keys]
 
     def update(self, key: Key, update: Update) -> Operation:
-        """One Update, or a mere ConditionCheck, with short aliases for every name and value."""
+        """Build an Update, or a ConditionCheck if nothing changes, with aliases for names and values."""
         names: dict[str, str] = {}
         values: dict[str, Any] = {}
 
@@ -265,7 +267,7 @@ class Writes:
             "REMOVE": [bound("#n", name, None) for name in update.remove],
         }
         conditions = [bound(f"({template})", name, content) for template, name, content in update.conditions]
-        conditions += [f"({' OR '.join(bound(*one) for one in group)})" for group in update.any_of]
+        conditions += [f"({' OR '.join(bound(*clause) for clause in group)})" for group in update.any_of]
         operation: dict[str, Any] = {
             "TableName": self.table,
             "Key": _key(key),
@@ -290,7 +292,7 @@ def _line(change: Change, *, at: datetime) -> HistoryLine:
 
 
 def job_item(job: Job, *, at: datetime) -> dict[str, Any]:
-    """The job, with what the index needs at the top, and when it was written."""
+    """Encode the job, with the index's attributes at the top and the time of the write."""
     return {**encode(job), "team": job.spec.team, layout.CHANGED_AT: iso(at)}
 
 

@@ -1,4 +1,7 @@
-"""From evidence to a class with advice: the most certain line decides; among equally certain the first."""
+"""Diagnose a failure: derive its class and advice from the evidence that it left.
+
+The most certain line decides; among equally certain ones the first.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,11 +44,11 @@ _MESSENGERS = re.compile(
     r"|^(?:subprocess|torch\.distributed\.elastic|torch\.multiprocessing)\.|^(?:INFO|WARNING|ERROR)\b"
 )
 _REACH = 2000
-"""Characters of a line that are looked at."""
+"""Most characters of a line that are read."""
 
 
 def raised(lines: Iterable[str]) -> Iterator[str | None]:
-    """For each line the exception that it ends a traceback with, if it does."""
+    """Yield, for each line, the exception that ends a traceback there, or None."""
     before: str | None = None
     for line in lines:
         text = line[:_REACH]
@@ -60,7 +63,7 @@ def raised(lines: Iterable[str]) -> Iterator[str | None]:
 
 
 def _is_outside(text: str) -> bool:
-    """Not the source line of a frame, nor the marks below it."""
+    """Tell whether a line is neither the source line of a frame nor the marks below it."""
     return bool(text.strip()) and not text.startswith(" ")
 
 
@@ -92,13 +95,13 @@ def is_noise(text: str) -> bool:
 
 
 def is_told(text: str) -> bool:
-    """Logged as something that is well."""
+    """Tell whether a line was logged as information, below the level of a warning."""
     head = text[:_HEAD]
     return not _LAST_WORDS.search(head) and bool(_TOLD.search(head))
 
 
 def is_warning(text: str) -> bool:
-    """Logged below the level of an error: often of something that was tried again, and then went well."""
+    """Tell whether a line was logged as a warning, often about a call that was retried and then succeeded."""
     head = text[:_HEAD]
     return not _LAST_WORDS.search(head) and bool(_LEVEL.search(head) or _PYTHON_WARNING.search(text))
 
@@ -136,7 +139,7 @@ ADVICE: Mapping[FailureClass, str] = {
 
 
 MAX_LINES = 400
-"""Looked at from the end; of the failure reason from its beginning."""
+"""Most lines that are read: the last ones of the log, the first ones of the failure reason."""
 # As SageMaker's SDK passes a failure reason on.
 _PASSED_ON = re.compile(r"^.{0,80}\bError for \w{1,40} job \S{1,80}: \w{1,10}\. Reason: ", re.IGNORECASE)
 # What a warning must not make of a failure: it would be tried again for something that had passed.
@@ -145,7 +148,7 @@ _TAKES_MORE_THAN_A_WARNING = (FailureClass.SERVICE, FailureClass.CAPACITY, Failu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureEvidence:
-    """What a failed training job left behind."""
+    """Traces that a failed training job left."""
 
     failure_reason: str | None = None
     """FailureReason of DescribeTrainingJob."""
@@ -163,10 +166,10 @@ class _Finding:
 
 
 def diagnose(traces: FailureEvidence) -> Diagnosis:
-    """Never fails: what matches nothing is of class unknown.
+    """Diagnose why a training job failed. It never raises: evidence that matches nothing is of class unknown.
 
-    When one rank dies of something, the others lose it. So what hosts say of the network counts only where no
-    line and no exit code tells of a cause.
+    When one rank dies, the others lose their connection to it. So what hosts log about the network counts
+    only where no line and no exit code gives a cause.
     """
     exit_code = traces.exit_code if traces.exit_code is not None else exit_code_in(traces.failure_reason)
     best = min(_findings(traces, exit_code), key=lambda finding: finding.certainty, default=None)
@@ -183,10 +186,10 @@ def diagnose(traces: FailureEvidence) -> Diagnosis:
 
 
 def _findings(traces: FailureEvidence, exit_code: int | None) -> Iterator[_Finding]:
-    """In the order of trust: of equally certain ones the first counts."""
-    said, *more = _PASSED_ON.sub("", traces.failure_reason or "").splitlines()[:MAX_LINES] or [""]
-    yield from _found_in(said, SIGNATURES)
-    for line in more:  # the program's words, as SageMaker quotes them
+    """Yield findings in the order of trust: of equally certain ones the first counts."""
+    head, *rest = _PASSED_ON.sub("", traces.failure_reason or "").splitlines()[:MAX_LINES] or [""]
+    yield from _found_in(head, SIGNATURES)
+    for line in rest:  # the program's words, as SageMaker quotes them
         yield from _found_in(line, _OF_LOGS)
     if exit_code:
         yield _exit(exit_code)
@@ -198,7 +201,7 @@ def _findings(traces: FailureEvidence, exit_code: int | None) -> Iterator[_Findi
 
 
 def _raised(exception: str) -> Iterator[_Finding]:
-    """What ended a traceback and is known as nothing else is the program's."""
+    """Classify the exception that ended a traceback; one that no signature knows is the program's own."""
     known = next(_found_in(exception, _OF_LOGS), None)
     if known is None or known.certainty is Certainty.EXIT:
         yield _Finding(
@@ -210,7 +213,7 @@ def _raised(exception: str) -> Iterator[_Finding]:
 
 
 def _logged(line: str) -> Iterator[_Finding]:
-    """A broken GPU is one at any level; anything else in a warning is a hint at most."""
+    """Classify a log line: broken hardware counts at any level, other warnings are hints at most."""
     text = readable(line)
     for finding in _found_in(line, _OF_LOGS):
         if finding.failure_class is FailureClass.HARDWARE:
@@ -227,13 +230,13 @@ def _found_in(line: str, signatures: tuple[Signature, ...]) -> Iterator[_Finding
     text = readable(line)
     if not text or is_noise(text):
         return
-    for one in signatures:
-        if one.pattern.search(text):
+    for signature in signatures:
+        if signature.pattern.search(text):
             yield _Finding(
-                failure_class=one.failure_class,
-                certainty=one.certainty,
-                advice=one.advice,
-                evidence=evidence_of(text, one.pattern),
+                failure_class=signature.failure_class,
+                certainty=signature.certainty,
+                advice=signature.advice,
+                evidence=evidence_of(text, signature.pattern),
             )
             return
 
@@ -249,4 +252,4 @@ def _exit(code: int) -> _Finding:
 
 
 _ANYTHING = re.compile("")
-_OF_LOGS = tuple(one for one in SIGNATURES if one.certainty is not Certainty.CODE)
+_OF_LOGS = tuple(signature for signature in SIGNATURES if signature.certainty is not Certainty.CODE)

@@ -22,7 +22,7 @@ _HIDDEN = "***"
 
 
 def readable(line: str) -> str:
-    """The head and tail of a line, in printable characters."""
+    """Return the head and tail of a line, in printable characters and without colours."""
     if len(line) > _HEAD + _TAIL:
         line = f"{line[:_HEAD]} ... {line[-_TAIL:]}"
     line = _COLOURS.sub("", line)
@@ -30,18 +30,18 @@ def readable(line: str) -> str:
 
 
 def evidence_of(text: str, pattern: re.Pattern[str]) -> str:
-    """What stands around the pattern in a readable line, at most 200 characters.
+    """Return the part of a readable line around the pattern, at most 200 characters.
 
     Secrets are hidden before it is cut, so that no part of one is left unrecognised.
     """
     hidden = without_secrets(text)
-    found = pattern.search(hidden)
-    begin = max(found.start() - _BEFORE, 0) if found and found.end() > MAX_EVIDENCE else 0
+    match = pattern.search(hidden)
+    begin = max(match.start() - _BEFORE, 0) if match and match.end() > MAX_EVIDENCE else 0
     return hidden[begin : begin + MAX_EVIDENCE].strip()
 
 
 def without_secrets(text: str) -> str:
-    """Nothing that looks like one is repeated: more people read a diagnosis than a log."""
+    """Replace what looks like a secret by ``***``: more people read a diagnosis than a log."""
     text = SECRETS.sub(_HIDDEN, text)
     text = _NAMED_SECRETS.sub(rf"\1{_HIDDEN}", text)
     return _KEY.sub(_HIDDEN, text)

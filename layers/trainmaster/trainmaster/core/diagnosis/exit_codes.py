@@ -1,4 +1,7 @@
-"""What the exit code of a training container says. From 129 on it is 128 and the signal that ended it."""
+"""Meaning of the exit codes of a training container.
+
+From 129 on a code is 128 plus the signal that ended it.
+"""
 
 import re
 from collections.abc import Mapping
@@ -51,15 +54,17 @@ EXITS: Mapping[int, Exit] = {
     ),
     143: Exit(failure_class=FailureClass.UNKNOWN, certainty=Certainty.HINT, advice=STOPPED),
 }
-"""137 and 139: the main process was killed or crashed, so exceptions in the log were others."""
+"""Meaning by exit code. 137 and 139: the main process itself was killed or crashed, so exceptions in the log
+belong to other processes."""
 
 
 def exit_of(code: int) -> Exit:
-    """``-9``, and what a shell makes of it (247), are 137."""
+    """Return the meaning of an exit code; ``-9``, and what a shell makes of it (247), count as 137."""
+    # A shell shows the code -9 as its byte, 247; as a signal it is 128 + 9.
     signal = -code if code < 0 else 256 - code if code in _NEGATIVE else None
     return EXITS.get(128 + signal if signal else code, OTHER_EXIT)
 
 
 def exit_code_in(failure_reason: str | None) -> int | None:
-    found = _EXIT_CODE.search(failure_reason or "")
-    return int(found[1]) if found else None
+    match = _EXIT_CODE.search(failure_reason or "")
+    return int(match[1]) if match else None

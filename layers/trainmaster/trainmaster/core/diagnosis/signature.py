@@ -1,4 +1,4 @@
-"""What a signature of a failure is: a pattern of one line, and what it says about the training job."""
+"""Signature of a failure: a pattern of one line, and what such a line tells about the training job."""
 
 import re
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from trainmaster.core.jobs.failures import FailureClass
 
 
 class Certainty(IntEnum):
-    """How much a line says about the cause. The lowest decides; among equals the line that came first."""
+    """Certainty of a line about the cause: the lowest value decides, of equals the first line."""
 
     CODE = 0
-    """SageMaker's own word in the failure reason."""
+    """SageMaker's own code in the failure reason."""
     CAUSE = 1
-    """Nothing else makes a line like this."""
+    """Only this cause makes a line like this."""
     EXCEPTION = 2
     """The program's own exception."""
     SIGNAL = 3
-    """A process was killed or crashed; often what started it all, seldom why."""
+    """A process was killed or crashed: often the first event of a failure, seldom its cause."""
     CONSEQUENCE = 4
-    """Often follows from what another host or process died of."""
+    """A line that often follows from the death of another host or process."""
     HINT = 5
-    """A warning, or the word of who was asked to stop: nothing that must have ended it."""
+    """A warning, or a process that was asked to stop: it need not have ended the training job."""
     EXIT = 6
-    """It failed, and that is all."""
+    """Nothing is known but that it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +32,25 @@ class Signature:
     failure_class: FailureClass
     certainty: Certainty
     source: str
-    """Where such a line is explained or was seen: a public URL."""
+    """Public URL where such a line is explained or was seen."""
     advice: str | None = None
-    """None: the advice of its class."""
+    """Advice for the owner; None: that of the failure class."""
 
 
 def signature(
     failure_class: FailureClass, certainty: Certainty, pattern: str, source: str, advice: str | None = None
 ) -> Signature:
-    """Case does not matter. Repetitions in the pattern are bounded: lines are user-controlled text."""
+    """Build a signature, whose pattern ignores case.
+
+    Repetitions in the pattern must be bounded, as the lines are text that users control.
+
+    Args:
+        failure_class: Class of the failure that such a line shows.
+        certainty: How certain the line makes that class.
+        pattern: Regular expression of one line.
+        source: Public URL where such a line is explained or was seen.
+        advice: Advice for the owner; None: that of the class.
+    """
     return Signature(
         pattern=re.compile(pattern, re.IGNORECASE),
         failure_class=failure_class,

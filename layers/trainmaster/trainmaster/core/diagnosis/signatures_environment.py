@@ -1,4 +1,4 @@
-"""Signatures of what stands around the program: its data and its image."""
+"""Signatures of failures in the program's environment: its data and its image."""
 
 from trainmaster.core.diagnosis.signature import Certainty, signature
 from trainmaster.core.jobs.failures import FailureClass

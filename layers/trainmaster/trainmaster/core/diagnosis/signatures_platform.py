@@ -1,4 +1,4 @@
-"""Signatures of what nobody's program is to blame for: the service, capacity, hardware, the network."""
+"""Signatures of failures outside the program: the service, capacity, hardware, the network."""
 
 from trainmaster.core.diagnosis.signature import Certainty, signature
 from trainmaster.core.jobs.failures import FailureClass

@@ -1,4 +1,4 @@
-"""Signatures of the program's own failures. Before them stand those that more than a program can make."""
+"""Signatures of the program's own failures, which are matched after those that have other causes as well."""
 
 from trainmaster.core.diagnosis.signature import Certainty, signature
 from trainmaster.core.jobs.failures import FailureClass

@@ -1,1 +1,1 @@
-"""The planner rolled forward: when will a job start?"""
+"""The planner rolled forward, to estimate when a job will start."""

@@ -1,4 +1,4 @@
-"""Jobs that are yet to come, drawn from how many came so far: those that will go before the one that asks."""
+"""Future jobs, drawn at the rates of past ones: only those that will go before the job that is estimated."""
 
 import math
 from collections import Counter
@@ -18,14 +18,14 @@ from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
 LEAST_WATCHED = timedelta(days=1)
-"""What came in less time is taken to be all that came in it."""
+"""Shortest time that arrivals are counted over, so that a rate from less is not exaggerated."""
 NEVER = timedelta(days=60)
-"""Nobody asks for what comes later."""
+"""Horizon of arrivals: no estimate reaches further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """Of one pool. Each lane and priority comes at the mean rate of this month and the last, one by one.
+    """Future arrivals in one pool: one by one, each lane and priority at its mean rate of two months.
 
     Jobs are counted where they complete: in the long run as many come as go.
     """
@@ -38,7 +38,7 @@ class Arrivals:
     now: datetime
 
     def drawn(self, seed: str, *, share: float = 1.0) -> Iterator[WaitingJob]:
-        """One future's arrivals as they come, or this part of them."""
+        """Yield the arrivals of one future in the order of time, or this share of them."""
         streams = [
             self._stream(stream, Chance(f"{seed}/{stream.name}"))
             for (team, lane), times in sorted(self.run_times.items())
@@ -46,6 +46,7 @@ class Arrivals:
         ]
         coming = merge(*streams, key=_coming)
         chance = Chance(f"{seed}/share")
+        # Dropping arrivals one by one keeps the rest a Poisson process, of a lower rate.
         return coming if share >= 1 else (job for job in coming if chance.draw() < share)
 
     def _streams(self, team: str, lane: str, times: RunTimes) -> "Iterator[_Stream]":
@@ -64,7 +65,7 @@ class Arrivals:
 
     @property
     def _watched(self) -> timedelta:
-        """The time in which the counted jobs completed."""
+        """Time in which the counted jobs completed."""
         begin = start_of_month(start_of_month(self.now) - timedelta(days=1))
         first = min(times.since for times in self.run_times.values())
         return max(self.now - max(begin, first), LEAST_WATCHED)
@@ -72,6 +73,7 @@ class Arrivals:
     def _stream(self, stream: "_Stream", chance: Chance) -> Iterator[WaitingJob]:
         for number, at in enumerate(stream.times(self.now, chance)):
             score = self._score(stream, at)
+            # With quotas a job that ranks behind may still go first: covered jobs go before borrowers.
             if score < self.asking.score or self.pool.quotas:
                 yield stream.job(number, at=at, score=score, saves=chance.draw() < self.saving)
             elif not self.pool.order.shortest_first:
@@ -92,7 +94,7 @@ class _Stream:
     priority: int
     predicted: timedelta
     every: timedelta
-    """On average."""
+    """Mean time between two arrivals."""
 
     @property
     def name(self) -> str:
@@ -100,6 +102,7 @@ class _Stream:
 
     def times(self, now: datetime, chance: Chance) -> Iterator[datetime]:
         at = now
+        # Gaps of a Poisson process are exponential: many short ones, few long ones.
         while (at := at + self.every * -math.log(1 - chance.draw())) < now + NEVER:
             yield at
 
@@ -119,13 +122,16 @@ class _Stream:
 
 
 def _counts(times: RunTimes, *, now: datetime) -> Counter[int]:
-    """Jobs of this month and the last, by priority."""
+    """Count the completed jobs of this month and the last by priority."""
     months = (month_of(now), month_before(now))
     return sum((Counter(times.by_month.get(month, {})) for month in months), Counter[int]())
 
 
 def shape_of(lane: str) -> Shape | None:
-    """What the jobs of a lane ask for: the first of their alternatives; None where the text is a digest."""
+    """Return the first alternative that the jobs of a lane ask for.
+
+    None where the lane's text is a digest.
+    """
     first = lane.replace("|", ">").partition(">")[0].partition("@")[0]
     return Shape(vector=parse_vector(first)) if "=" in first else None
 

@@ -1,4 +1,4 @@
-"""What another policy would make of a pool as it is: two plans of one instant, compared job by job."""
+"""Compare two policies on a pool as it is: two plans of one instant, job by job."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from trainmaster.core.policy import PoolPolicy
 
 
 class Kind(StrEnum):
-    """What becomes of a job that would not become of it without the change."""
+    """Effects that a changed policy has on a job."""
 
     STARTS = "starts"
     STOPS_WAITING = "stops-waiting"
-    """Others are stopped for it, and it starts when they have."""
+    """Others are stopped for it, and it starts when they have stopped."""
     PREEMPTED = "preempted"
     WAITS = "waits"
-    """Without the change it would start now."""
+    """It would start now without the change."""
     IMPOSSIBLE = "impossible"
     """It would not even fit into the empty pool."""
     FORBIDDEN = "forbidden"
@@ -44,7 +44,7 @@ class Outlook:
 
 
 def differences(before: Outlook, after: Outlook) -> Iterator[Difference]:
-    """Of the candidates and of what runs; who is in neither plan is like the candidates of his lane."""
+    """Yield the differences of candidates and running jobs; others fare like the candidates of their lane."""
     yield from _impossible(before, after)
     yield from _moved(before, after)
     stopped_before = {victim.name for action in _preemptions(before) for victim in action.victims}
@@ -64,7 +64,7 @@ def _impossible(before: Outlook, after: Outlook) -> Iterator[Difference]:
 
 
 def _moved(before: Outlook, after: Outlook) -> Iterator[Difference]:
-    """Who would start, get capacity made, or no longer start."""
+    """Yield the jobs that start, that others are stopped for, or that no longer start."""
     started, starts = _starts(before), _starts(after)
     helped, helps = _helped(before), _helped(after)
     for job in after.snapshot.waiting:
@@ -84,9 +84,11 @@ def _can_fit(job: WaitingJob, pool: PoolPolicy) -> bool:
 
 
 def _starts(outlook: Outlook) -> dict[str, str]:
-    """In which instances, by job."""
+    """Return the instances that each starting job gets, as text by job name."""
     actions = outlook.plan.actions
-    return {one.job.name: vector_text(one.shape.vector) for one in actions if isinstance(one, Start)}
+    return {
+        action.job.name: vector_text(action.shape.vector) for action in actions if isinstance(action, Start)
+    }
 
 
 def _helped(outlook: Outlook) -> dict[str, str]:

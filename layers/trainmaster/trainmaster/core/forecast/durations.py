@@ -1,4 +1,4 @@
-"""How long the jobs of a forecast train: the distribution of earlier ones, also of those not over yet."""
+"""Training times of the jobs in a forecast, drawn from those of earlier jobs and of jobs that still run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,59 +20,59 @@ _HARDLY_ANY = 1e-6
 def shares(
     completed: Mapping[int, float], unfinished: Iterable[timedelta], *, limit: int
 ) -> dict[int, float]:
-    """How likely each length is, by bucket; they add up to one. None, where no job has ended.
+    """Return the probability of each length, by bucket; they add up to one. Empty if no job has ended.
 
-    The jobs that are still at it are the long ones: left out, every job would seem short. Source: Kaplan and
+    The jobs that still train are the long ones: left out, every job would seem short. Source: Kaplan and
     Meier (1958), "Nonparametric estimation from incomplete observations".
 
     Args:
-        completed: Jobs by length.
-        unfinished: How long jobs have trained that have not ended.
-        limit: Bucket of the longest that they may train.
+        completed: Number of jobs by bucket of their length.
+        unfinished: Training times so far of jobs that have not ended.
+        limit: Bucket of the longest time that they may train.
     """
     if not completed:
         return {}
     censored = Counter(bucket(length) for length in unfinished)
     at_risk = sum(completed.values()) + censored.total()
     left = 1.0
-    found: dict[int, float] = {}
+    likelihoods: dict[int, float] = {}
     for number in range(
         min((*completed, *censored), default=0), max((*completed, *censored), default=-1) + 1
     ):
         at_risk -= censored[number] / 2  # in the middle of the bucket, on average
         ended = completed.get(number, 0)
         if ended:
-            found[number] = left * ended / at_risk
-            left -= found[number]
+            likelihoods[number] = left * ended / at_risk
+            left -= likelihoods[number]
         at_risk -= ended + censored[number] / 2
     if left > _HARDLY_ANY:
-        _spread(found, left, range(max(censored), max(limit, *censored) + 1))
-    return found
+        _spread(likelihoods, left, range(max(censored), max(limit, *censored) + 1))
+    return likelihoods
 
 
-def _spread(found: dict[int, float], left: float, buckets: range) -> None:
-    """Nobody knows how long those train that outlast all others: up to the limit, each bucket alike."""
+def _spread(likelihoods: dict[int, float], left: float, buckets: range) -> None:
+    """Spread ``left`` evenly over the buckets up to the limit: how long the longest jobs train is unknown."""
     for number in buckets:
-        found[number] = found.get(number, 0) + left / len(buckets)
+        likelihoods[number] = likelihoods.get(number, 0) + left / len(buckets)
 
 
 START_UP = timedelta(minutes=4)
-"""From the start of an attempt to Training, on new instances. Source: typical of SageMaker training jobs."""
+"""Time from an attempt's start to Training on new instances. Source: typical of SageMaker training jobs."""
 LOST_BY_STOP = timedelta(minutes=15)
 """Training that a stop costs a job with checkpoints: half of the usual time between two of them."""
 BORROWED_JOBS = 5.0
-"""What the run times of the whole pool count for beside a team's own, in jobs."""
+"""Number of jobs that the run times of the whole pool count for, beside a team's own."""
 USUAL_LIMIT = timedelta(days=1)
-"""SageMaker's MaxRuntimeInSeconds where nobody asks for another. Source: SageMaker API, StoppingCondition."""
+"""SageMaker's MaxRuntimeInSeconds where a request has none. Source: SageMaker API, StoppingCondition."""
 
 LaneKey = tuple[str, str]
-"""Team, and ``lane_text`` of what its jobs ask for."""
+"""Team, and ``lane_text`` of the instances its jobs ask for."""
 Kind = tuple[LaneKey, int]
-"""With the bucket of MaxRuntimeInSeconds: who asks for more time also trains for longer."""
+"""Lane and bucket of MaxRuntimeInSeconds: jobs that ask for more time also train longer."""
 
 
 class Durations:
-    """Distributions are made once, and drawn from in every future."""
+    """Distributions of training times, made once and drawn from in every future."""
 
     def __init__(self, known: Mapping[LaneKey, RunTimes], unfinished: Mapping[Kind, list[timedelta]]) -> None:
         self._known = known
@@ -91,29 +91,29 @@ class Durations:
         unfinished: dict[Kind, list[timedelta]] = defaultdict(list)
         for job in running:
             unfinished[_kind(job)].append(trained(job, now=now))
-        for one in waiting:
-            if one.trained:
-                unfinished[_kind(one)].append(one.trained)
+        for waiting_job in waiting:
+            if waiting_job.trained:
+                unfinished[_kind(waiting_job)].append(waiting_job.trained)
         return cls(known, unfinished)
 
     def of_waiting(self, job: WaitingJob, chance: float) -> timedelta:
-        """How long its next attempt trains if nobody stops it."""
+        """Draw how long its next attempt trains if it is not stopped; ``chance`` is the quantile."""
         saved = _saved(job)
         lengths = self._lengths(_kind(job), job.likely)
         longer_than, most = job.trained or timedelta(), saved + job.runs_at_most
         return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
 
     def of_running(self, job: RunningJob, chance: float, *, now: datetime) -> timedelta:
-        """How long its attempt trains in all if nobody stops it."""
+        """Draw how long its attempt trains in all if it is not stopped; ``chance`` is the quantile."""
         saved = _saved(job)
         lengths = self._lengths(_kind(job), job.expected.likely)
         longer_than, most = trained(job, now=now), saved + runs_at_most(job)
         return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
 
     def _lengths(self, kind: Kind, likely: LikelyLengths | None) -> Histogram:
-        """Half of what jobs of its team and shape have come to by now, half of what its like had by then.
+        """Mix half and half the present lengths of its team and shape with those learned at its submission.
 
-        The one knows of those that have not ended yet, the other of the job's own program.
+        The first include jobs that have not ended yet; the second are those of the job's own program.
         """
         if (kind, likely) not in self._made:
             of_kind = self._lengths(kind, None) if likely is not None else self._lengths_of(kind)
@@ -123,16 +123,20 @@ class Durations:
         return self._made[kind, likely]
 
     def _lengths_of(self, kind: Kind) -> Histogram:
-        """The team's own, filled up with the pool's; where nobody had this limit, those of any limit."""
+        """Return the team's lengths with some of the pool's; if no job had this limit, those of any limit."""
         key, limit = kind
         own, everybody = self._known.get(key), self._known.values()
+        # Jobs of one limit are alike; with none of this limit so far, those of every limit are the best
+        # guess.
         if any(limit in times.counts for times in everybody):
             completed = Counter(own.counts.get(limit, {}) if own else {})
             pool = sum((Counter(times.counts.get(limit, {})) for times in everybody), Counter[int]())
         else:
             completed = Counter(own.all_counts if own else {})
             pool = sum((Counter(times.all_counts) for times in everybody), Counter[int]())
-        others = [one for (_, same), found in self._unfinished.items() if same == limit for one in found]
+        others = [
+            length for (_, same), lengths in self._unfinished.items() if same == limit for length in lengths
+        ]
         weights: dict[int, float] = dict(completed)
         for number, share in shares(pool, others, limit=limit).items():
             weights[number] = weights.get(number, 0) + BORROWED_JOBS * share
@@ -140,9 +144,10 @@ class Durations:
 
 
 def _whole(lengths: Histogram, chance: float, *, longer_than: timedelta, most: timedelta) -> timedelta:
-    """How long a job trains of which so much is known."""
+    """Draw the whole training time of a job: more than ``longer_than``, at most ``most``."""
     drawn = lengths.quantile(chance, longer_than=longer_than)
     if drawn is None:
+        # It outlasted every known job, so any end up to its limit is as likely as another.
         return longer_than + max(most - longer_than, timedelta()) * chance
     return max(min(drawn, most), longer_than)
 
@@ -153,26 +158,26 @@ def _kind(job: WaitingJob | RunningJob) -> Kind:
 
 
 def lane_of(job: WaitingJob | RunningJob) -> LaneKey:
-    """Of a job that runs, as if it had asked for what it has."""
+    """Return a job's lane; a running job counts as if it had asked for the instances that it has."""
     if isinstance(job, WaitingJob):
         return (job.team, lane_text(job.shapes, job.choice))
     return (job.team, vector_text(job.vector))
 
 
 def _saved(job: WaitingJob | RunningJob) -> timedelta:
-    """What earlier attempts have left behind in checkpoints: about all that they trained."""
+    """Return the training that checkpoints of earlier attempts keep: about all that they trained."""
     earlier = job.trained if isinstance(job, WaitingJob) else job.expected.trained
     return earlier if earlier and job.has_checkpoint else timedelta()
 
 
 def trained(job: RunningJob, *, now: datetime) -> timedelta:
-    """What is known by now of how long it trains."""
+    """Return the least that a running job is known to train in all."""
     gone = max(now - job.training_since, timedelta()) if job.training_since else timedelta()
     return max(job.expected.trained or timedelta(), _saved(job) + gone)
 
 
 def runs_at_most(job: RunningJob) -> timedelta:
-    """MaxRuntimeInSeconds of an attempt; the usual one where nobody noted it."""
+    """Return an attempt's MaxRuntimeInSeconds, or the usual one where none was noted."""
     if job.expected.at_most is not None:
         return job.expected.at_most
     if job.expected.ends_by is None or job.training_since is None:
@@ -181,7 +186,7 @@ def runs_at_most(job: RunningJob) -> timedelta:
 
 
 def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
-    """Training of this attempt that a stop at this instant leaves in checkpoints."""
+    """Return the training of this attempt that checkpoints keep if it is stopped at this instant."""
     since = job.training_since
     if since is None or not job.has_checkpoint or stopped <= since:
         return timedelta()
@@ -190,7 +195,7 @@ def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
 
 
 def stopping(victim: RunningJob, action: Preempt) -> RunningJob:
-    """The victim once it was asked; its end adds a preemption, which a reclaim does not count."""
+    """Return the victim as it is after the stop request; a reclaim does not count as a preemption."""
     return replace(
         victim,
         state=JobState.PREEMPTING,
@@ -201,7 +206,10 @@ def stopping(victim: RunningJob, action: Preempt) -> RunningJob:
 
 
 def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
-    """A job that was stopped, in its old turn; ``asked_as``: as it waited before, where that is known."""
+    """Return a stopped job as it waits again, in its old turn.
+
+    ``asked_as`` is how it waited before, if known.
+    """
     if asked_as is not None:
         return replace(asked_as, state=JobState.PREEMPTED, futile=None)  # it has trained since
     return WaitingJob(
@@ -221,7 +229,14 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
 
 
 def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:
-    """A job of a forecast that got its instances at this instant."""
+    """Return a job of a forecast as it runs after it got its instances at this instant.
+
+    Args:
+        job: The job as it waited.
+        shape: The shape that it runs in.
+        at: When it got its instances.
+        stops: Preemptions that it has had so far.
+    """
     trains = at + START_UP
     return RunningJob(
         name=job.name,

@@ -31,22 +31,23 @@ from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
 
 STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
-"""From StopTrainingJob to the end; after 120 s it is killed. Source: SageMaker API, StopTrainingJob."""
+"""Time from StopTrainingJob to the end; after 120 s the job is killed. Source: SageMaker API,
+StopTrainingJob."""
 FINEST, COARSENESS = timedelta(seconds=10), 0.03
-"""Events so close together are decided on at once; further off, this part of the time until then."""
+"""Events within ``FINEST`` are decided on together; further off, within this share of the time until then."""
 LOOKED_AT_EVERY = timedelta(minutes=1)
 """How often the scheduler is woken to see whether a warm pool is gone."""
 ROUNDS = 12
-"""Passes over what starts and ends within such a interval; what is left then counts as of its end."""
+"""Most passes over what starts and ends within an interval; later events count as at its end."""
 PATIENCE = timedelta(days=7)
-"""As many jobs ahead then as at first, and a future is broken off."""
+"""Time after which a future is broken off if as many jobs are ahead as at first."""
 HORIZON = timedelta(days=56)
-"""What does not start within it has no estimate: twice the longest MaxRuntimeInSeconds of SageMaker."""
+"""Horizon of estimates: twice the longest MaxRuntimeInSeconds of SageMaker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What every future of a pool begins with."""
+    """The state that every future of a pool begins with."""
 
     snapshot: Snapshot
     waiting: tuple[WaitingJob, ...]
@@ -56,13 +57,14 @@ class Outlook:
 
 
 class Future:
-    """Draws one future.
+    """One drawn future.
 
     Time goes in intervals that get longer the further off they are, so that hundreds of jobs pass in a few
-    dozen passes: what comes free within one is given away together, and starts jobs when it came free.
+    dozen passes: instances that come free within one are given away together, and start jobs when they came
+    free.
 
-    Warm pools count as free, as they are given up as soon as their capacity is needed; those that end by
-    themselves any moment count as taken until somebody has seen that they are gone.
+    Warm pools count as free, as they are given up as soon as their capacity is needed; those that are about
+    to end count as taken until a pass has seen that they are gone.
     """
 
     grows = False  # once more jobs come that go first than can start: then it is broken off
@@ -81,7 +83,7 @@ class Future:
         self._queue = FutureQueue(outlook.waiting)
         self._asked_as: dict[str, WaitingJob] = {}  # jobs that started in this future, as they waited
         self._trains: dict[str, timedelta] = {}
-        """What each job that has started has to train in its attempt, or in the next one."""
+        """Training that each job that has started has left in its attempt, or in the next one."""
         self._stops: dict[str, int] = {}  # of each of them, as ``RunningJob.preemptions`` counts
         self._slots = Slots()
         self._budgets = FutureBudgets.of(outlook.snapshot)
@@ -96,9 +98,14 @@ class Future:
         heapify(self._events)
 
     def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
-        """How long from now until it starts; None: not within the horizon, not in time, or ``grows``.
+        """Return the time until it starts; None if that is past the horizon, not in time, or ``grows``.
 
-        Where so many looks are not enough, the rest counts as at the pace so far.
+        If ``most_looks`` do not suffice, the rest is extrapolated at the pace so far.
+
+        Args:
+            name: The job that is waited for.
+            most_looks: Most jobs to look at in all passes.
+            in_time: Returns False once no more time is to be spent.
         """
         self._in_time = in_time
         at = self._decide(name)
@@ -121,14 +128,14 @@ class Future:
         return self._queue.count_before(job)
 
     def _extrapolated(self, before: int, left: int) -> timedelta | None:
-        """As if the rest went on at the pace so far."""
+        """Extrapolate the wait at the pace so far; None if no job ahead has started."""
         gone = before - left
         return (self._now - self._outlook.now) * (before / gone) if gone > 0 else None
 
     # ---- time
 
     def _next_interval(self) -> datetime | None:
-        """Up to when things are decided together; None when nothing will happen any more."""
+        """Return the end of the interval that is decided together; None if no more events come."""
         firsts = [at for at, _ in self._events[:1]]
         if self._next_arrival is not None:
             firsts.append(self._next_arrival.submitted_at)
@@ -139,11 +146,13 @@ class Future:
         return first + max(FINEST, COARSENESS * (first - self._outlook.now))
 
     def _let_pass(self, upto: datetime, name: str) -> datetime | None:
-        """When the job started, if it did."""
+        """Advance to ``upto``; return when the job started, None if it did not."""
         changes = self._budgets.changes_by_time(self._holds.values(), now=self._now)
         self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
         self._slots.forget()
+        # A start in this interval may end in it, too, and free instances for the next: plan until nothing
+        # happens.
         for number in range(ROUNDS):
             if not self._happened(upto) and number:
                 return None
@@ -179,7 +188,7 @@ class Future:
             self._queue.add(waits_again(job, self._asked_as.get(name)))
 
     def _holds_until(self, job: RunningJob) -> datetime:
-        """When a job that runs now gives its instances back, if nobody stops it."""
+        """Return when a running job gives its instances back if it is not stopped."""
         now = self._outlook.now
         trains = self._outlook.durations.of_running(job, self._chance.draw(), now=now)
         self._trains[job.name] = trains
@@ -189,7 +198,7 @@ class Future:
         return (job.training_since or max(job.claimed_at + START_UP, now)) + trains
 
     def _warm_pools_that_go(self) -> dict[str, Vector]:
-        """By a name that no job has; each comes free with the next look at it."""
+        """Return the warm pools that cannot be reused, by names that no job has; each ends when next seen."""
         going: dict[str, Vector] = {}
         now = self._outlook.now
         for warm in self._outlook.snapshot.warm_pools:
@@ -226,21 +235,21 @@ class Future:
     # ---- what is done
 
     def _decide(self, name: str) -> datetime | None:
-        """Plan and act until all that can start has started, or time is up; when the job did, if it did."""
+        """Plan and act until nothing more can start or time is up; return when the job started, if it did."""
         while self._in_time():
             snapshot = self._snapshot()
-            found = plan(snapshot, self._outlook.pool, now=self._now)
+            planned = plan(snapshot, self._outlook.pool, now=self._now)
             self.looks += len(snapshot.waiting) + len(snapshot.running)
-            started = self._carry_out(found)
+            started = self._carry_out(planned)
             if name in started:
                 return started[name]
             if len(started) < HEADS:
                 break
         return None
 
-    def _carry_out(self, found: Plan) -> dict[str, datetime]:
-        """When each job started that this plan starts."""
-        changes = [change for action in found.actions for change in applied(action)]
+    def _carry_out(self, planned: Plan) -> dict[str, datetime]:
+        """Apply the plan; return when each job started that it starts."""
+        changes = [change for action in planned.actions for change in applied(action)]
         started: dict[str, datetime] = {}
         for change in changes:
             if isinstance(change, JobStarts):

@@ -14,7 +14,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reserved:
-    """What one attempt has reserved, in whole cents."""
+    """The reservation of one attempt, in whole cents."""
 
     month: str
     cents: int
@@ -24,14 +24,14 @@ class _Reserved:
 
 @dataclass(slots=True, kw_only=True)
 class FutureBudgets:
-    """What jobs of other pools reserve stays reserved until the month ends: nobody here sees them end."""
+    """The budgets of one future. Jobs of other pools keep their reservations until the month ends."""
 
     states: dict[str, BudgetState]
-    """By team, of those with a budget."""
+    """Budget by team, only of teams that have one."""
     reserved: dict[str, _Reserved] = field(default_factory=dict)
-    """By job that runs."""
+    """Reservation by running job."""
     asked_again: tuple[datetime, ...] = ()
-    """When starts that the account refuses now are tried again."""
+    """Instants at which starts that the account refuses now are tried again."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "FutureBudgets":
@@ -53,7 +53,7 @@ class FutureBudgets:
                 )
 
     def pass_to(self, now: datetime) -> dict[str, BudgetState]:
-        """The budgets as they are by then; a month that is over by then has begun again."""
+        """Return the budgets at this instant; a month that is over has begun again."""
         if self.states:
             month = month_of(now)
             for team, state in self.states.items():
@@ -62,14 +62,14 @@ class FutureBudgets:
         return self.states
 
     def changes_by_time(self, holds: Iterable[PreemptionReservation], *, now: datetime) -> list[datetime]:
-        """Instants after ``now`` at which waiting alone lets jobs start: nothing has to end or come for it.
+        """Return instants after ``now`` at which jobs can start although no job ends or comes.
 
         A month begins again; the account is asked again for what it refused; instances that were kept for a
         job that did not come are free again.
         """
-        found = [*self.asked_again, *(hold.until for hold in holds if hold.until is not None)]
+        instants = [*self.asked_again, *(hold.until for hold in holds if hold.until is not None)]
         again = fresh_month(self.states, now=now)
-        return [at for at in (*found, *([again] if again else ())) if at > now]
+        return [at for at in (*instants, *([again] if again else ())) if at > now]
 
     def started(self, action: Start, at: datetime) -> None:
         charge, team = action.charge, action.job.team
@@ -81,14 +81,17 @@ class FutureBudgets:
         self._change(team, month_of(at), reserved=charge.cents)
 
     def ended(self, job: RunningJob, at: datetime) -> None:
-        found = self.reserved.pop(job.name, None)
-        if found is None:
+        reservation = self.reserved.pop(job.name, None)
+        if reservation is None:
             return
-        cost = min(int(max(at - found.since, timedelta()) / _HOUR * found.cents_per_hour), found.cents)
-        self._change(job.team, found.month, reserved=-found.cents, spent=cost)
+        cost = min(
+            int(max(at - reservation.since, timedelta()) / _HOUR * reservation.cents_per_hour),
+            reservation.cents,
+        )
+        self._change(job.team, reservation.month, reserved=-reservation.cents, spent=cost)
 
     def _change(self, team: str, month: str, *, reserved: int, spent: int = 0) -> None:
-        """An attempt belongs to the month of its claim: one that is over is nobody's any more."""
+        """Change the account of the month that an attempt was claimed in, unless that month is over."""
         state = self.states[team]
         if state.month == month:
             account = state.account

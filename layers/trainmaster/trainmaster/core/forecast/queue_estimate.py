@@ -1,4 +1,4 @@
-"""When all the jobs that wait are likely to start: each future is rolled forward once for everybody."""
+"""Estimate when each waiting job starts: every future is rolled forward once for the whole queue."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class WholeQueue:
 
     snapshot: Snapshot
     waiting: tuple[WaitingJob, ...]
-    """One at least."""
+    """Jobs in the order of their turns; at least one."""
     pool: PoolPolicy
     run_times: Mapping[LaneKey, RunTimes] = field(default_factory=dict)
     now: datetime
@@ -39,40 +39,40 @@ class WholeQueue:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEstimate:
     by_job: Mapping[str, StartEstimate]
-    """Of each that starts in a future that was drawn."""
+    """Estimate of each job that starts in a drawn future, by job name."""
     is_cut: bool = False
-    """There was no time for one whole future: jobs towards the end have no estimate for that reason."""
+    """Whether there was no time for one whole future, so that jobs towards the end have no estimate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawn:
-    """What one future says."""
+    """The result of one drawn future."""
 
     starts: Mapping[str, datetime]
-    """By job."""
+    """First start by job name."""
     share: float
-    """Of the jobs to come that came in it."""
+    """Share of the drawn arrivals that came in it."""
     is_whole: bool
-    """Whoever has no start in it never starts there."""
+    """Whether it was seen to its end: a job without a start in it never starts there."""
     is_cut: bool
-    """Time was up, or too much was looked at."""
+    """Whether time was up, or too many jobs were looked at."""
 
 
 _NOBODY = ""
-"""The name of no job: whoever waits for it sees a whole future."""
+"""A name that no job has: waiting for it rolls a future to its end."""
 
 
 class WholeFuture(Future):
-    """One draw for all jobs: when each of them started first."""
+    """One future drawn for all jobs, with the first start of each."""
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
         super().__init__(outlook, arrivals, chance)
         self.starts: dict[str, datetime] = {}
 
     def let_all_start(self, *, in_time: Callable[[], bool]) -> bool:
-        """False: time or looks did not suffice for all of them, or for seeing that they never start.
+        """Roll forward until all have started; False if time or looks did not suffice.
 
-        True also where it ``grows``.
+        True also if the rest never starts, or the future ``grows``.
         """
         self._in_time = in_time
         self._decide(_NOBODY)
@@ -88,12 +88,12 @@ class WholeFuture(Future):
         return True
 
     def _places_left(self) -> list[int]:
-        """Of those that have not started, from 0."""
+        """Return the places, from 0, of the jobs that have not started."""
         in_turn = enumerate(self._outlook.waiting)
         return [place for place, job in in_turn if job.name not in self.starts]
 
     def _falls_behind(self, place: int) -> bool:
-        """No fewer go before the job than at first; nor before those behind it: who passes it passes them."""
+        """Tell whether no fewer jobs are ahead than at first; they are ahead of the jobs behind it too."""
         name = self._outlook.waiting[place].name
         return name not in self.starts and self._ahead(name) >= max(place, 1)
 
@@ -109,14 +109,20 @@ def is_too_much(queue: WholeQueue) -> bool:
 
 
 def lanes_of_queue(queue: WholeQueue) -> tuple[LaneKey, ...]:
-    """Whose run times it is about."""
+    """Return the lanes whose run times the estimate needs."""
     running = Counter(lane_of(job) for job in queue.snapshot.running)
     most_of_them = (lane for lane, _ in running.most_common(MOST_SHAPES))
     return tuple(dict.fromkeys((*(lane_of(job) for job in queue.waiting), *most_of_them)))
 
 
 def estimate_queue(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> QueueEstimate:
-    """Equal seeds give equal answers to equal questions, as long as there is time for all futures."""
+    """Estimate all starts; equal seeds and questions give equal answers if there is time for all futures.
+
+    Args:
+        queue: The pool and its queue as they are.
+        seed: Seed of all draws.
+        in_time: Returns False once no more time is to be spent; the futures drawn by then are the answer.
+    """
     if queue.snapshot.blocked:
         return QueueEstimate(by_job={})
     waits = {job.name: dict[float, list[timedelta]]() for job in queue.waiting}
@@ -127,21 +133,23 @@ def estimate_queue(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool])
         is_cut = is_cut and not drawn.is_whole
         for name in waits.keys() & drawn.starts.keys():
             waits[name].setdefault(drawn.share, []).append(drawn.starts[name] - queue.now)
-    bands = {name: band(_likeliest(found), now=queue.now) for name, found in waits.items()}
-    return QueueEstimate(by_job={name: found for name, found in bands.items() if found}, is_cut=is_cut)
+    bands = {name: band(_likeliest(waits_by_share), now=queue.now) for name, waits_by_share in waits.items()}
+    return QueueEstimate(
+        by_job={name: estimate for name, estimate in bands.items() if estimate}, is_cut=is_cut
+    )
 
 
 def _likeliest(waits: Mapping[float, Sequence[timedelta]]) -> Sequence[timedelta]:
-    """Those of the futures into which most jobs come; by the share of jobs that come."""
+    """Return the waits of the futures with the largest share of arrivals."""
     return waits[max(waits)] if waits else ()
 
 
 def _futures(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> Iterator[_Drawn]:
-    """The last one may be cut.
+    """Yield drawn futures until there are enough; the last one may be cut.
 
-    Where more come that go first than can start, that cannot last: then half of them come, or half of those,
-    until all jobs have started in some future. From then on they all come in every other one, for the sake of
-    the jobs that start in spite of them.
+    If more jobs come ahead than can start, that cannot last: then half of them come, or half of those, until
+    all jobs have started in some future. From then on they all come in every other one, for the sake of the
+    jobs that start in spite of them.
     """
     if not in_time():
         return
@@ -158,6 +166,8 @@ def _futures(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> It
         if future.grows and left:
             least = min(least, share / 2)
         share = least if share > least else 1.0
+        # The next future most likely costs as much as this one did: it is not begun if that would be too
+        # much.
         looks += future.looks
         if not is_seen or looks + future.looks > MOST_LOOKS or not in_time():
             return
@@ -175,7 +185,7 @@ def _outlook(queue: WholeQueue) -> Outlook:
 
 
 def _arrivals(queue: WholeQueue) -> Arrivals:
-    """Those that go before the last one; behind whom else they go, the planner says."""
+    """Return the arrivals that go before the last job; the planner decides which others they go behind."""
     saves = [job.has_checkpoint for job in queue.waiting]
     return Arrivals(
         pool=queue.pool,

@@ -1,4 +1,4 @@
-"""How long jobs train: what a team's earlier jobs say about its next one. A guess, never a promise."""
+"""Run times of a team's completed jobs in a lane, to guess that of its next one; a guess, never a promise."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,28 +15,29 @@ class Run:
 
     trained: timedelta
     limit: timedelta
-    """Its MaxRuntimeInSeconds."""
+    """MaxRuntimeInSeconds of the job."""
     priority: int
     ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """How long the completed jobs of one team trained in one lane, and how many there were."""
+    """Training times of the completed jobs of one team in one lane, and how many there were."""
 
     last: timedelta
     previous: timedelta
-    """The one before; equal to ``last`` after the first."""
+    """Training time of the job before the last; equal to ``last`` after the first job."""
     since: datetime
     """When the first of them ended."""
     counts: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
-    """Jobs by ``bucket`` of their limit, then of their length: who asks for more time also trains longer."""
+    """Jobs by ``bucket`` of their limit, then of their length: jobs that ask for more time also train
+    longer."""
     by_month: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """Jobs by month (``YYYY-MM``, UTC), then by priority; at least of the last two months."""
+    """Jobs by month (``YYYY-MM``, UTC), then by priority; at least the last two months are kept."""
 
     @property
     def predicted(self) -> timedelta:
-        """The mean of the last two. Source: Tsafrir, Etsion and Feitelson (2007), on backfilling."""
+        """Mean of the last two jobs. Source: Tsafrir, Etsion and Feitelson (2007), on backfilling."""
         return (self.last + self.previous) / 2
 
     @property
@@ -46,14 +47,14 @@ class RunTimes:
 
     @classmethod
     def of(cls, run: Run) -> "RunTimes":
-        """After the first one."""
+        """Return the run times after a first job."""
         return cls(last=run.trained, previous=run.trained, since=run.ended_at).after(run)
 
     def after(self, run: Run) -> "RunTimes":
-        """With one more."""
+        """Return the run times with one more job."""
         limit, length, month = bucket(run.limit), bucket(run.trained), month_of(run.ended_at)
         kept = {month_of(run.ended_at), month_before(run.ended_at)}
-        months = {one: counts for one, counts in self.by_month.items() if one in kept}
+        months = {earlier: counts for earlier, counts in self.by_month.items() if earlier in kept}
         return replace(
             self,
             last=run.trained,
@@ -64,7 +65,7 @@ class RunTimes:
 
 
 def month_before(instant: datetime) -> str:
-    """``YYYY-MM`` of the month before that of an instant."""
+    """Return the month (``YYYY-MM``) before that of an instant."""
     return month_of(start_of_month(instant) - timedelta(days=1))
 
 

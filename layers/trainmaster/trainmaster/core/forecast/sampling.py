@@ -1,4 +1,4 @@
-"""What a forecast draws: chance by seed, and when instances came free within one interval."""
+"""Random draws of a forecast by seed, and the times at which instances came free within one interval."""
 
 from bisect import bisect_right, insort
 from datetime import datetime
@@ -12,7 +12,7 @@ class Slots:
         self._times: dict[Capacity, list[datetime]] = {}
 
     def forget(self) -> None:
-        """What is still there has been free since before the interval."""
+        """Forget all times: instances that are still free have been so since before the interval."""
         self._times.clear()
 
     def came_free(self, vector: Vector, at: datetime) -> None:
@@ -22,14 +22,16 @@ class Slots:
                 insort(times, at)
 
     def taken(self, vector: Vector, *, not_before: datetime) -> datetime:
-        """When a job that waits since ``not_before`` has all it asks for.
+        """Take instances, and return when a job that waits since ``not_before`` has all it asks for.
 
-        It takes what came free last before it came, or else what comes free first.
+        It takes those that came free last before it came, or else those that come free first.
         """
         at = not_before
         for capacity, count in vector.items():
             times = self._times.get(capacity, [])
             for _ in range(min(count, len(times))):
+                # The last that came free before the job did, else the first: those that came earlier are left
+                # for jobs that waited longer.
                 at = max(at, times.pop(max(bisect_right(times, not_before) - 1, 0)))
         return at
 
@@ -39,13 +41,13 @@ _STEP = 0x9E3779B97F4A7C15
 
 
 class Chance:
-    """Uniform draws. SplitMix64; source: Steele, Lea and Flood (2014), "Fast splittable generators"."""
+    """Uniform draws by SplitMix64. Source: Steele, Lea and Flood (2014), "Fast splittable generators"."""
 
     def __init__(self, seed: str) -> None:
         self._state = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest())
 
     def draw(self) -> float:
-        """In [0, 1)."""
+        """Return a number in [0, 1)."""
         self._state = (self._state + _STEP) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK

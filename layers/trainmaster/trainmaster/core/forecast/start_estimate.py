@@ -1,4 +1,4 @@
-"""When a waiting job is likely to start: ``plan()`` rolled forward through drawn futures."""
+"""Estimate when a waiting job starts: ``plan()`` rolled forward through drawn futures."""
 
 import math
 from collections import Counter
@@ -17,24 +17,26 @@ from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
 MOST_AHEAD = 500
-"""Queue entries that a question brings along; of those behind them only lane and number are known."""
+"""Most queue entries in a question; of jobs behind them only lane and number are known."""
 MOST_UNSEEN = 2000
-"""So many of these take part, at most."""
+"""Most stand-ins in one future for jobs of which only the lane is known."""
 MOST_DRAWS = 40
 MOST_LOOKS = 150_000
-"""Jobs looked at in all passes of all futures: about a second of CPU. Source: measured, 5 to 7 us each."""
+"""Most jobs looked at in all passes of all futures: about a second of CPU. Source: measured, 5 to 7 us
+each."""
 MOST_SHAPES = 250
-"""Lanes of those ahead: behind more, a second of CPU does not see one future to its end. Source: measured."""
+"""Most lanes of jobs ahead: with more, a second of CPU does not see one future to its end. Source:
+measured."""
 MOST_RUNNING = 5000
-"""Running jobs: with more, every step of a future takes too long."""
+"""Most running jobs: with more, every step of a future takes too long."""
 HOUR, DAY = 3600.0, 24 * 3600.0
 REACTION_SECONDS = 60.0
-"""Added to every wait of a future: what is decided there at once takes a pass, a warm pool that is given up,
+"""Time added to every wait of a future: what it decides at once takes a pass, the release of a warm pool,
 a second victim. Source: measured, docs/benchmarks.md; between 60 and 90 makes no difference."""
 ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.75, 0.3
-"""What the futures do not vary, as the standard deviation of the logarithm of a wait: people submit in
-bursts, and the jobs of a burst are alike. A long wait averages that out. Source: fitted to some windows and
-checked on others, docs/benchmarks.md."""
+"""Standard deviations of the logarithm of a wait that the futures do not show: people submit in bursts, and
+the jobs of a burst are alike. A long wait averages that out. Source: fitted to some windows and checked on
+others, docs/benchmarks.md."""
 Z90 = 1.2816
 """Standard deviations from the middle of a normal distribution to its quantile of 90 %."""
 
@@ -45,11 +47,11 @@ class Question:
 
     snapshot: Snapshot
     job: WaitingJob
-    """Who asks; whether it is in the snapshot makes no difference."""
+    """The job to be estimated; whether it is in the snapshot makes no difference."""
     ahead: tuple[WaitingJob, ...]
-    """The first of those that go before it, at most ``MOST_AHEAD``, without the job itself."""
+    """First of the jobs that go before it, at most ``MOST_AHEAD``, without the job itself."""
     unseen: Mapping[LaneKey, int] = field(default_factory=dict)
-    """How many more go before it, by lane."""
+    """Number of further jobs that go before it, by lane."""
     pool: PoolPolicy
     run_times: Mapping[LaneKey, RunTimes]
     now: datetime
@@ -57,14 +59,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartEstimate:
-    """The job is as likely to start before ``p50`` as after it; nine times out of ten before ``p90``."""
+    """The band of a likely start: half of the drawn starts are before ``p50``, nine of ten before ``p90``."""
 
     p50: datetime
     p90: datetime
 
 
 def too_much(question: Question) -> str | None:
-    """What makes the question too large to be worked out; None: nothing does."""
+    """Say in words what makes the question too large to be worked out; None if nothing does."""
     if len(_lanes_ahead(question)) > MOST_SHAPES:
         return f"jobs of more than {MOST_SHAPES} different shapes go before it"
     if len(question.snapshot.running) > MOST_RUNNING:
@@ -73,15 +75,15 @@ def too_much(question: Question) -> str | None:
 
 
 def lanes_of(question: Question) -> tuple[LaneKey, ...]:
-    """Whose run times it is about: of whoever asks, those ahead, and most of those that run."""
+    """Return the lanes whose run times are needed: of the job, those ahead, and most of those that run."""
     running = Counter(lane_of(job) for job in question.snapshot.running)
     most_of_them = (lane for lane, _ in running.most_common(MOST_SHAPES))
     return tuple(dict.fromkeys((lane_of(question.job), *_lanes_ahead(question), *most_of_them)))
 
 
 def _lanes_ahead(question: Question) -> dict[LaneKey, None]:
-    """Each once, in their turn."""
-    return dict.fromkeys((*(lane_of(one) for one in question.ahead), *question.unseen))
+    """Return the lanes of the jobs ahead, each once, in their turn."""
+    return dict.fromkeys((*(lane_of(job) for job in question.ahead), *question.unseen))
 
 
 def _always() -> bool:
@@ -89,12 +91,12 @@ def _always() -> bool:
 
 
 def estimate(question: Question, *, seed: str, in_time: Callable[[], bool] = _always) -> StartEstimate | None:
-    """The band in which the job is likely to start; None where it starts in no future that was drawn.
+    """Return the band in which the job is likely to start; None if it starts in no future that was drawn.
 
     Args:
         question: The pool and the queue as they are.
         seed: Equal seeds give equal answers to equal questions, as long as there is time for all futures.
-        in_time: False from when on no more time is to be spent; what was drawn by then is the answer.
+        in_time: Returns False once no more time is to be spent; the draws made by then are the answer.
     """
     if question.snapshot.blocked:
         return None
@@ -102,9 +104,9 @@ def estimate(question: Question, *, seed: str, in_time: Callable[[], bool] = _al
 
 
 def waits_drawn(question: Question, *, seed: str, in_time: Callable[[], bool] = _always) -> list[timedelta]:
-    """How long the job waits, in as many futures as there is time for.
+    """Return how long the job waits, in as many futures as there is time for.
 
-    Where more come that go first than can start, that cannot last: then half of them come, or half of those.
+    If more jobs come ahead than can start, that cannot last: then half of them come, or half of those.
     """
     if not in_time():
         return []
@@ -141,30 +143,31 @@ def waits_drawn(question: Question, *, seed: str, in_time: Callable[[], bool] = 
 
 
 def band(waits: Sequence[timedelta], *, now: datetime) -> StartEstimate | None:
-    """A logarithmic normal distribution through the waits, made wider by what the model cannot know."""
+    """Fit a logarithmic normal distribution to the waits, made wider by what the model cannot know."""
     if not waits:
         return None
     logs = [math.log(wait.total_seconds() + REACTION_SECONDS) for wait in waits]
     middle = median(logs)
+    # Variances of independent errors add up: that between the futures, and that of the model itself.
     spread = math.hypot(math.sqrt(pvariance(logs)), _model_error(middle))
     p50, p90 = (timedelta(seconds=math.exp(middle + z * spread)) for z in (0, Z90))
     return StartEstimate(p50=now + p50 if any(waits) else now, p90=now + p90)
 
 
 def _saving(question: Question) -> float:
-    """Share of the known jobs that write checkpoints."""
+    """Return the share of the known jobs that write checkpoints."""
     waiting = [job.has_checkpoint for job in (*question.ahead, question.job)]
     return mean([*waiting, *(job.has_checkpoint for job in question.snapshot.running)])
 
 
 def _model_error(log_of_wait: float) -> float:
-    """Falls from that of an hour to that of a day, with the logarithm of the wait."""
+    """Return the error of the model, which falls with the logarithm of the wait, from an hour to a day."""
     part = (log_of_wait - math.log(HOUR)) / math.log(DAY / HOUR)
     return ERROR_OF_AN_HOUR + min(max(part, 0.0), 1.0) * (ERROR_OF_A_DAY - ERROR_OF_AN_HOUR)
 
 
 def _unseen(question: Question) -> Iterator[WaitingJob]:
-    """Stand-ins for jobs of which only the lane is known: last of those ahead."""
+    """Yield stand-ins for jobs of which only the lane is known, last of those ahead."""
     total = sum(question.unseen.values())
     part = min(1.0, MOST_UNSEEN / total) if total else 0.0
     chance, saving = Chance(f"{question.job.name}/unseen"), _saving(question)

@@ -1,1 +1,1 @@
-"""What is remembered of pools after it is over: records, what they follow from, and sums over them."""
+"""The history of pools: its records, how they follow from changes, and sums over them."""

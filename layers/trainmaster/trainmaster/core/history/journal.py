@@ -1,4 +1,4 @@
-"""What of a change is remembered, for the transaction that writes it."""
+"""Make the history records of a change, for the transaction that writes it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,11 +23,11 @@ from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.policy import Policy
 
 _BESIDE = frozenset({"version", "at", "team", "job"})
-"""Of an event's detail, what its record says already."""
+"""Keys of an event's detail that its record already has in fields."""
 
 
 def ending_of(change: Change, *, at: datetime) -> Ending | None:
-    """None: neither an attempt nor a job ended with it."""
+    """Return the record of an end; None if neither an attempt nor a job ended with the change."""
     job, ended = change.after, change.ended
     is_over = job.is_final and not change.before.is_final
     if ended is None and not is_over:
@@ -62,12 +62,12 @@ def _past(attempt: Attempt, change: Change) -> PastAttempt:
 
 
 def started_warm(attempt: Attempt) -> bool:
-    """It was claimed with a warm pool, and SageMaker has not said that it started elsewhere."""
+    """Tell whether it was claimed with a warm pool, and SageMaker did not report a start elsewhere."""
     return bool(attempt.warm_start) or attempt.claim.reuses is not None
 
 
 def unsaved(attempt: Attempt, change: Change) -> timedelta:
-    """Training that no checkpoint had; nothing where its checkpoints could not be seen."""
+    """Return training that no checkpoint kept; 0 where its checkpoints could not be seen."""
     if change.after.state is not JobState.STOPPED:
         return attempt.lost
     if change.after.spec.has_checkpoint and attempt.checkpoint.last is None:
@@ -77,7 +77,7 @@ def unsaved(attempt: Attempt, change: Change) -> timedelta:
 
 
 def final_job(job: Job) -> FinalJob:
-    """Also of one that is not over yet: as it stands."""
+    """Return the record of a job as it stands, also of one that is not over yet."""
     spec = job.spec
     return FinalJob(
         entry_id=spec.entry_id,
@@ -98,7 +98,7 @@ def final_job(job: Job) -> FinalJob:
 
 
 def wait_counts(changes: Iterable[Change]) -> Mapping[tuple[str, Capacity], int]:
-    """How many more jobs wait, by team and capacity; what comes to nothing is left out."""
+    """Return how many more jobs wait after the changes, by team and capacity, without zeros."""
     counts: Counter[tuple[str, Capacity]] = Counter()
     for change in changes:
         for job, sign in ((change.before, -1), (change.after, +1)):
@@ -107,7 +107,7 @@ def wait_counts(changes: Iterable[Change]) -> Mapping[tuple[str, Capacity], int]
 
 
 def waits_for(job: Job) -> tuple[tuple[str, Capacity], ...]:
-    """Team and capacities that it is counted under while it waits for instances; none while it does not."""
+    """Return team and capacities that it is counted under while it waits for instances; else empty."""
     if job.is_live or job.is_final or job.waits_for_others:
         return ()
     return tuple((job.spec.team, capacity) for capacity in job.vector)
@@ -116,7 +116,14 @@ def waits_for(job: Job) -> tuple[tuple[str, Capacity], ...]:
 def warm_pool_over(
     warm: WarmPool, *, at: datetime, retained: timedelta | None = None, reused_by: Job | None = None
 ) -> PastWarmPool:
-    """As long as it is billed for."""
+    """Return the record of a warm pool that is over, for the time that is billed.
+
+    Args:
+        warm: The warm pool.
+        at: When it was reused, or seen to be gone.
+        retained: Billed time that SageMaker reports; None: it reports none.
+        reused_by: The job that was claimed with it; None: it expired or was given up.
+    """
     until = at if reused_by else min(at, warm.expires_at)
     if retained is not None:
         until = warm.since + retained
@@ -133,7 +140,7 @@ def warm_pool_over(
 
 
 def capacity_changes(old: Policy, new: Policy, *, at: datetime) -> Iterator[CapacityChange]:
-    """Pools whose capacity is another; one that goes has none."""
+    """Yield the pools whose capacity changes; a removed pool has none."""
     for name in sorted({pool.name for policy in (old, new) for pool in policy.pools}):
         before, after = _capacity(old, name), _capacity(new, name)
         if before != after:
@@ -141,16 +148,16 @@ def capacity_changes(old: Policy, new: Policy, *, at: datetime) -> Iterator[Capa
 
 
 def _capacity(policy: Policy, name: str) -> Vector:
-    found = policy.pool(name)
-    return {} if found is None else pool_vector(found)
+    pool = policy.pool(name)
+    return {} if pool is None else pool_vector(pool)
 
 
 def event_of(message: OutboxMessage) -> PastEvent | None:
-    """None: it says nothing to anybody."""
+    """Return the record of a notice; None if the message carries none."""
     notice = message.notice
     if notice is None:
         return None
-    detail = {name: one for name, one in event_detail(message).items() if name not in _BESIDE}
+    detail = {name: value for name, value in event_detail(message).items() if name not in _BESIDE}
     return PastEvent(
         id=message.id,
         at=message.at,

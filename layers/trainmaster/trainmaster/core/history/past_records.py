@@ -1,4 +1,4 @@
-"""What is remembered, of which period, and means of it over time."""
+"""Records of the past, the windows they are read by, and their means over time."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -13,25 +13,26 @@ from trainmaster.core.jobs.reason_codes import Code
 
 ONE_DAY = timedelta(days=1)
 LONGEST_ATTEMPT = timedelta(days=60)
-"""Claim to end. Source: CreateTrainingJob, 28 days of run time after up to 28 of waiting for capacity."""
+"""Longest time from claim to end. Source: CreateTrainingJob, up to 28 days of waiting and 28 of running."""
 
 LONGEST_WARM_POOL = timedelta(days=30)
-"""``warm_pool.max_idle`` is at most 28 days; SageMaker may say a little more."""
+"""Longest life of a warm pool: ``warm_pool.max_idle`` is at most 28 days, SageMaker may report a little
+more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Half open: ``since`` is in it, ``until`` is not."""
+    """A half-open period: ``since`` is in it, ``until`` is not."""
 
     since: datetime
     until: datetime
 
     def overlaps(self, began: datetime, ended: datetime | None) -> bool:
-        """``ended``: None, it goes on."""
+        """Tell whether a time lies partly in the window; ``ended`` None means that it goes on."""
         return began < self.until and (ended is None or ended > self.since or began >= self.since)
 
     def days(self, *, longer: timedelta = timedelta()) -> Iterator[date]:
-        """UTC days that it touches; ``longer``: and those up to so long after its end."""
+        """Yield the UTC days that it touches, and those up to ``longer`` after its end."""
         day, last = self.since.astimezone(UTC).date(), (self.until + longer).astimezone(UTC).date()
         while day <= last:
             yield day
@@ -39,12 +40,12 @@ class Window:
 
 
 Position = tuple[str, str]
-"""Behind which record a list continues: which part of the history, and where in it."""
+"""Record after which a list continues: part of the history, and place in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """Of an attempt that has ended."""
+    """The record of an attempt that has ended."""
 
     number: int
     vector: Vector
@@ -52,43 +53,44 @@ class PastAttempt:
     training_since: datetime | None = None
     end: Code | None = None
     preempted_by: str | None = None
-    """The preemptor, where that is why it was stopped."""
+    """Name of the preemptor, if the attempt was stopped for one."""
     preempted_by_team: str | None = None
     warm_start: bool = False
     lost: timedelta = timedelta()
-    """Of its training, what no checkpoint had when it ended."""
+    """Training that no checkpoint had kept when it ended."""
     trained: timedelta | None = None
-    """In status Training; None: it never was, or an earlier release noted it."""
+    """Time in status Training; None if it never was, or an earlier release made the record."""
     interruptions: int = 0
-    """Of its spot instances, after each of which SageMaker started it again."""
+    """Interruptions of its spot instances, after each of which SageMaker started it again."""
     checkpoint_at: datetime | None = None
-    """The newest checkpoint that anybody saw; None: none was seen, or an earlier release noted its end."""
+    """The newest checkpoint that was seen; None if none was, or an earlier release made the record."""
     statuses: tuple[StatusStart, ...] | None = None
-    """The secondary statuses that it went through; None: not known, or an earlier release noted it."""
+    """Secondary statuses that it went through; None if unknown, or an earlier release made the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalJob:
-    """Of a job that is over, what a later replay of the queue needs."""
+    """The facts about a job that is over that a later replay of the queue needs."""
 
     entry_id: str
     submitted_by: str
     submitted_at: datetime
     vector: Vector
-    """What it asked for."""
+    """Instances that it asked for."""
     priority: int
     max_runtime: timedelta
     saves_checkpoints: bool
     state: JobState
     preemptible: bool = True
     earlier: int = 0
-    """Attempts that it had before this one, or before it was withdrawn."""
+    """Number of attempts before this one, or before the job was withdrawn."""
     max_wait: timedelta | None = None
-    """MaxWaitTimeInSeconds as asked for, of spot jobs; None: none, or an earlier release noted its end."""
+    """MaxWaitTimeInSeconds as requested for a spot job; None if not requested, or made by an earlier
+    release."""
     warm_key: str | None = None
-    """Of its best shape; None: it can use no warm pool, or an earlier release noted its end."""
+    """Warm key of its best shape; None if it can use no warm pool, or an earlier release made the record."""
     learned_in: tuple[str, ...] | None = None
-    """``Traits.keys``; None: an earlier release submitted it, or noted its end."""
+    """``Traits.keys`` of the job; None if an earlier release submitted it, or made the record."""
     end: Code | None = None
 
 
@@ -100,13 +102,13 @@ class Ending:
     team: str
     ended_at: datetime
     attempt: PastAttempt | None = None
-    """None: the job was over before its next attempt was claimed."""
+    """None if the job was over before its next attempt was claimed."""
     final: FinalJob | None = None
-    """None: the job comes back."""
+    """None if the job comes back."""
 
     @property
     def is_long(self) -> bool:
-        """Who looks for attempts at an instant would have to look far ahead for it."""
+        """Tell whether the attempt lasted over a day: finding it by an instant needs a look far ahead."""
         return self.attempt is not None and self.ended_at - self.attempt.claimed_at > ONE_DAY
 
 
@@ -114,29 +116,29 @@ class Ending:
 class PastWarmPool:
     training_job_name: str
     team: str
-    """Whose attempt left it."""
+    """Team whose attempt left it."""
     vector: Vector
     since: datetime
     until: datetime
     reused_by: str | None = None
-    """The job that was claimed with it; None: it expired or was given up."""
+    """The job that was claimed with it; None if it expired or was given up."""
     reused_by_team: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChange:
-    """A policy that changed what a pool may use."""
+    """A policy's change of a pool's capacity."""
 
     pool: str
     at: datetime
     capacity: Vector
-    """From then on; a type that drains is there with 0."""
+    """Capacity from then on; a type that drains is in it with 0."""
     before: Vector = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPut:
-    """What is remembered of a new policy."""
+    """The record of a new policy."""
 
     at: datetime
     changes: tuple[CapacityChange, ...] = ()
@@ -147,16 +149,16 @@ class PastEvent:
     id: str
     at: datetime
     kind: str
-    """``NoticeKind``, also of a newer release that was rolled back."""
+    """``NoticeKind`` as text, perhaps one of a newer release that was rolled back."""
     team: str
     job: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """As ``docs/events.md`` has it, but for what stands beside it."""
+    """Detail as in ``docs/events.md``, without what the fields have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitCount:
-    """How many more jobs wait from a minute on, or fewer."""
+    """The change in the number of waiting jobs in one minute."""
 
     minute: datetime
     team: str
@@ -169,17 +171,17 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(slots=True)
 class _Sums:
-    """Of one quantity."""
+    """Sums of one quantity by step."""
 
     partial: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
-    """By step, count times seconds of what began or ended in it."""
+    """Count times seconds, by step, of what began or ended in it."""
     whole: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
-    """By step, how much more was there for whole steps from it on."""
+    """Change of the count, by step, that holds for whole steps from it on."""
 
 
 @dataclass(slots=True)
 class TimeMeans:
-    """Whatever it is given costs the same, however many steps it lasted."""
+    """Means of counts over steps of time. Adding costs the same, however many steps a count lasted."""
 
     window: Window
     step: timedelta
@@ -187,11 +189,11 @@ class TimeMeans:
 
     @property
     def steps(self) -> int:
-        """The last one may be shorter."""
+        """Number of steps; the last one may be shorter."""
         return -((self.window.since - self.window.until) // self.step)
 
     def add(self, key: Hashable, count: float, *, began: datetime, ended: datetime | None) -> None:
-        """``count`` more were there; ``ended``: None, they are there still."""
+        """Add ``count`` for a time; ``ended`` None means that it goes on."""
         sums = self._sums.setdefault(key, _Sums())
         first = max(began, self.window.since) - self.window.since
         last = min(ended or self.window.until, self.window.until) - self.window.since
@@ -207,21 +209,28 @@ class TimeMeans:
         sums.whole[end] -= count
 
     def means(self, key: Hashable) -> list[float]:
-        """Of each step."""
+        """Return the mean count of each step."""
         sums = self._sums.get(key, _Sums())
-        found, level = [], 0.0
+        means, level = [], 0.0
         whole = self.window.until - self.window.since
         for number in range(self.steps):
+            # The level holds for whole steps; what began or ended within the step is added by its seconds.
             level += sums.whole.get(number, 0.0)
             length = min(self.step, whole - number * self.step) / SECOND
-            found.append(level + sums.partial.get(number, 0.0) / length)
-        return found
+            means.append(level + sums.partial.get(number, 0.0) / length)
+        return means
 
 
 def waiting_at(since: datetime, now: dict[Capacity, int], counts: Iterable[WaitCount]) -> dict[Capacity, int]:
-    """How many waited at an instant: those of now, less who came after it, with those who left."""
+    """Return how many waited at an instant, from the number now and the changes since.
+
+    Args:
+        since: The instant asked for.
+        now: Number of jobs that wait now, by capacity.
+        counts: Changes since then.
+    """
     waited = defaultdict(int, now)
-    for one in counts:
-        if one.minute > since:
-            waited[one.capacity] -= one.count
+    for wait_count in counts:
+        if wait_count.minute > since:
+            waited[wait_count.capacity] -= wait_count.count
     return dict(waited)

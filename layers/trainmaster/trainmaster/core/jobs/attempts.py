@@ -12,7 +12,7 @@ from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a job waits, was stopped or ended: a stable code for programs, a sentence for people."""
+    """Reason why a job waits, was stopped or ended: a stable code for programs, a sentence for people."""
 
     code: Code
     message: str
@@ -20,41 +20,43 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """How its instances were taken, and at what rate."""
+    """The taking of an attempt's instances, and the rate at which they were taken."""
 
     at: datetime
     lease_until: datetime
-    """Until then the pass that claimed the job may still be about to create the training job."""
+    """End of the lease: until then the pass that claimed the job may still be about to create the training
+    job."""
     reuses: str | None = None
-    """The training job whose warm pool it was claimed with; None once SageMaker has said so, or without."""
+    """Training job whose warm pool it was claimed with; None without one, or once SageMaker has reported
+    its use."""
     usd_per_hour: Decimal | None = None
-    """Of all its instances, as priced at the claim; None where the price is unknown."""
+    """USD per hour for all its instances, as priced at the claim; None where the price is unknown."""
     reserved_cents: int = 0
-    """Worst case, counted against the team's month until the bill is known."""
+    """Worst case in cents, counted against the team's month until the bill is known."""
     month: str | None = None
-    """``YYYY-MM`` (UTC): the month it is charged to."""
+    """Month that it is charged to, ``YYYY-MM`` (UTC)."""
     half_life: timedelta | None = None
-    """With which its use is forgotten; None: ``past_use.HALF_LIFE``."""
+    """Half-life with which its use is forgotten in the fair share; None: ``past_use.HALF_LIFE``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What SageMaker says of it."""
+    """SageMaker's report about the attempt's training job."""
 
     training_job_arn: str
     status: str | None = None
     secondary_status: str | None = None
     training_since: datetime | None = None
-    """When it first reached Training; None before."""
+    """When it first reached Training; None before that."""
 
 
 MOST_STATUSES = 60
-"""Of one attempt: with more of them, after many interruptions, none are kept."""
+"""Most statuses kept of one attempt; if there are more, after many interruptions, none is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusStart:
-    """Since when SageMaker had it in a secondary status."""
+    """Start of a secondary status of a training job."""
 
     status: str
     at: datetime
@@ -62,17 +64,17 @@ class StatusStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preemptor:
-    """The job that another makes room for."""
+    """The job that another one is stopped for."""
 
     name: str
     team: str | None = None
     reclaims: bool | None = None
-    """True: it takes back what its team had lent; None: it outranks, or an earlier release asked."""
+    """True if it takes back what its team had lent; None if it outranks, or an earlier release asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopsInARow:
-    """How often in a row a job was stopped for one and the same other job."""
+    """Count of the stops in a row of a job for one and the same other job."""
 
     preemptor: Preemptor
     count: int
@@ -80,29 +82,29 @@ class StopsInARow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotState:
-    """How it gets on where SageMaker may take its instances away; an on-demand attempt stays as it began."""
+    """State of an attempt whose instances SageMaker may take away; on demand it stays as it began."""
 
     interruptions: int = 0
     stays: Reason | None = None
-    """The spot rules would move its job to on-demand instances, and why that cannot be."""
+    """Reason why it stays on spot although the spot rules would move its job to on-demand instances."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuWatch:
-    """The alarms of its GPUs, and what they last said."""
+    """State of the alarms on its GPUs."""
 
     monitored: str | None = None
     """Digest of the alarms as last put; None: none were put yet, or none are wanted."""
     monitor_again_at: datetime | None = None
-    """Before that nobody tries again to put its alarms."""
+    """Instant before which putting its alarms is not retried."""
     idle_since: datetime | None = None
-    """Its idle alarm is in ALARM since then."""
+    """Instant since which its idle alarm is in ALARM."""
     stop_due: datetime | None = None
     """When it is to be stopped unless its GPUs work again by then."""
     underused_since: datetime | None = None
-    """Its utilization alarm is in ALARM since then."""
+    """Instant since which its utilization alarm is in ALARM."""
     metrics_sought_at: datetime | None = None
-    """When somebody looked whether CloudWatch has data of its GPUs, which happens once; None: not yet."""
+    """When CloudWatch was checked for data of its GPUs, which happens once; None: not yet."""
 
     @property
     def is_idle(self) -> bool:
@@ -115,7 +117,7 @@ class GpuWatch:
         return self.stop_due is not None and self.stop_due <= now
 
     def idle_until(self, instant: datetime) -> timedelta:
-        """How long its GPUs have done nothing by then."""
+        """Return how long its GPUs have been idle at an instant; 0 if they are not."""
         since = self.idle_since
         return timedelta() if since is None else max(instant - since, timedelta())
 
@@ -123,11 +125,11 @@ class GpuWatch:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointState:
     last: datetime | None = None
-    """The newest seen in S3."""
+    """When the newest checkpoint seen in S3 was written."""
     uncertain_since: datetime | None = None
-    """Since then not everything could be read: ``last`` is a lower bound. None: it is the newest."""
+    """Instant since which not everything could be read: ``last`` is a lower bound. None: it is the newest."""
     overdue: bool = False
-    """Its owner was notified that the newest is too old."""
+    """Whether its owner was notified that the newest checkpoint is too old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +137,21 @@ class AttemptEnd:
     at: datetime
     reason: Reason | None = None
     lost: timedelta = timedelta()
-    """Of its training, what has to be done again or was for nothing, as far as anybody knows."""
+    """Training that must be repeated or was useless, as far as is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What it cost; nothing until it has ended."""
+    """Cost of the attempt; 0 until it has ended."""
 
     instance_seconds: int = 0
-    """How long its instances ran, all together."""
+    """Seconds that its instances ran, summed over instances."""
     cents: int | None = None
-    """None until it has ended, or where the price is unknown."""
+    """Cost in cents; None until it has ended, or where the price is unknown."""
     by: Mapping[str, int] = field(default_factory=dict)
-    """The same by what it was spent on."""
+    """The same cents by what they were spent on."""
     saved_cents: int = 0
-    """What the same instances would have cost more on demand."""
+    """Cents that the same instances would have cost more on demand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,39 +161,41 @@ class Attempt:
     number: int
     training_job_name: str
     shape: Shape
-    """What it holds. With InstancePreferences every type SageMaker may take, until it has taken one."""
+    """Instances that it holds. With InstancePreferences every type SageMaker may take, until it has taken
+    one."""
     max_runtime: timedelta
-    """MaxRuntimeInSeconds of this attempt: what is left of the job's."""
+    """MaxRuntimeInSeconds of this attempt: the rest of the job's."""
     max_wait: timedelta | None = None
-    """MaxWaitTimeInSeconds, of spot attempts."""
+    """MaxWaitTimeInSeconds; only of spot attempts."""
     keep_alive: timedelta | None = None
     """KeepAlivePeriodInSeconds; None: it leaves no warm pool."""
     max_pending: timedelta | None = None
-    """MaxPendingTimeInSeconds as sent; None: none was, or nobody noted it."""
+    """MaxPendingTimeInSeconds as sent; None: none was sent, or it was not recorded."""
     claim: Claim
     progress: Progress | None = None
-    """None: nobody has recorded yet that SageMaker has it."""
+    """SageMaker's last report; None: it is not yet recorded that SageMaker has the training job."""
     trained: timedelta | None = None
-    """In status Training: intervals that an interruption ended, at the end all; None before there is one."""
+    """Time in status Training: intervals that an interruption ended, at the end all; None before there is
+    one."""
     statuses: tuple[StatusStart, ...] | None = None
-    """The secondary statuses that it went through, its end last; None before its end, or not known."""
+    """Secondary statuses that it went through, its end last; None before its end, or if not known."""
     preempted_for: Preemptor | None = None
     stop_sent: bool = False
-    """SageMaker took our StopTrainingJob."""
+    """Whether SageMaker accepted our StopTrainingJob."""
     missing_since: datetime | None = None
-    """DescribeTrainingJob does not find it since then; None: it was found when last asked for."""
+    """Instant since which DescribeTrainingJob does not find it; None: the last call found it."""
     warm_start: bool | None = None
-    """It took over the warm pool it was claimed with; None: it did not, or SageMaker has not said yet."""
+    """Whether it took over the warm pool it was claimed with; None: it did not, or that is not known yet."""
     spot: SpotState = SpotState()
     watch: GpuWatch = GpuWatch()
     unmonitored: Reason | None = None
-    """Why nobody sees whether its GPUs work although the policy wants it: no alarms, or no data for them."""
+    """Reason why its GPUs are not monitored although the policy wants it: no alarms, or no data for them."""
     checkpoint: CheckpointState = CheckpointState()
     end: AttemptEnd | None = None
-    """None: it runs, as far as anybody knows."""
+    """End of the attempt; None: it runs, as far as is known."""
     bill: Bill = Bill()
     diagnosis: Diagnosis | None = None
-    """Of an attempt that failed."""
+    """Diagnosis of the failure; None if it did not fail."""
 
     @property
     def vector(self) -> Vector:
@@ -215,12 +219,12 @@ class Attempt:
 
     @property
     def reason(self) -> Reason | None:
-        """Why it ended."""
+        """Reason why it ended; None while it runs."""
         return self.end.reason if self.end else None
 
     @property
     def preemptor(self) -> Preemptor | None:
-        """The job that it made room for, where that is why it ended; another reason may have come first."""
+        """The job that it was stopped for; None if it ended for another reason."""
         ended_so = self.reason is not None and self.reason.code is ReasonCode.PREEMPTION
         return self.preempted_for if ended_so else None
 

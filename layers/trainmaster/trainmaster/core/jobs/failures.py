@@ -1,4 +1,4 @@
-"""What a training job can fail of, and what somebody found out about one failure."""
+"""Failure classes of training jobs, and the diagnosis of one failure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 
 
 class FailureClass(StrEnum):
-    """As ``recovery.retry_classes`` of the policy names them.
+    """Failure classes, as ``recovery.retry_classes`` of the policy names them.
 
     Each is the reason code of the attempts that failed of it, so the texts are defined there and only there.
     """
@@ -17,7 +17,7 @@ class FailureClass(StrEnum):
     CAPACITY = ReasonCode.CAPACITY.value
     HARDWARE = ReasonCode.HARDWARE.value
     NETWORK = ReasonCode.NETWORK.value
-    """Between hosts: NCCL, sockets, rendezvous."""
+    """Network between hosts: NCCL, sockets, rendezvous."""
     GPU_OOM = ReasonCode.GPU_OOM.value
     HOST_OOM = ReasonCode.HOST_OOM.value
     DISK_FULL = ReasonCode.DISK_FULL.value
@@ -33,11 +33,11 @@ class FailureClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why an attempt failed, as far as its traces tell."""
+    """Cause of an attempt's failure, as far as its traces tell."""
 
     failure_class: FailureClass
     advice: str
-    """What its owner can do, in a sentence."""
+    """Sentence on what the job's owner can do."""
     evidence: str | None = None
-    """The line that gave it away, printable and cut."""
+    """The line that shows the cause, printable and cut."""
     exit_code: int | None = None

@@ -1,4 +1,4 @@
-"""What AWS did not serve though other jobs were stopped for it, and what it was seen to serve since."""
+"""Preemptions that did not help, as AWS did not serve the job, and starts that AWS served since."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,20 +9,21 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, Choice, Vector
 
 FIRST_WAIT = timedelta(minutes=15)
-"""How long a job stops nobody after its first preemption that did not help; each further one doubles it."""
+"""Time that a job stops no other after its first preemption that did not help; each further one doubles
+it."""
 LONGEST_WAIT = timedelta(hours=4)
 _MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FutilePreemptions:
-    """What one job has to show for its preemptions since an attempt of it last trained: nothing.
+    """Preemptions for one job that did not help, since an attempt of it last trained.
 
     The job keeps it until an attempt of its own trains. It may start into free instances at any time.
     """
 
     count: int
-    """How many there were in a row."""
+    """Number of them in a row."""
     vector: Vector
     """Instances that the last of those attempts asked for."""
     choice: Choice = Choice.FIRST_FIT
@@ -30,7 +31,7 @@ class FutilePreemptions:
     since: datetime
     """End of the last of those attempts, UTC."""
     until: datetime
-    """The job stops nobody before, unless AWS is seen to serve as many instances to some job."""
+    """The job stops no other job before this, unless AWS is seen to serve as many instances to some job."""
 
 
 def after_another(
@@ -51,6 +52,7 @@ def after_another(
         now: When that is recorded.
     """
     count = 1 if known is None else known.count + 1
+    # Unbounded doubling would overflow ``timedelta`` long before LONGEST_WAIT cuts it.
     doubled: timedelta = FIRST_WAIT * 2 ** min(count - 1, _MOST_DOUBLINGS)
     return FutilePreemptions(
         count=count,
@@ -66,7 +68,7 @@ class ServedStart:
     """An attempt that has ended and had reached Training before."""
 
     instances: int
-    """Of one type."""
+    """Number of instances of one type."""
     at: datetime
     """When it reached Training, by SageMaker's clock."""
 
@@ -81,10 +83,10 @@ def size_class(capacity: Capacity, instances: int) -> SizeClass:
 
 
 def served_by(attempt: Attempt, *, at: datetime) -> dict[SizeClass, ServedStart]:
-    """Tell what the end of an attempt leaves to be remembered of what AWS served.
+    """Return what the end of an attempt adds to the memory of starts that AWS served.
 
     While it runs its own row says so; the transaction that ends it keeps the fact. One of each size class is
-    kept, the last to end. What is older than the longest wait can end none any more.
+    kept, the last to end. A start older than the longest wait cannot end one any more, so it is left out.
     """
     since = attempt.training_since
     if since is None or at - since > LONGEST_WAIT:

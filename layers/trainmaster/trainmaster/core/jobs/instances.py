@@ -1,4 +1,4 @@
-"""What a job asks for and a pool counts: instances by type, on-demand and managed spot apart."""
+"""Instances that a job asks for and a pool counts: by type, on-demand and managed spot apart."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ class CapacityType(StrEnum):
 
 
 class Capacity(str):
-    """What a pool counts: instances of one type, on-demand and managed spot apart.
+    """A kind of instance that a pool counts: one type, on-demand and managed spot apart.
 
-    A text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``), because it is the key of nearly every count of a pass
-    and texts remember their hash.
+    It is a text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``), because it is the key of nearly every count of a
+    pass and texts remember their hash.
     """
 
     __slots__ = ()
@@ -45,11 +45,11 @@ class Capacity(str):
 _SPOT = ":spot"
 
 Vector = Mapping[Capacity, int]
-"""Instances asked for, used or free."""
+"""Number of instances asked for, used or free."""
 
 
 def vector_text(vector: Vector) -> str:
-    """One line for people and keys: ``ml.g5.xlarge:spot=2+ml.p5.48xlarge=1``, always in one order."""
+    """Render a vector in one line, always in one order: ``ml.g5.xlarge:spot=2+ml.p5.48xlarge=1``."""
     return "+".join(f"{capacity}={vector[capacity]}" for capacity in sorted(vector))
 
 
@@ -65,13 +65,13 @@ class Shape:
 
     vector: Vector
     subnet: str | None = None
-    """The one subnet it is bound to; None: those of the request."""
+    """The one subnet that it is bound to; None: those of the request."""
     warm_key: str | None = None
-    """What a warm pool must have in common with it to be reused; None where SageMaker keeps none."""
+    """Key of the warm pools that it can reuse; None where SageMaker keeps none."""
 
     @property
     def capacity_type(self) -> CapacityType:
-        """One shape is either on-demand or spot as a whole."""
+        """Capacity type of all its instances: a shape is on-demand or spot as a whole."""
         return next(iter(self.vector)).capacity_type
 
     @property
@@ -80,48 +80,55 @@ class Shape:
 
 
 def on_demand(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
-    """The same instances, not as spot; those that are equal then are one, with the warm key if one has it."""
-    found: dict[tuple[str, str | None], Shape] = {}
+    """Return the same instances on demand.
+
+    Shapes that are equal then become one, with the warm key if one of them has it.
+    """
+    by_key: dict[tuple[str, str | None], Shape] = {}
     for shape in shapes:
         vector = {Capacity(capacity.instance_type): count for capacity, count in shape.vector.items()}
         key = (vector_text(vector), shape.subnet)
-        if key not in found or found[key].warm_key is None:
-            found[key] = replace(shape, vector=vector)
-    return tuple(found.values())
+        if key not in by_key or by_key[key].warm_key is None:
+            by_key[key] = replace(shape, vector=vector)
+    return tuple(by_key.values())
 
 
 class Choice(StrEnum):
-    """Who picks one of several shapes."""
+    """Choosers among several shapes."""
 
     FIRST_FIT = "first-fit"
-    """The planner: the first that fits."""
+    """The planner takes the first that fits."""
     SAGEMAKER = "sagemaker"
-    """SageMaker (InstancePreferences): all that have room are held until it says which it took."""
+    """SageMaker chooses (InstancePreferences): all shapes that fit are held until it reports which it
+    took."""
 
 
 def asked_for(shapes: Sequence[Shape], choice: Choice) -> Vector:
-    """What must be free at most: the best shape, or all that SageMaker may choose from."""
+    """Return the most instances that must be free: the best shape, or all that SageMaker may choose from."""
     if choice is Choice.FIRST_FIT:
         return shapes[0].vector
     return {capacity: count for shape in shapes for capacity, count in shape.vector.items()}
 
 
 def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
-    """Equal for jobs that ask for the same thing: ``ml.g5.xlarge=2``, alternatives with ``>`` between."""
+    """Return a text that is equal for jobs with equal demands.
+
+    It is like ``ml.g5.xlarge=2``, with ``>`` between alternatives, or ``|`` where SageMaker chooses.
+    """
     between = ">" if choice is Choice.FIRST_FIT else "|"
     subnets = (f"@{shape.subnet}" if shape.subnet else "" for shape in shapes)
     return between.join(vector_text(shape.vector) + at for shape, at in zip(shapes, subnets, strict=True))
 
 
-def fits(asked: Vector, free: Vector) -> bool:
-    for capacity, count in asked.items():  # noqa: SIM110  half the time of a generator, at each step of a plan
+def fits(wanted: Vector, free: Vector) -> bool:
+    for capacity, count in wanted.items():  # noqa: SIM110  half the time of a generator, at each step of a plan
         if free.get(capacity, 0) < count:
             return False
     return True
 
 
 def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
-    """Sum of vectors."""
+    """Sum vectors."""
     counted: dict[Capacity, int] = {}
     for vector in vectors:
         for capacity, count in vector.items():

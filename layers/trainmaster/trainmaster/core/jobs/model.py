@@ -1,4 +1,4 @@
-"""What a job is: its states, the legal steps between them, its attempts.
+"""The model of a job: its states, the legal steps between them, its attempts.
 
 A *job* is what the user submitted; an *attempt* is one SageMaker training job made for it.
 """
@@ -54,29 +54,29 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
 )
 
 WAITING = frozenset({_S.PENDING, _S.PREEMPTED})
-"""In the queue, in their turn."""
+"""States of jobs that wait in the queue for their turn."""
 LIVE = frozenset({_S.STARTING, _S.RUNNING, _S.PREEMPTING, _S.STOPPING})
-"""Hold their instances."""
+"""States of jobs that hold instances."""
 FINAL = frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED})
-"""Never left."""
+"""States that are never left."""
 
 
 def epoch_ms(instant: datetime) -> int:
-    """Whole milliseconds since 1970; exact, unlike timestamp()."""
+    """Return whole milliseconds since 1970; exact, unlike timestamp()."""
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 class NotLiveError(ValueError):
-    """A step for a job that holds instances, of one that holds none: our own mistake."""
+    """A step that needs a live attempt was tried on a job without one: a bug of ours."""
 
 
 class IllegalTransitionError(ValueError):
-    """A step TRANSITIONS does not have: our own mistake."""
+    """A step was tried that TRANSITIONS does not have: a bug of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """What was submitted; never changes."""
+    """A job as submitted; it never changes."""
 
     name: str
     entry_id: str
@@ -90,9 +90,9 @@ class JobSpec:
     preemptible: bool
     max_runtime: timedelta
     max_wait: timedelta | None
-    """Managed spot only: from creation to the end, waiting included."""
+    """Time from creation to the end, waiting included; only of managed spot."""
     body_hash: str
-    """SHA-256 (hex) of the canonical request: the identity of a repeated request."""
+    """SHA-256 (hex) of the canonical request, by which a repeated request is recognised."""
     key_hash: str | None = None
     """SHA-256 (hex) of the idempotency key of the submission; None: it had none, or an earlier release
     stored it."""
@@ -100,22 +100,22 @@ class JobSpec:
     checkpoint_uri: str | None = None
     """CheckpointConfig.S3Uri; None: a stop loses everything."""
     keep_alive: timedelta | None = None
-    """KeepAlivePeriodInSeconds as asked for, cut to the pool's."""
+    """KeepAlivePeriodInSeconds as requested, cut to the pool's."""
     predicted: timedelta | None = None
     """Mean of the team's last two run times in this shape, when it was submitted."""
     learned_in: tuple[str, ...] | None = None
     """``Traits.keys``: the histograms that its run time is added to, the most specific first.
     None: an earlier release submitted it."""
     likely: LikelyLengths | None = None
-    """What they said when it was submitted; None: nothing yet."""
+    """Run times in those histograms when it was submitted; None: they were empty."""
     retries: int | None = None
     """Most retries of failures that its owner wants; None: as many as the policy allows."""
     halves_batch: bool = False
-    """Its owner lets a retry after running out of GPU memory halve the batch."""
+    """Whether its owner lets a retry after running out of GPU memory halve the batch."""
     role: str | None = None
     """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
     adopted: bool = False
-    """It bypassed the queue: SageMaker ran it before we knew of it."""
+    """Whether it bypassed the queue: SageMaker ran it before it became a job."""
     own_quota: Mapping[str, int] | None = None
     """Nominal quota of its team by instance type, as promised when it was submitted, of a job that cannot be
     stopped and therefore starts within it alone; None: it may borrow (``planning.loans``)."""
@@ -126,24 +126,26 @@ class JobSpec:
 
     @property
     def vector(self) -> Vector:
-        """What it asked for as submitted; with InstancePreferences every type there is a choice of."""
+        """Instances that it asked for as submitted; of InstancePreferences all types."""
         return asked_for(self.shapes, self.choice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comebacks:
-    """What it came back from, and as what."""
+    """A job's returns to the queue, by cause, and how they changed it."""
 
     retries: int = 0
-    """Attempts made because one before failed; what AWS is to blame for at the start is not counted."""
+    """Attempts made because one before failed; failures at the start that AWS is to blame for are not
+    counted."""
     productive: timedelta = timedelta()
-    """In status Training since the last failure that was charged as a retry, over ended attempts."""
+    """Time in status Training since the last failure that was charged as a retry, over ended attempts."""
     halvings: int = 0
-    """How often the batch was halved because the GPUs ran out of memory."""
+    """Number of times that the batch was halved because the GPUs ran out of memory."""
     rewritten: Mapping[str, str] = field(default_factory=dict)
-    """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
+    """Hyperparameters of its next attempts that differ from the submitted ones, since the batch was
+    halved."""
     idle_requeues: int = 0
-    """How often it was stopped while its GPUs did nothing, and came back."""
+    """Number of times that it was stopped because its GPUs were idle, and requeued."""
     reclaims: int | None = None
     """Preemptions among ``Job.preemptions`` by which a team took back what it had lent; None: none of them.
     They do not count towards ``preemption.max_per_job``."""
@@ -151,32 +153,32 @@ class Comebacks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotRecord:
-    """Of ended spot attempts."""
+    """Sums over a job's ended spot attempts."""
 
     interruptions: int = 0
     trained: timedelta = timedelta()
-    """In status Training."""
+    """Time in status Training."""
     elapsed: timedelta = timedelta()
-    """From claim to end."""
+    """Time from claim to end."""
     left: bool = False
-    """The spot rules moved the job: it asks for on-demand instances from now on."""
+    """Whether the spot rules moved the job: it asks for on-demand instances from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """On ended attempts."""
+    """Expenses of a job's ended attempts."""
 
     wasted: Mapping[str, int] = field(default_factory=dict)
     """Seconds of training lost, by cause."""
     startups: Mapping[str, int] | None = None
     """Seconds from claim to stop of attempts that were stopped before they trained, by cause; None: none."""
     cents: int = 0
-    """What they cost, as far as prices are known."""
+    """Cost in cents, as far as prices are known."""
     unpriced: bool = False
-    """One of them had no known price."""
+    """Whether one of them had no known price."""
 
     def all_wasted(self) -> dict[str, int]:
-        """Seconds of training and of start-ups that were lost, by cause."""
+        """Return the seconds of training and of start-ups that were lost, by cause."""
         lost = dict(self.wasted)
         for cause, seconds in (self.startups or {}).items():
             lost[cause] = lost.get(cause, 0) + seconds
@@ -191,32 +193,35 @@ class Job:
     state: JobState
     priority: int
     score: int
-    """Turn in the queue, lower is earlier: ``PoolPolicy.score``."""
+    """Sort key of its turn in the queue, lower is earlier: ``PoolPolicy.score``."""
     ranked_by: str = ""
-    """``PoolPolicy.order_key`` of the order the score was made with."""
+    """``PoolPolicy.order_key`` of the order that the score was made with."""
     ver: int = 0
-    """Rises with each write; every write is conditional on it."""
+    """Version; it rises with each write, and every write is conditional on it."""
     attempt: int = 0
     live: Attempt | None = None
     """The attempt that holds the slot; None while waiting and when final."""
     not_before: datetime | None = None
-    """End of a back-off; parked until then."""
+    """End of a back-off; the job is parked until then."""
     waiting: Reason | None = None
     reason: Reason | None = None
-    """Why it ended, or why it is being stopped."""
+    """Reason why it ended, or why it is being stopped."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
     stopped_for: StopsInARow | None = None
-    """The job that it last made room for, and how often in a row; None: it never did since that is noted."""
+    """The job that it was last stopped for, and how often in a row; None: it never was, as far as
+    recorded."""
     made_room_for: int | None = None
-    """Number of the attempt that other jobs were last stopped for; None: none, or it came to nothing."""
+    """Number of the attempt that other jobs were last stopped for; None: there is none, or it came to
+    nothing."""
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help, since an attempt of it last trained; None: none."""
     checkpointed: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0
-    """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""
+    """Number of attempts that got more run time than was left of the job's, as too little would be
+    useless."""
     starts: StartTrouble = field(default_factory=StartTrouble)
     comebacks: Comebacks = Comebacks()
     spot: SpotRecord = SpotRecord()
@@ -225,8 +230,7 @@ class Job:
     """The jobs that it waits for, or waited for; None: none."""
     eligible_at: datetime | None = None
     """When the last of its conditions held; None: it waits for them, or never had any."""
-    has_dependents: bool | None = None
-    """Other jobs wait for its end, or did; None: none ever did."""
+    has_dependents: bool | None = None  # other jobs wait for its end, or did; None: none ever did
 
     @property
     def name(self) -> str:
@@ -239,17 +243,21 @@ class Job:
 
     @property
     def max_wait(self) -> timedelta | None:
-        """As submitted; None once it asks for on-demand instances."""
+        """MaxWaitTimeInSeconds as submitted; None once it asks for on-demand instances."""
         return None if self.spot.left else self.spec.max_wait
 
     @property
     def vector(self) -> Vector:
-        """What it holds, or asks for while it waits."""
+        """Instances that it holds, or asks for while it waits."""
         return self.live.vector if self.live else asked_for(self.shapes, self.spec.choice)
 
     @property
     def live_attempt(self) -> Attempt:
-        """Of a job that is live. Raises NotLiveError."""
+        """The attempt of a job that is live.
+
+        Raises:
+            NotLiveError: The job holds no instances.
+        """
         if self.live is None:
             raise NotLiveError(f"{self.name} has no live attempt")
         return self.live
@@ -278,11 +286,15 @@ class Job:
 
     @property
     def is_parked(self) -> bool:
-        """Waits for an instant, a person or other jobs, not for its turn."""
+        """Whether it waits for an instant, a person or other jobs, not for its turn."""
         return self.state is JobState.HELD or (self.is_waiting and self.not_before is not None)
 
     def moved_to(self, state: JobState) -> "Job":
-        """The job after one legal step. Raises IllegalTransitionError."""
+        """Return the job after one legal step.
+
+        Raises:
+            IllegalTransitionError: ``TRANSITIONS`` does not have the step.
+        """
         if state not in TRANSITIONS[self.state]:
             raise IllegalTransitionError(f"job {self.name!r} cannot go from {self.state} to {state}")
         return replace(self, state=state)

@@ -1,4 +1,4 @@
-"""What SageMaker and S3 say: of our training jobs, of those that others started, of checkpoints."""
+"""Observations from SageMaker and S3: of our training jobs, of unmanaged ones, of checkpoints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from trainmaster.core.jobs.attempts import StatusStart
 TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
 """TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
 KNOWN_STATUSES = TERMINAL_STATUSES | {"InProgress", "Stopping", "Deleting"}
-"""Every TrainingJobStatus of the model; one that is not among them counts as running."""
+"""Every TrainingJobStatus of the model; any other counts as running."""
 _CAPACITY_ERROR = "CapacityError"
-"""The code before the colon in FailureReason when the instances could not be provisioned."""
+"""Code before the colon in FailureReason when the instances could not be provisioned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,12 @@ class TrainingInterval:
 
     since: datetime
     until: datetime | None
-    """None: it goes on."""
+    """End of the interval; None: it goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What DescribeTrainingJob said about one training job."""
+    """One answer of DescribeTrainingJob about a training job."""
 
     training_job_name: str
     training_job_arn: str
@@ -35,10 +35,10 @@ class Observation:
     secondary_status: str
     failure_reason: str | None = None
     created_at: datetime | None = None
-    """CreationTime, by SageMaker's clock as all instants here; None where nobody noted it."""
+    """CreationTime, by SageMaker's clock as all instants here; None where it was not recorded."""
     training_since: datetime | None = None
     launched_at: datetime | None = None
-    """TrainingStartTime: when it had its instances; None before."""
+    """TrainingStartTime: when it had its instances; None before that."""
     max_pending: timedelta | None = None
     """MaxPendingTimeInSeconds of its request; None: it has none."""
     ended_at: datetime | None = None
@@ -47,33 +47,39 @@ class Observation:
     warm_status: str | None = None
     """WarmPoolStatus.Status: Available, InUse, Reused, Terminated; None without a warm pool."""
     retained: timedelta | None = None
-    """WarmPoolStatus.ResourceRetainedBillableTimeInSeconds: what its warm pool is billed for so far."""
+    """WarmPoolStatus.ResourceRetainedBillableTimeInSeconds: time that its warm pool is billed for so far."""
     billable: timedelta | None = None
-    """BillableTimeInSeconds: of each instance, for spot with the discount in it; None before the end."""
+    """BillableTimeInSeconds: time billed for each instance, after the spot discount; None before the end."""
     up: timedelta | None = None
-    """TrainingTimeInSeconds: how long each instance was there; None before the end."""
+    """TrainingTimeInSeconds: time that each instance was there; None before the end."""
     interruptions: int = 0
-    """How often SageMaker took its spot instances away."""
+    """Number of times that SageMaker took its spot instances away."""
     training_intervals: tuple[TrainingInterval, ...] = ()
-    """The oldest first; empty where nothing but the start of Training is known."""
+    """Times in status Training, the oldest first; empty where only the start of the first is known."""
     statuses: tuple[StatusStart, ...] = ()
     """SecondaryStatusTransitions, the oldest first."""
 
     def trained_by(self, instant: datetime) -> timedelta:
-        """In status Training until then, or until its end if that was before; interruptions are left out."""
+        """Return the time in status Training up to an instant or its end, interruptions left out."""
         last = min(instant, self.ended_at or instant)
-        times = (min(one.until or last, last) - one.since for one in self._training_intervals())
+        times = (
+            min(interval.until or last, last) - interval.since for interval in self._training_intervals()
+        )
         return sum((max(time, timedelta()) for time in times), timedelta())
 
     @property
     def trained_before(self) -> timedelta | None:
-        """In intervals that are over; None without one."""
-        over = [one.until - one.since for one in self.training_intervals if one.until is not None]
+        """Time in training intervals that are over; None without one."""
+        over = [
+            interval.until - interval.since
+            for interval in self.training_intervals
+            if interval.until is not None
+        ]
         return sum(over, timedelta()) if over else None
 
     @property
     def never_trained(self) -> bool:
-        """It never had its instances, and costs nothing."""
+        """Whether it never had its instances, so that it costs nothing."""
         return self.training_since is None and self.launched_at is None and not self.billable
 
     @property
@@ -87,23 +93,23 @@ class Observation:
 
 
 class TrainingJobEnd(StrEnum):
-    """How a training job ended, as far as that matters to its job: status and secondary status."""
+    """Ends of a training job that its job treats differently: status and secondary status."""
 
     GONE = "not found"
     COMPLETED = "Completed"
     MAX_RUNTIME = "Stopped/MaxRuntimeExceeded"
     MAX_WAIT = "Stopped/MaxWaitTimeExceeded"
     NEVER_TRAINED = "never trained, its pending time over"
-    """Stopped or Failed, whatever else it says; ``decision.end_of`` tells it by the times."""
+    """Stopped or Failed, whatever else is reported; ``decision.end_of`` recognises it by the times."""
     STOPPED = "Stopped"
-    """With any other secondary status."""
+    """Stopped with any other secondary status."""
     NO_CAPACITY = "Failed/CapacityError"
-    """FailureReason begins with it."""
+    """Failed, with a FailureReason that begins with it."""
     FAILED = "Failed"
 
     @classmethod
     def of(cls, seen: Observation | None) -> Self:
-        """``seen`` is None when SageMaker does not know the training job (any more)."""
+        """Classify an end; ``seen`` is None when SageMaker does not know the training job (any more)."""
         if seen is None:
             return cls.GONE
         assert seen.has_ended, seen.status
@@ -119,13 +125,13 @@ _EXACT = frozenset({TrainingJobEnd.MAX_RUNTIME, TrainingJobEnd.MAX_WAIT})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """A training job that somebody else started, as far as SageMaker shows it."""
+    """A training job that was started outside the queue, as far as SageMaker shows it."""
 
     observation: Observation
     request: Mapping[str, Any]
-    """The CreateTrainingJob request that would make it again; without tags."""
+    """The CreateTrainingJob request that would make it again, without tags."""
     created_at: datetime
-    """In whole milliseconds."""
+    """CreationTime, in whole milliseconds."""
     tuning_job_arn: str | None = None
 
 
@@ -139,11 +145,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newest:
-    """The newest checkpoint somebody found."""
+    """The newest checkpoint that was found."""
 
     written_at: datetime | None = None
-    """None: none was found."""
+    """When it was written; None: none was found."""
     is_certain: bool = True
-    """False: not everything could be read, so there may be a newer one."""
+    """False if not everything could be read, so that there may be a newer one."""
     is_readable: bool = True
-    """False: S3 lets nobody of the stack look there."""
+    """False if S3 denies the stack access to the prefix."""

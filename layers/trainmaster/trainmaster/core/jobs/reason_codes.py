@@ -1,4 +1,6 @@
-"""Every code that a reason can have. The texts are the wire's: stored, shown and matched by programs.
+"""Reason codes: every code that a reason can have.
+
+The texts are the wire's: stored, shown, matched by programs.
 
 A code this release does not know was stored by a newer one that was rolled back: it is kept and shown as
 it is.
@@ -8,18 +10,18 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Why a job waits, was stopped or ended, why a GPU goes unwatched, what a user changed."""
+    """Reasons why a job waits, was stopped or ended, why a GPU is not monitored, what a user changed."""
 
     # why a job waits
     AHEAD = "ahead"
     RESERVATION = "reservation"
     CAPACITY = "capacity"
-    """Also of an attempt that ended because SageMaker had no instances, and a failure class."""
+    """No free instances; also of an attempt that SageMaker had none for, and a failure class."""
     QUOTA = "quota"
     BUDGET = "budget"
     ACCOUNT_LIMIT = "account-limit"
     REFUSED = "refused"
-    """AWS refused the request of its start, or of others with the same role, or somebody lacks a right."""
+    """AWS refused the request of its start, or of others with the same role, or a right is missing."""
     BACKOFF = "backoff"
     PAUSED = "paused"
     HELD = "held"
@@ -30,15 +32,15 @@ class ReasonCode(StrEnum):
     UNAVAILABLE = "unavailable"
     """SageMaker put a start off."""
     NOT_STOPPED = "not-stopped"
-    """It was to be stopped, and AWS does not let us."""
+    """It was to be stopped, and AWS denies that."""
 
     # why an attempt is stopped, and comes back
     PREEMPTION = "preemption"
-    """It makes room for another job."""
+    """It is stopped for another job."""
     SPOT_FALLBACK = "spot-fallback"
     """It comes back on on-demand instances."""
     IDLE_REQUEUE = "idle-requeue"
-    """Its GPUs did nothing."""
+    """Its GPUs were idle."""
     RESTORED = "restored"
     """The table was restored to before its next attempt."""
 
@@ -46,12 +48,12 @@ class ReasonCode(StrEnum):
     COMPLETED = "completed"
     STOPPED_BY_USER = "stopped-by-user"
     STOPPED_OUTSIDE = "stopped-outside"
-    """Nobody of ours asked for the stop."""
+    """Its stop was requested neither by us nor through us."""
     DELETED_OUTSIDE = "deleted-outside"
     MAX_RUNTIME = "max-runtime"
     MAX_WAIT = "max-wait"
     IDLE = "idle"
-    """Its GPUs did nothing, and it is not requeued."""
+    """Its GPUs were idle, and it is not requeued."""
     FAILED_TO_START = "failed-to-start"
     NAME_TAKEN = "name-taken"
 
@@ -66,7 +68,7 @@ class ReasonCode(StrEnum):
     IMAGE = "image"
     USER_CODE = "user-code"
     UNKNOWN = "unknown"
-    """Also of a start that was refused with an error we cannot classify."""
+    """The cause is not known; also of a start that was refused with an unknown error."""
 
     # why a spot job that should move to on-demand instances does not
     NO_FALLBACK = "no-fallback"
@@ -88,7 +90,7 @@ class ReasonCode(StrEnum):
 
 
 class ForeignCode(str):
-    """A stored code that this release does not know; no rule of it speaks of such a reason."""
+    """A stored code that this release does not know; no rule of it matches such a reason."""
 
     __slots__ = ()
 
@@ -97,7 +99,7 @@ Code = ReasonCode | ForeignCode
 
 
 def parse_code(text: str) -> Code:
-    """A code as stored. Never raises: a row that a newer release wrote must stay readable."""
+    """Parse a stored code. It never raises: a row that a newer release wrote must stay readable."""
     try:
         return ReasonCode(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What run time a job has left and has had; when the instances of an attempt are certain to be free."""
+"""Run time that a job has left and has had; when the instances of an attempt are certain to be free."""
 
 from datetime import datetime, timedelta
 
@@ -9,16 +9,16 @@ from trainmaster.core.jobs.observations import Observation
 END_SLACK = timedelta(minutes=10)
 """SageMaker's own time around Training: start-up is not counted, stopping and upload come after."""
 LEAST_RUNTIME = timedelta(minutes=30)
-"""What an attempt gets even if less is left of the job's MaxRuntimeInSeconds: enough to get anywhere."""
+"""Shortest time an attempt gets even if less is left of the job's MaxRuntimeInSeconds: less is useless."""
 MAX_EXTENSIONS = 3
-"""Attempts that get more than what is left; then the rest it is."""
+"""Most attempts that get more than what is left; later ones get what is left."""
 SHORTEST_RUNTIME = timedelta(minutes=1)
 
 
 def runtime_left(job: Job) -> tuple[timedelta, bool]:
-    """MaxRuntime of the next attempt, and whether that is more than what is left of the job's.
+    """Return MaxRuntime of the next attempt, and whether that is more than what is left of the job's.
 
-    Run time is the job's: what stands in checkpoints is used up.
+    The run time is the job's: training that is kept in checkpoints is used up.
     """
     left = job.spec.max_runtime - job.checkpointed
     if left >= min(LEAST_RUNTIME, job.spec.max_runtime):
@@ -29,7 +29,7 @@ def runtime_left(job: Job) -> tuple[timedelta, bool]:
 
 
 def ends_by(job: Job) -> datetime | None:
-    """When the live attempt's instances are free at the latest; None before it trains.
+    """Return when the live attempt's instances are free at the latest; None before it trains.
 
     Spot counts MaxWait from creation, on-demand MaxRuntime from the start of Training.
     """
@@ -42,7 +42,13 @@ def ends_by(job: Job) -> datetime | None:
 
 
 def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> timedelta:
-    """How long an attempt was in status Training; where SageMaker does not say, since it was seen there."""
+    """Return an attempt's time in status Training, by SageMaker or else since it was first seen there.
+
+    Args:
+        instant: End of the time that counts.
+        live: The attempt.
+        seen: SageMaker's report on it; None: there is none.
+    """
     if seen is not None and seen.training_since is not None:
         return seen.trained_by(instant)
     since = live.training_since
@@ -50,27 +56,29 @@ def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> ti
 
 
 def least_length(job: Job) -> timedelta | None:
-    """How long it is known to train at least: what is safe, and what one attempt lost on average."""
+    """Return the least that it is known to train: what is safe, plus what one attempt lost on average."""
     if not job.attempt:
         return None
     return job.checkpointed + timedelta(seconds=sum(job.spent.wasted.values()) // job.attempt)
 
 
 def likely_length(spec: JobSpec) -> timedelta | None:
-    """How long it is likely to train in all, when it is submitted; None: no job like it has ended."""
+    """Predict its whole training at submission; None: no job like it has ended."""
     if spec.likely is not None:
         return spec.likely.remaining(timedelta(), at_most=spec.max_runtime)
     return None if spec.predicted is None else min(spec.predicted, spec.max_runtime)
 
 
 def likely_left(job: Job) -> timedelta | None:
-    """What is likely left of its training.
+    """Predict what is left of its training; None where nothing is known.
 
-    Of the lengths that jobs like it have, those that it has outlasted already are out of the question.
+    Among the lengths of jobs like it, those that it has outlasted already are ruled out.
     """
     likely, known = job.spec.likely, least_length(job)
     if likely is None or known is None:
         whole = job.spec.predicted if likely is None else likely_length(job.spec)
         return None if whole is None else max(whole - job.checkpointed, timedelta())
     most = max(job.spec.max_runtime - job.checkpointed, timedelta())
+    # ``remaining`` counts from what it has outlasted, so both together are the whole; what checkpoints keep
+    # of that is not trained again.
     return min(likely.remaining(known, at_most=most) + known - job.checkpointed, most)

@@ -1,1 +1,1 @@
-"""The steps of a job's life, and what becomes of it when its training job ends."""
+"""Steps of a job's life, and the decision what becomes of it when its training job ends."""

@@ -1,4 +1,4 @@
-"""One step of a job, as it is written, and what notices and metrics read from it."""
+"""A change: one step of a job, as it is written, and what notices and metrics read from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,20 +15,21 @@ from trainmaster.core.planning.snapshot import WarmPool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One job from one version to the next; the store derives every row that follows from it."""
+    """One job before and after a step; the store derives every row that follows from it."""
 
     before: Job
     after: Job
     ended: Attempt | None = None
-    """The attempt that is over, as it is to be remembered."""
+    """The attempt that is over, as it is to be recorded."""
     leaves_warm: WarmPool | None = None
-    """What SageMaker kept of it: from now on counted as warm, no longer as used."""
+    """Warm pool that SageMaker kept of it: from now on counted as warm, no longer as used."""
     keeps_nothing: bool = False
-    """Its instances were to be kept, it ended so that SageMaker keeps them, and it has kept none."""
+    """Whether SageMaker kept no instances although it should have: a keep-alive was set, and the end
+    allows it."""
     role: RoleChange | None = None
-    """AWS refused a start of it: what is known of its role from now on."""
+    """Change of the record of its role, if AWS refused a start of it."""
     note: Reason | None = None
-    """Who wanted it, for the history; with it there is a line even where the state stays."""
+    """Reason of a requested change, for the history; with a note there is a line even if the state stays."""
 
     @property
     def versioned(self) -> "Change":
@@ -37,7 +38,7 @@ class Change:
 
 
 def status_is_news(change: Change) -> bool:
-    """The live attempt is in a status that no version of SageMaker's model has had, since this change."""
+    """Tell whether this change brought the live attempt into a status unknown to SageMaker's model."""
     before, after = change.before.live, change.after.live
     if after is None or after.progress is None or after.progress.status in {None, *KNOWN_STATUSES}:
         return False
@@ -46,16 +47,16 @@ def status_is_news(change: Change) -> bool:
 
 
 class EndKind(Enum):
-    """What the end of an attempt made of its job, or what ended a job that waited."""
+    """Outcomes of an attempt's end for its job, or of the end of a job that waited."""
 
     COMPLETED = auto()
     STOPPED = auto()
     FAILED = auto()
     RETRIED = auto()
-    """Comes back; also what is not charged as a retry: no capacity, a restored table."""
+    """Requeued; also without a charge as a retry: no capacity, a restored table."""
     PREEMPTED = auto()
     REQUEUED = auto()
-    """Stopped while its GPUs did nothing; comes back."""
+    """Stopped because its GPUs were idle, and requeued."""
     MOVED_TO_ON_DEMAND = auto()
 
 
@@ -69,7 +70,7 @@ _FINAL: Mapping[JobState, EndKind] = MappingProxyType(
 
 
 def end_kind(change: Change) -> EndKind | None:
-    """None: neither the job nor an attempt of it ended with this change."""
+    """Return the kind of end that a change brought; None if neither the job nor an attempt ended with it."""
     before, after = change.before, change.after
     if after.is_final:
         return None if before.is_final else _FINAL[after.state]
@@ -89,7 +90,7 @@ def reason_of_end(change: Change) -> Reason | None:
 
 
 def failure_class(change: Change) -> str:
-    """As diagnosed; where nobody did, the code of the reason."""
+    """Return the failure class as diagnosed; without a diagnosis, the code of the reason."""
     if change.ended is not None and change.ended.diagnosis is not None:
         return change.ended.diagnosis.failure_class.value
     reason = reason_of_end(change)
@@ -97,7 +98,7 @@ def failure_class(change: Change) -> str:
 
 
 def stop_denied(change: Change) -> Reason | None:
-    """Why AWS does not let us stop an adopted job; None unless this change is the first to say so."""
+    """Return why AWS denies the stop of an adopted job; None unless this change is the first to report it."""
     why = change.after.waiting
     if change.after.live is None or why is None or why.code is not ReasonCode.NOT_STOPPED:
         return None

@@ -1,4 +1,4 @@
-"""The attempt that a start makes, from the job, what was decided and the policy."""
+"""Build the attempt that a start makes, from the job, the planned start and the policy."""
 
 from datetime import datetime, timedelta
 
@@ -14,11 +14,19 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.request.request import attempt_name
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
-"""Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
+"""Longest KeepAlivePeriodInSeconds. Source: SageMaker API reference."""
 
 
 def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at: datetime) -> Attempt:
-    """What is claimed, and then created under its name."""
+    """Return the attempt that is claimed, and then created under its name.
+
+    Args:
+        job: The job as it waits.
+        start: The planned start.
+        pool: The policy of its pool.
+        policy: The policy in force.
+        at: Instant of the claim.
+    """
     max_runtime, _ = run_time.runtime_left(job)
     shape, charge = start.shape, start.charge
     spot = shape.capacity_type is CapacityType.SPOT

@@ -1,4 +1,4 @@
-"""What becomes of a job whose training job has ended: the table of ends, and the only maker of ends."""
+"""Decide what becomes of a job whose training job has ended: the table of ends, and their only maker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ _S, _C, _E = JobState, ReasonCode, TrainingJobEnd
 
 
 class Question(Enum):
-    """What SageMaker alone does not answer; the words are those of the documents."""
+    """Questions that SageMaker alone does not answer; the words are those of the documents."""
 
     LEAVES_SPOT = "the job may leave spot"
-    """``spot_fallback``; it needs the policy."""
+    """``spot_fallback`` answers it, which needs the policy."""
     IS_RETRIED = "the failure is retried"
-    """``retries``; it needs a diagnosis and the policy."""
+    """``retries`` answers it, which needs a diagnosis and the policy."""
     HAS_LATER_ATTEMPT = "a later attempt of the job exists"
-    """Then the table was restored to before both; SageMaker has to be asked."""
+    """If so, the table was restored to before both; only SageMaker knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +35,24 @@ class Row:
     """One row of the table of ends."""
 
     job: JobState | None = None
-    """None: any live state."""
+    """State of the job; None: any live state."""
     says: TrainingJobEnd | None = None
-    """None: any end."""
+    """End of the training job; None: any end."""
     only_if: Question | None = None
     becomes: JobState
     code: ReasonCode | None
-    """None: what was recorded with the stop; of a failure its class."""
+    """Code of the reason; None: that recorded with the stop, or the class of a failure."""
 
     def fits(self, job: Job, end: TrainingJobEnd) -> bool:
-        """As far as the job and SageMaker say."""
+        """Tell whether the row fits the job and SageMaker's report; ``only_if`` is not checked."""
         return self.job in {None, job.state} and self.says in {None, end}
 
     @property
     def leaves_spot(self) -> bool:
-        """The job comes back, and may do so on demand; not after a restore, where nothing ended of itself."""
+        """Whether the job is requeued and may be so on demand.
+
+        After a restore it may not, as nothing ended of itself.
+        """
         return self.becomes in WAITING and self.code is not _C.RESTORED
 
 
@@ -86,36 +89,36 @@ NO_REASON = "it gave no reason"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndFacts:
-    """An attempt that is over, and all that was read to decide what becomes of its job."""
+    """Facts about an attempt that is over: all that is read to decide what becomes of its job."""
 
     job: Job
-    """With the attempt still live."""
+    """The job with the attempt still live."""
     seen: Observation | None
-    """None: SageMaker does not know the training job (any more)."""
+    """SageMaker's report; None: SageMaker does not know the training job (any more)."""
     policy: Policy | None = None
-    """Where a question needs it."""
+    """Policy, if a question needs it."""
     diagnosis: Diagnosis | None = None
-    """Where the training job failed."""
+    """Diagnosis, if the training job failed."""
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
-    """Of the attempt, where the batch may be halved."""
+    """Hyperparameters of the attempt, if the batch may be halved."""
     has_later_attempt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """What becomes of a job."""
+    """The decision on a job whose attempt has ended."""
 
     becomes: JobState
     reason: Reason
-    """Why the attempt is over, and the job with it unless it comes back."""
+    """Reason why the attempt is over, and the job with it unless it is requeued."""
     of_attempt: Reason | None = None
-    """What is kept of it with the attempt, where the job's reason says more."""
+    """Reason to be kept with the attempt; None: the same as the job's."""
     diagnosis: Diagnosis | None = None
-    """Of a failure that was looked into."""
+    """Diagnosis of a failure; None for other ends."""
     retry: Retry | None = None
-    """Of a failure that the job comes back from."""
+    """Retry after a failure; None if there is none."""
     moves: bool = False
-    """From now on it asks for on-demand instances."""
+    """Whether it asks for on-demand instances from now on."""
 
     @property
     def comes_back(self) -> bool:
@@ -124,21 +127,23 @@ class End:
 
 _NO_STOP_OF_OURS = frozenset({_S.STARTING, _S.RUNNING})
 PENDING_SLACK = timedelta(seconds=5)
-"""How early the end may come, by SageMaker's own two stamps: what it rounds."""
+"""How much earlier than planned the end may come, by SageMaker's own two stamps, as it rounds them."""
 CLOCKS_APART = timedelta(minutes=1)
-"""The same where our clock has to stand in for the stamp of the creation."""
+"""The same if our clock stands in for the stamp of the creation."""
 
 
 def end_of(job: Job, seen: Observation | None) -> TrainingJobEnd:
-    """How the live attempt ended.
+    """Classify how the live attempt ended.
 
-    That SageMaker had no instances follows from the facts, not from a word: it never trained, nobody of ours
-    stopped it, and it waited as long as it was to.
+    That SageMaker had no instances follows from the facts, not from a word: it never trained, we did not stop
+    it, and it waited the whole pending time.
     """
-    said = TrainingJobEnd.of(seen)
+    reported = TrainingJobEnd.of(seen)
     stopped_or_failed = seen is not None and seen.status in {"Stopped", "Failed"}
+    # A stop of ours explains the end by itself, so only attempts that nobody asked to stop can have waited in
+    # vain.
     waits_in_vain = stopped_or_failed and job.state in _NO_STOP_OF_OURS and _pending_time_is_over(job, seen)
-    return TrainingJobEnd.NEVER_TRAINED if waits_in_vain else said
+    return TrainingJobEnd.NEVER_TRAINED if waits_in_vain else reported
 
 
 def _pending_time_is_over(job: Job, seen: Observation | None) -> bool:
@@ -154,28 +159,28 @@ def _pending_time_is_over(job: Job, seen: Observation | None) -> bool:
 
 
 def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
-    """What has to be answered before the end can be decided; nothing for most ends."""
+    """Return the questions to be answered before the end can be decided; none for most ends."""
     rows = _rows_for(job, seen)
-    asked = {row.only_if for row in rows if row.only_if is not None} - {Question.LEAVES_SPOT}
+    open_questions = {row.only_if for row in rows if row.only_if is not None} - {Question.LEAVES_SPOT}
     if spot_fallback.may_move(job) and any(row.leaves_spot for row in rows):
-        asked.add(Question.LEAVES_SPOT)
-    return frozenset(asked)
+        open_questions.add(Question.LEAVES_SPOT)
+    return frozenset(open_questions)
 
 
 def decide(facts: EndFacts, *, now: datetime) -> End:
-    """What becomes of the job: the first row that fits, and what the rules of that row say.
+    """Decide what becomes of the job: the first row that fits, and what the rules of that row add.
 
     Args:
-        facts: Of a training job that has ended, with an answer to each of ``questions``.
-        now: When the attempt ended, where SageMaker does not say.
+        facts: Facts about a training job that has ended, with an answer to each of ``questions``.
+        now: Stands for the end of the attempt if SageMaker does not report it.
     """
     ended_at = (facts.seen.ended_at if facts.seen else None) or now
-    asked = questions(facts.job, facts.seen)
-    answer = _answer_to_failure(facts, ended_at) if Question.IS_RETRIED in asked else None
-    row = _row(facts, asked, answer)
+    open_questions = questions(facts.job, facts.seen)
+    answer = _answer_to_failure(facts, ended_at) if Question.IS_RETRIED in open_questions else None
+    row = _row(facts, open_questions, answer)
     reason = answer.reason if answer else _reason(facts, row)
     moved = None
-    if row.leaves_spot and Question.LEAVES_SPOT in asked:
+    if row.leaves_spot and Question.LEAVES_SPOT in open_questions:
         moved = spot_fallback.at_end(facts.job, facts.seen, reason, _policy(facts), until=ended_at)
     return End(
         becomes=row.becomes,
@@ -188,7 +193,7 @@ def decide(facts: EndFacts, *, now: datetime) -> End:
 
 
 def _rows_for(job: Job, seen: Observation | None) -> tuple[Row, ...]:
-    """Up to the first that fits whatever the answers are."""
+    """Return the rows that may decide: up to the first that fits whatever the answers are."""
     assert job.is_live, job.state
     end = end_of(job, seen)
     rows = [row for row in ENDS if row.fits(job, end)]
@@ -196,9 +201,9 @@ def _rows_for(job: Job, seen: Observation | None) -> tuple[Row, ...]:
     return (*open_rows, rows[len(open_rows)])
 
 
-def _row(facts: EndFacts, asked: frozenset[Question], answer: RetryAnswer | None) -> Row:
+def _row(facts: EndFacts, open_questions: frozenset[Question], answer: RetryAnswer | None) -> Row:
     answers = {
-        Question.LEAVES_SPOT: Question.LEAVES_SPOT in asked
+        Question.LEAVES_SPOT: Question.LEAVES_SPOT in open_questions
         and spot_fallback.may_leave(facts.job, _policy(facts)),
         Question.IS_RETRIED: answer is not None and answer.retry is not None,
         Question.HAS_LATER_ATTEMPT: facts.has_later_attempt,

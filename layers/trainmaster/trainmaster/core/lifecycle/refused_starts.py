@@ -1,9 +1,10 @@
-"""Whose fault a refused start is: the job's own, which fails then, or ours, and then no job is lost by it.
+"""Decide who is at fault for a refused start: the job, which then fails, or we, and then no job is lost.
 
-AWS answers a missing right or a request it does not like in the same way for one job and for all of them. So
-one refusal proves nothing. A job is at fault once it was refused twice and AWS took another one with the same
-role in between; where no other was tried, once it was refused often or long enough. Three jobs in a row that
-were refused with one code say that it is us: then starts with the role pause, and one at a time tries again.
+AWS answers a missing right or a bad request in the same way for one job and for all of them. So one refusal
+proves nothing. A job is at fault once it was refused twice and AWS accepted another one with the same role in
+between; if no other was tried, once it was refused many times or for long. Three jobs in a row that were
+refused with one code show that the fault is ours: then starts with the role pause, and one at a time is
+tried.
 """
 
 from collections.abc import Mapping
@@ -27,24 +28,25 @@ from trainmaster.core.planning.refusal_records import (
 
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(minutes=15)
-"""A refused job is tried again after 1, 2, 4 ... 15 minutes, and so is a role whose starts pause."""
+"""Longest wait: a refused job is retried after 1, 2, 4 ... 15 minutes, and so is a role whose starts
+pause."""
 JOBS_UNTIL_PAUSE = 3
-"""So many different jobs in a row, refused with one code, are no coincidence."""
+"""Number of different jobs in a row, refused with one code, that are no coincidence."""
 TIMES_ALONE = 3
 """Refusals of a request after which a job is given up although no other job was tried."""
 TIME_ALONE = timedelta(hours=1)
-"""The same for a missing right, which somebody may be about to grant."""
+"""Time after which a job with a missing right is given up likewise; until then an admin may grant it."""
 
 
 def wait_after(times: int) -> timedelta:
-    """How long to wait after so many refusals in a row, 1 and up."""
+    """Return the wait after this many refusals in a row, 1 and up."""
     wait: timedelta = FIRST_WAIT * 2 ** min(times - 1, 10)
     return min(LONGEST_WAIT, wait)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who sends starts with which role, and under which key that is noted."""
+    """The role that starts are sent with, and the key of its record."""
 
     key: str
     role_arn: str
@@ -53,18 +55,18 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One start, as far as it tells about its role."""
+    """One start that was sent, as far as it tells about its role."""
 
     sender: Sender
     is_probe: bool = False
-    """It was to find out whether a pause may end."""
+    """Whether it was sent to find out if a pause may end."""
     known: int = 0
     """Number of the role's refusals that were known when it was sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a refusal says about the job, and what is noted of its role."""
+    """Conclusions from a refusal about the job, and the new record of its role."""
 
     refusals: RequestRefusals
     is_own_fault: bool
@@ -82,11 +84,11 @@ def decide(
     """Decide what one refusal says about its job and about its role.
 
     Args:
-        job: Refused, with its claim.
-        refusal: As AWS answered.
-        trial: The start.
-        records: Of the pool, by key.
-        at: Now.
+        job: The refused job, with its claim.
+        refusal: AWS's answer.
+        trial: The start that was refused.
+        records: The pool's records of roles, by key.
+        at: Instant of the refusal.
     """
     sender = trial.sender
     role = records.get(sender.key)
@@ -103,10 +105,14 @@ def decide(
 def _counted(
     before: RequestRefusals | None, refusal: TrainingRefusedError, role: RoleStarts | None, *, at: datetime
 ) -> RequestRefusals:
-    """Count it. A record that was dropped meanwhile may have known of others, so those count as tried."""
+    """Count a refusal.
+
+    A role's record that was dropped meanwhile may have known others, so those count as tried.
+    """
     if before is None:
         return RequestRefusals(count=1, code=refusal.code, number=0, alone_since=at)
     again = replace(before, count=before.count + 1, code=refusal.code, alone=before.alone + 1)
+    # Another job of the role was refused or accepted in between: then this is not one job alone at its tries.
     others_tried = role is None or role.number != before.number or _took_since(role, before)
     return replace(again, alone=1, alone_since=at) if others_tried else again
 
@@ -124,7 +130,7 @@ def _is_own_fault(
     *,
     at: datetime,
 ) -> bool:
-    """Nothing is held against a single job while all starts of its role are refused."""
+    """Tell whether the job is at fault; it is not while all starts of its role are refused."""
     if before is None or role is None or role.pause is not None:
         return False
     if _took_since(role, before):
@@ -149,13 +155,14 @@ def _noted(role: RoleStarts | None, sender: Sender, refusals: RequestRefusals, *
 def _held_against(
     role: RoleStarts, job: Job, refusal: TrainingRefusedError, *, is_probe: bool, at: datetime
 ) -> RoleStarts:
-    """With the job among those that were refused in a row, and with the pause that follows from them."""
+    """Add the job to those refused in a row, and begin or prolong the pause that follows from them."""
     entry_id = job.spec.entry_id
-    this = RefusedStart(entry_id=entry_id, code=refusal.code, number=role.number)
-    others = [one for one in role.refused if one.entry_id != entry_id]
-    refused = (*others, this)[-MOST_REFUSED_STARTS:]
-    alike = sum(one.code == refusal.code for one in refused)
+    latest = RefusedStart(entry_id=entry_id, code=refusal.code, number=role.number)
+    others = [refused_start for refused_start in role.refused if refused_start.entry_id != entry_id]
+    refused = (*others, latest)[-MOST_REFUSED_STARTS:]
+    alike = sum(refused_start.code == refusal.code for refused_start in refused)
     pause = role.pause
+    # Only the probe of a pause prolongs it: other refusals are of starts that were under way when it began.
     if pause is not None and is_probe:
         probes = pause.probes + 1
         pause = replace(pause, probes=probes, next_probe_at=at + wait_after(probes + 1))
@@ -172,14 +179,14 @@ def _held_against(
 
 
 def _dropped(known: Mapping[str, RoleStarts], key: str) -> str | None:
-    """Which record goes for a new one: the oldest, one without a pause if there is any."""
+    """Return the key of the record that a new one displaces: the oldest, if possible without a pause."""
     if key in known or len(known) < MOST_ROLES:
         return None
-    return min(known, key=lambda one: (known[one].pause is not None, known[one].at, one))
+    return min(known, key=lambda role_key: (known[role_key].pause is not None, known[role_key].at, role_key))
 
 
 def accepted(role: RoleStarts, *, known_when_sent: int) -> RoleStarts | None:
-    """Note that AWS took a start; None where that says nothing new.
+    """Record that AWS accepted a start; None if that adds nothing.
 
     Args:
         role: The record as it is.
@@ -193,13 +200,18 @@ def accepted(role: RoleStarts, *, known_when_sent: int) -> RoleStarts | None:
         role,
         ver=role.ver + 1,
         accepted=known_when_sent,
-        refused=tuple(one for one in role.refused if one.number > known_when_sent),
+        refused=tuple(
+            refused_start for refused_start in role.refused if refused_start.number > known_when_sent
+        ),
         pause=pause if pause is not None and pause.number > known_when_sent else None,
     )
 
 
 def probed(role: RoleStarts, *, until: datetime) -> RoleStarts:
-    """Give the one try that a pause allows to a start; should nothing come of it, the next may be then."""
+    """Give the one try that a pause allows to a start.
+
+    If it comes to nothing, the next may be at ``until``.
+    """
     assert role.pause is not None, role
     return replace(role, ver=role.ver + 1, pause=replace(role.pause, next_probe_at=until))
 
@@ -217,5 +229,5 @@ def put_off(job: Job, refusals: RequestRefusals, text: str, *, now: datetime) ->
 
 
 def with_role(job: Job, role: str) -> Job:
-    """Note which role it starts with (``role_digest``), where an earlier release stored it."""
+    """Record the role that it starts with (``role_digest``), if an earlier release stored the job."""
     return replace(job, spec=replace(job.spec, role=role))

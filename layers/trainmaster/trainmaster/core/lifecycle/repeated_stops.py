@@ -1,4 +1,4 @@
-"""What a job notes of ends that it comes back from: what they cost, and for whom it was stopped."""
+"""Records of a job on ends after which it is requeued: what they cost, and for which job it stopped."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -9,11 +9,11 @@ from trainmaster.core.lifecycle.decision import End
 
 
 def stopped_for(job: Job, attempt: Attempt) -> StopsInARow | None:
-    """Count on where the attempt made room for the same job as the one before it.
+    """Count one more stop in a row if the attempt was stopped for the same job as the one before it.
 
     Args:
-        job: Before the attempt is counted.
-        attempt: Has ended.
+        job: The job before the attempt is counted.
+        attempt: The attempt, which has ended.
     """
     known, preemptor = job.stopped_for, attempt.preemptor
     if preemptor is None:
@@ -23,7 +23,7 @@ def stopped_for(job: Job, attempt: Attempt) -> StopsInARow | None:
 
 
 def training_lost(job: Job, end: End, lost: timedelta) -> dict[str, int]:
-    """Add the training that has to be done again, in whole seconds by cause; of a failed job none is."""
+    """Add the training that must be repeated, in whole seconds by cause; a failed job repeats none."""
     wasted = dict(job.spent.wasted)
     seconds = int(lost.total_seconds())
     if seconds > 0 and end.becomes is not JobState.FAILED:
@@ -34,12 +34,12 @@ def training_lost(job: Job, end: End, lost: timedelta) -> dict[str, int]:
 def startups_lost(job: Job, attempt: Attempt, *, stopped: bool) -> Mapping[str, int] | None:
     """Add the seconds since its claim of an attempt that was stopped before it trained, by cause.
 
-    Nothing is added for one that trained: what its start-up led to is judged by its checkpoints.
+    Nothing is added for one that trained, as its checkpoints tell what was lost.
 
     Args:
-        job: Before the attempt is counted.
-        attempt: Has ended.
-        stopped: We asked it to stop, and its job comes back.
+        job: The job before the attempt is counted.
+        attempt: The attempt, which has ended.
+        stopped: Whether we asked it to stop, and its job is requeued.
     """
     known = job.spent.startups
     if not stopped or attempt.training_since is not None or attempt.end is None or attempt.reason is None:

@@ -1,6 +1,6 @@
-"""Whether a job comes back after an attempt failed: class of the failure, time earned, retries left.
+"""Retries: whether a job comes back after a failed attempt, by failure class, time earned, retries left.
 
-What an end owes to AWS having no instances is no failure: ``decision`` has it, and it is not charged.
+An end because AWS had no instances is no failure: ``decision`` handles it, and it is not charged.
 """
 
 import re
@@ -16,7 +16,7 @@ from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.policy.governance import OnOom, Recovery
 
 SMALLEST = 2
-"""The least that can be halved."""
+"""Smallest batch that can be halved."""
 _WHOLE = re.compile(r'(?P<quote>"?)(?P<number>[1-9][0-9]{0,8})(?P=quote)')
 
 
@@ -25,7 +25,7 @@ class Halving:
     rewritten: Mapping[str, str]
     """Hyperparameters that change, with their new values."""
     says: str
-    """What changes, for people: ``batch_size 8 to 4``."""
+    """Text for people on what changes: ``batch_size 8 to 4``."""
 
 
 def halve(hyperparameters: Mapping[str, str], names: OnOom) -> Halving | None:
@@ -53,7 +53,7 @@ def _first(hyperparameters: Mapping[str, str], names: Iterable[str], *, least: i
 
 
 def _number(text: str) -> int:
-    """0 for what is not a whole number."""
+    """Parse a whole number; return 0 if the text is none."""
     match = _WHOLE.fullmatch(text)
     return int(match["number"]) if match else 0
 
@@ -65,10 +65,10 @@ def _like(text: str, value: int) -> str:
 
 
 MAX_MESSAGE = 1024
-"""Characters; as many as FailureReason may have."""
+"""Most characters of a message; as many as FailureReason may have."""
 NO_RETRIES = "no failure of it is, by trainmaster:retries or recovery.max_retries"
 AT_ONCE = frozenset({FailureClass.SERVICE, FailureClass.CAPACITY})
-"""Failures that the job has no part in need no productive time before them."""
+"""Failures that the job does not cause, which need no productive time before a retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,22 +76,22 @@ class Failure:
     """One attempt that failed, and what is known of it."""
 
     job: Job
-    """With the attempt still live."""
+    """The job with the attempt still live."""
     trained: timedelta
-    """How long the attempt was in status Training."""
+    """Time that the attempt was in status Training."""
     text: str
-    """FailureReason."""
+    """FailureReason of the training job."""
     diagnosis: Diagnosis
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
-    """Of the attempt; only asked for where the batch may be halved."""
+    """Hyperparameters of the attempt; only given where the batch may be halved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """The attempt after one that failed; it is charged to the job."""
+    """A further attempt after one that failed; it is charged to the job."""
 
     wait: timedelta
-    """The back-off before it."""
+    """Back-off before it."""
     waiting: Reason
     rewritten: Mapping[str, str] = field(default_factory=dict)
     """Hyperparameters that the batch was halved with; empty where it was not."""
@@ -99,22 +99,22 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryAnswer:
-    """Whether the job comes back after a failure, and what its history says of it."""
+    """Answer to a failure: whether the job comes back, and what its history says about it."""
 
     reason: Reason
     of_attempt: Reason | None = None
-    """What is kept of it with the attempt, where the job's reason says more."""
+    """Reason to be kept with the attempt; None: the same as the job's."""
     retry: Retry | None = None
-    """None: the job has failed."""
+    """The retry; None: the job has failed."""
 
 
 def may_halve(job: Job, diagnosis: Diagnosis) -> bool:
-    """Its owner wants the batch halved, and it is that kind of failure."""
+    """Tell whether the batch may be halved: the owner allows it, and the failure is of that kind."""
     return job.spec.halves_batch and diagnosis.failure_class is FailureClass.GPU_OOM
 
 
 def answer(failure: Failure, recovery: Recovery) -> RetryAnswer:
-    """Of an attempt that failed: the job comes back for another one, or has failed."""
+    """Decide about a failed attempt: the job is requeued for another one, or has failed."""
     halving = _halving(failure, recovery)
     refusal = _used_up(failure, recovery) or (None if halving else _refusal(failure, recovery))
     if refusal is not None:
@@ -136,12 +136,12 @@ def _used_up(failure: Failure, recovery: Recovery) -> str | None:
 
 
 def _refusal(failure: Failure, recovery: Recovery) -> str | None:
-    """Why this failure earns no retry; None: it does."""
-    found = failure.diagnosis.failure_class
-    if found not in recovery.retry_classes:
-        return f"failures of class {found} are not retried{_not_halved(failure, recovery)}"
+    """Return why this failure earns no retry; None if it does."""
+    failure_class = failure.diagnosis.failure_class
+    if failure_class not in recovery.retry_classes:
+        return f"failures of class {failure_class} are not retried{_not_halved(failure, recovery)}"
     productive = failure.job.comebacks.productive + failure.trained
-    if found in AT_ONCE or productive >= recovery.min_runtime:
+    if failure_class in AT_ONCE or productive >= recovery.min_runtime:
         return None
     return (
         f"it was in training for {_seconds(productive)} s since its last charged failure,"
@@ -159,16 +159,18 @@ def _not_halved(failure: Failure, recovery: Recovery) -> str:
 
 
 def _final(failure: Failure, refusal: str) -> RetryAnswer:
-    found = failure.diagnosis
+    diagnosis = failure.diagnosis
     text = f"Not retried: {refusal}. SageMaker says: {failure.text}"
-    return RetryAnswer(reason=_reason(found, f"{found.advice} {text}"), of_attempt=_reason(found, text))
+    return RetryAnswer(
+        reason=_reason(diagnosis, f"{diagnosis.advice} {text}"), of_attempt=_reason(diagnosis, text)
+    )
 
 
 def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> RetryAnswer:
-    job, found = failure.job, failure.diagnosis
+    job, diagnosis = failure.job, failure.diagnosis
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
     count = f"retry {job.comebacks.retries + 1} of {most_retries(job, recovery)}"
-    message = f"{found.failure_class}: {found.advice} This is {count}{halved}"
+    message = f"{diagnosis.failure_class}: {diagnosis.advice} This is {count}{halved}"
     comes_back = f"It is requeued, {count}{halved}. SageMaker says: {failure.text}"
     retry = Retry(
         wait=backoff(
@@ -177,11 +179,11 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> Ret
         waiting=Reason(code=ReasonCode.BACKOFF, message=message[:MAX_MESSAGE]),
         rewritten={} if halving is None else halving.rewritten,
     )
-    return RetryAnswer(reason=_reason(found, comes_back), retry=retry)
+    return RetryAnswer(reason=_reason(diagnosis, comes_back), retry=retry)
 
 
-def _reason(found: Diagnosis, message: str) -> Reason:
-    return Reason(code=found.failure_class.code, message=message[:MAX_MESSAGE])
+def _reason(diagnosis: Diagnosis, message: str) -> Reason:
+    return Reason(code=diagnosis.failure_class.code, message=message[:MAX_MESSAGE])
 
 
 def _seconds(time: timedelta) -> int:
@@ -189,14 +191,15 @@ def _seconds(time: timedelta) -> int:
 
 
 def most_retries(job: Job, recovery: Recovery) -> int:
-    """What the policy allows, or fewer if its owner wants fewer."""
+    """Return the retries that the policy allows, or fewer if the job's owner wants fewer."""
     wanted = job.spec.retries
     return recovery.max_retries if wanted is None else min(wanted, recovery.max_retries)
 
 
 def may_requeue(job: Job, recovery: Recovery) -> bool:
-    """Whether a stop because its GPUs do nothing brings it back.
+    """Tell whether a stop because of idle GPUs requeues the job.
 
-    It is not charged as a retry, but what hangs each time must come to an end: as often as it may be retried.
+    It is not charged as a retry, but a job that hangs each time must end: it is requeued at most as many
+    times as it may be retried.
     """
     return job.comebacks.idle_requeues < most_retries(job, recovery)

@@ -1,4 +1,4 @@
-"""Settles an end: the job after it, final or waiting again; the bill of the attempt, and what was lost."""
+"""Settle an end: the job after it, final or waiting again; the bill of the attempt, and the training lost."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ WARM_AVAILABLE = "Available"
 
 
 def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Change:
-    """The attempt is over: the slot is free, and the job is final or waits with the next attempt."""
+    """End an attempt: its slot is free, and the job is final or waits with the next one."""
     times = _times(job, end, seen, now=now)
     attempt = _finished_attempt(job, end, seen, times)
     _, extended = runtime_left(job)  # as at the claim: only attempts that came to be use an extension up
@@ -66,7 +66,7 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
 
 
 def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool | None:
-    """What SageMaker kept of the attempt: only its word for it counts."""
+    """Return the warm pool that SageMaker kept of the attempt, if it reports one."""
     if seen is None or seen.warm_status != WARM_AVAILABLE or attempt.shape.warm_key is None:
         return None
     since = attempt.ended_at
@@ -90,7 +90,7 @@ _WARM_TERMINATED = "Terminated"
 
 
 def _keeps_nothing(attempt: Attempt, seen: Observation | None, *, now: datetime) -> bool:
-    """As where the account's quota of warm instances is 0: no WarmPoolStatus, or one that is over at once."""
+    """Tell whether SageMaker kept no instances though it should: without WarmPoolStatus, or over at once."""
     if seen is None or not attempt.keep_alive or attempt.shape.warm_key is None:
         return False
     if seen.status not in _KEEPS_HOSTS or attempt.training_since is None or seen.ended_at is None:
@@ -105,19 +105,19 @@ def _keeps_nothing(attempt: Attempt, seen: Observation | None, *, now: datetime)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Of an attempt that is over."""
+    """Durations of an attempt that is over."""
 
     ended_at: datetime
     trained: timedelta
-    """In status Training, all intervals together."""
+    """Time in status Training, all intervals together."""
     checkpointed: timedelta
-    """Of that, what is safe in the newest checkpoint seen; nothing where none was seen."""
+    """Part of it that is safe in the newest checkpoint seen; 0 if none was seen."""
     idle: timedelta
-    """Of that, from the idle alarm on, where that is why it ended."""
+    """Part of it since the idle alarm, if that is why it ended."""
     lost: timedelta
-    """Of that, what has to be done again, or was for nothing."""
+    """Part of it that must be repeated, or was useless."""
     unknown: timedelta
-    """Of that, what may be in a checkpoint that nobody saw."""
+    """Part of it that may be in a checkpoint that was not seen."""
 
 
 def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Times:
@@ -144,14 +144,14 @@ def _idle(live: Attempt, end: End, ended_at: datetime) -> timedelta:
 
 
 def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
-    """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
+    """Return unsaved training that is lost; of a requeued job 0 if it may be in an unseen checkpoint."""
     if end.becomes is JobState.FAILED:
         return unsaved
     return unsaved if end.comes_back and not _saves_unseen(job) else timedelta()
 
 
 def _unknown(job: Job, end: End, unsaved: timedelta) -> timedelta:
-    """Training of a job that was stopped and saves somewhere, while nobody saw a checkpoint of it.
+    """Return training of a stopped job that saves checkpoints of which none was seen.
 
     A job that is stopped for good leaves what it has in its output, too; but whether that is of use is as
     unknown. Completed work is never unknown, and failed work is lost.
@@ -180,13 +180,13 @@ def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times
 
 
 def _statuses(seen: Observation | None) -> tuple[StatusStart, ...] | None:
-    """Nothing rather than a part."""
-    found = () if seen is None else seen.statuses
-    return found if 0 < len(found) <= MOST_STATUSES else None
+    """Return all statuses, or None: a part of them would mislead."""
+    statuses = () if seen is None else seen.statuses
+    return statuses if 0 < len(statuses) <= MOST_STATUSES else None
 
 
 def as_seen(live: Attempt, seen: Observation) -> Attempt:
-    """With what SageMaker says of it."""
+    """Return the attempt with SageMaker's report on it."""
     progress = Progress(
         training_job_arn=seen.training_job_arn,
         status=seen.status,
@@ -207,7 +207,7 @@ def _spot_seen(spot: SpotState, seen: Observation) -> SpotState:
 
 
 def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, reason: Reason) -> Bill:
-    """What it cost, and what that was spent on."""
+    """Return the cost of the attempt, by what it was spent on."""
     line = line_of(
         EndedAttempt(
             job=job.name,
@@ -229,12 +229,12 @@ def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, re
 
 
 def _up(attempt: Attempt, seen: Observation | None) -> timedelta | None:
-    """Billed time says it too, but of spot attempts."""
+    """Return the time its instances were up, of a spot attempt; billed time does not tell it there."""
     return seen.up if seen and attempt.capacity_type is CapacityType.SPOT else None
 
 
 def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
-    """With what the attempt says about its job on spot instances."""
+    """Add the attempt to the job's record of time on spot instances."""
     if attempt.capacity_type is not CapacityType.SPOT:
         return job
     record = replace(
@@ -275,7 +275,7 @@ def _waits_again(job: Job, end: End, attempt: Attempt, *, now: datetime) -> Job:
 
 
 def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
-    """Charged: the next failure needs its productive time again."""
+    """Return the job with a charged retry, after which the next failure needs its productive time again."""
     comebacks = replace(
         job.comebacks,
         retries=job.comebacks.retries + 1,
@@ -287,7 +287,7 @@ def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
 
 
 def shape_taken(shape: Shape, seen: Observation) -> Shape:
-    """With InstancePreferences: only what SageMaker took, once it has said so."""
+    """Return the shape, cut to the type that SageMaker took of InstancePreferences once that is known."""
     if seen.selected_type is None:
         return shape
     took = {

@@ -1,4 +1,4 @@
-"""When a job has had enough of spot instances, and whether it can have on-demand ones instead."""
+"""Spot fallback: when a job should leave spot instances, and whether it can have on-demand ones instead."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,21 +16,21 @@ from trainmaster.core.policy import UNMANAGED, Policy, PoolPolicy, Quota
 from trainmaster.core.policy.governance import Fallback, Spot
 
 PATIENCE = timedelta(hours=1)
-"""Time on spot before its progress is judged: starts and restarts take minutes of their own."""
+"""Time on spot before its progress is judged, as starts and restarts take minutes of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A job should leave spot."""
+    """Verdict that a job should leave spot."""
 
     why: str
     stays: Reason | None = None
-    """Why it cannot; None: it does."""
+    """Reason why it cannot leave; None: it leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Progress:
-    """Of a job on spot instances, over all its attempts there."""
+    """Progress of a job on spot instances, over all its attempts there."""
 
     interruptions: int
     trained: timedelta
@@ -38,9 +38,9 @@ class _Progress:
 
 
 def concern(job: Job) -> bool:
-    """Whether the rules may have something to say of a job that runs; asked before the policy is read.
+    """Tell whether the rules may move a running job; checked before the policy is read.
 
-    Not of one that was moved: if its team's budget put it on spot again, it is there to stay.
+    They never concern one that was moved: if its team's budget put it on spot again, it stays there.
     """
     live = job.live
     if live is None or job.state is not JobState.RUNNING or not _may_move(job, live):
@@ -49,31 +49,38 @@ def concern(job: Job) -> bool:
 
 
 def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
-    """Of a job that the rules concern; None: it gets on."""
+    """Return the verdict on a job that the rules concern; None if it makes progress.
+
+    Args:
+        job: A running job, with its live attempt on spot.
+        seen: SageMaker's report on the attempt.
+        policy: The policy in force.
+        now: Instant of the report.
+    """
     why = _enough(_progress(job, job.live_attempt, seen, until=now), policy.governing.spot)
     return None if why is None else Verdict(why=why, stays=_stays(job, policy))
 
 
 def may_move(job: Job) -> bool:
-    """Its live attempt is on spot, and the rules have not moved the job before."""
+    """Tell whether the live attempt is on spot, and the rules have not moved the job before."""
     return job.live is not None and _may_move(job, job.live)
 
 
 def may_leave(job: Job, policy: Policy) -> bool:
-    """Whether one that may move could run on demand."""
+    """Tell whether a job that may move could run on demand."""
     return _stays(job, policy) is None
 
 
 def at_end(
     job: Job, seen: Observation | None, reason: Reason, policy: Policy, *, until: datetime
 ) -> Reason | None:
-    """Of a job that may move and comes back: why it does so on demand; None: it stays on spot.
+    """Return why a job that is requeued moves to on-demand instances; None if it stays on spot.
 
     Args:
-        job: With the attempt still live.
-        seen: Of the attempt.
-        reason: Why the attempt ended.
-        policy: In force.
+        job: A job that may move, with the attempt still live.
+        seen: SageMaker's report on the attempt.
+        reason: Reason why the attempt ended.
+        policy: The policy in force.
         until: When the attempt ended.
     """
     if reason.code is ReasonCode.SPOT_FALLBACK:
@@ -89,7 +96,7 @@ def _may_move(job: Job, live: Attempt) -> bool:
 
 
 def _moved(reason: Reason, why: str) -> Reason:
-    """It ended for another reason, and comes back on demand anyway."""
+    """Return the reason of an end of another cause after which the job moves anyway."""
     return replace(reason, message=f"{reason.message}; {why}, so it is requeued on demand")
 
 
@@ -103,9 +110,10 @@ def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datet
 
 
 def _enough(progress: _Progress, rules: Spot) -> str | None:
-    """Why it should leave spot; None: it gets on."""
+    """Return why the job should leave spot; None if it makes progress."""
     if progress.interruptions > rules.max_interruptions:
         return f"interrupted {progress.interruptions} times on spot, more than {rules.max_interruptions}"
+    # Without interruptions little progress is not the fault of spot.
     if not progress.interruptions or progress.elapsed < PATIENCE:
         return None
     if progress.trained >= progress.elapsed * rules.min_progress_ratio:
@@ -116,7 +124,7 @@ def _enough(progress: _Progress, rules: Spot) -> str | None:
 
 
 def _stays(job: Job, policy: Policy) -> Reason | None:
-    """What keeps it on spot; None: nothing."""
+    """Return the reason that keeps it on spot; None if there is none."""
     if policy.governing.spot.fallback is Fallback.NONE:
         return Reason(
             code=ReasonCode.NO_FALLBACK, message="the policy moves no job to on-demand (spot.fallback: none)"

@@ -1,4 +1,4 @@
-"""Every step of a job's life as a pure function: the job before, an instant, and the job after."""
+"""Steps of a job's life as pure functions: the job before, an instant, and the job after."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,18 +19,18 @@ from trainmaster.core.lifecycle.unserved_attempts import with_room_made, with_tr
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
-"""A claim is safe from repair this long: more than the scheduler's timeout (120 s) and its SDK's retries."""
+"""Time that a claim is safe from repair: more than the scheduler's timeout (120 s) and its SDK's retries."""
 MAX_FAULTS = 3
 FIRST_FAULT_WAIT = timedelta(minutes=10)
 LONGEST_FAULT_WAIT = timedelta(hours=6)
 MAX_UNKNOWN_ERRORS = 3
-"""Errors we cannot classify before the job is given up."""
+"""Errors of unknown kind after which the job is given up."""
 
 
 def claim(job: Job, attempt: Attempt, *, after_stops: bool = False) -> Job:
     """Let the job hold its instances; the training job may be created until the lease runs out.
 
-    ``after_stops``: other jobs were stopped so that it could.
+    ``after_stops`` says that other jobs were stopped to make this possible.
     """
     assert attempt.max_runtime == runtime_left(job)[0], attempt
     claimed = replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
@@ -38,7 +38,7 @@ def claim(job: Job, attempt: Attempt, *, after_stops: bool = False) -> Job:
 
 
 def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
-    """SageMaker has the attempt."""
+    """Record that SageMaker has the attempt."""
     live = job.live_attempt
     progress = Progress(
         training_job_arn=training_job_arn,
@@ -58,30 +58,30 @@ def _taken(job: Job, live: Attempt, *, now: datetime) -> Job:
 
 
 def without_additions(job: Job) -> Job:
-    """As the user asked for it, where that is what AWS takes."""
+    """Drop what the policy adds to the request, if AWS accepts the job only without it."""
     return replace(job, live=replace(job.live_attempt, keep_alive=None))
 
 
 def sent(job: Job, request: Mapping[str, Any]) -> Job:
-    """With what the request said about its warm pool and its pending time."""
+    """Record the request's pending time with the attempt."""
     pending = request["StoppingCondition"].get("MaxPendingTimeInSeconds")
     max_pending = None if pending is None else timedelta(seconds=pending)
     return replace(job, live=replace(job.live_attempt, max_pending=max_pending))
 
 
 def as_sent(job: Job, attempt: Attempt) -> Job:
-    """The live attempt, as the one that was claimed was sent."""
+    """Return the job with its live attempt as the claimed one was sent."""
     live = replace(job.live_attempt, keep_alive=attempt.keep_alive, max_pending=attempt.max_pending)
     return replace(job, live=live)
 
 
 def back_in_turn(job: Job, reason: Reason) -> Job:
-    """Others of the account called too often: the same attempt waits in its turn, not charged."""
+    """Put the attempt back in its turn, not charged, as the account called AWS too often."""
     return replace(job.moved_to(JobState.PENDING), live=None, not_before=None, waiting=reason)
 
 
 def refused_by_account(job: Job, refusals: AccountRefusals, text: str) -> Job:
-    """A limit of the account forbids it: the same attempt waits out a back-off of its own, not charged."""
+    """Put the attempt into a back-off of its own, not charged, as a limit of the account forbids it."""
     times = "once" if refusals.count == 1 else f"{refusals.count} times in a row"
     return replace(
         job.moved_to(JobState.PENDING),
@@ -93,7 +93,7 @@ def refused_by_account(job: Job, refusals: AccountRefusals, text: str) -> Job:
 
 
 def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
-    """The start was refused for now: the same attempt waits out a back-off, not charged."""
+    """Put the attempt into a back-off, not charged, as its start was refused for now."""
     return replace(
         job.moved_to(JobState.PENDING),
         live=None,
@@ -104,12 +104,12 @@ def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
 
 
 def unclaimed(job: Job) -> Job:
-    """The lease ran out without a training job: the same attempt waits again, at once."""
+    """Let the attempt wait again at once, as its lease ran out without a training job."""
     return replace(job.moved_to(JobState.PENDING), live=None, not_before=None)
 
 
 def puzzled(job: Job, *, message: str, now: datetime) -> Job:
-    """An error nobody classified: counted, and after a few the job is given up."""
+    """Count an error of unknown kind; after a few of them the job is given up."""
     if job.starts.unknown_errors + 1 >= MAX_UNKNOWN_ERRORS:
         return failed(job, reason=Reason(code=ReasonCode.FAILED_TO_START, message=message), now=now)
     waiting = put_back(job, reason=Reason(code=ReasonCode.UNKNOWN, message=message), now=now)
@@ -118,7 +118,7 @@ def puzzled(job: Job, *, message: str, now: datetime) -> Job:
 
 
 def faulted(job: Job, *, message: str, now: datetime) -> Job:
-    """A pass could not start it for a fault of ours: counted, and after a few it stands aside for a while."""
+    """Count a pass that could not start it by a fault of ours; after a few the job waits out a back-off."""
     faults = (job.starts.faults or 0) + 1
     counted = replace(job, starts=replace(job.starts, faults=faults))
     if faults < MAX_FAULTS or not job.is_waiting:
@@ -132,7 +132,7 @@ def failed(job: Job, *, reason: Reason, now: datetime) -> Job:
 
 
 def unparked(job: Job) -> Job:
-    """The back-off is over; that AWS refused it, and with which words, still holds."""
+    """End a back-off; the words with which AWS refused the job still hold."""
     return replace(job, not_before=None, waiting=job.waiting if job.starts.refused_with else None)
 
 
@@ -141,7 +141,7 @@ def explained(job: Job, reason: Reason) -> Job:
 
 
 def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) -> Job:
-    """Ask the job to stop so that another can start; it comes back. ``reclaims``: a loan is called back."""
+    """Ask the job to stop so that another can start; it is requeued. ``reclaims``: a loan is called back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
     for_whom = Preemptor(name=preemptor.name, team=preemptor.team, reclaims=reclaims or None)
     live = replace(job.live_attempt, preempted_for=for_whom)
@@ -150,17 +150,17 @@ def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) ->
 
 
 def stop_told(job: Job, *, told: bool = True) -> Job:
-    """SageMaker took the stop; or, seen still running, did not."""
+    """Record that SageMaker accepted the stop; or, if seen still running, did not."""
     return replace(job, live=replace(job.live_attempt, stop_sent=told))
 
 
 def not_stopped(job: Job, why: str) -> Job:
-    """AWS does not let us stop what others started: it runs on, asked to stop, and its owner is notified."""
+    """Record that AWS denies the stop of an unmanaged job: it runs on, and its owner is notified."""
     return replace(job, waiting=Reason(code=ReasonCode.NOT_STOPPED, message=why))
 
 
 def missing(job: Job, *, since: datetime) -> Job:
-    """SageMaker does not find its training job, which may be an error of SageMaker's."""
+    """Record that SageMaker does not find its training job, which may be an error of SageMaker's."""
     return replace(job, live=replace(job.live_attempt, missing_since=since))
 
 
@@ -169,18 +169,18 @@ def found_again(job: Job) -> Job:
 
 
 def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
-    """Its alarm says that the GPUs do nothing, and when that is to end it; None: they work again."""
+    """Record that its GPUs are idle, and when that is to end it; ``since`` None: they work again."""
     live = job.live_attempt
     return replace(job, live=replace(live, watch=replace(live.watch, idle_since=since, stop_due=stop_due)))
 
 
 def stopped_for_idle(job: Job, now: datetime) -> Job:
-    """Its GPUs did nothing for too long: it is not requeued."""
+    """Stop a job whose GPUs were idle for too long; it is not requeued."""
     return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, ReasonCode.IDLE, now=now))
 
 
 def requeued_for_idle(job: Job, now: datetime) -> Job:
-    """Its GPUs did nothing for too long: it comes back from its checkpoint, not charged."""
+    """Stop a job whose GPUs were idle for too long; it resumes from its checkpoint, not charged."""
     return replace(job.moved_to(JobState.PREEMPTING), reason=_idle(job, ReasonCode.IDLE_REQUEUE, now=now))
 
 
@@ -193,19 +193,19 @@ def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
 
 
 def leaves_spot(job: Job, why: str) -> Job:
-    """Spot gets it nowhere: it is asked to stop, and comes back on on-demand instances."""
+    """Ask a job that makes too little progress on spot to stop; it is requeued on demand."""
     reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=why)
     return replace(job.moved_to(JobState.PREEMPTING), reason=reason)
 
 
 def stays_on_spot(job: Job, reason: Reason) -> Job:
-    """It should leave spot and cannot; its owner is notified once for each attempt."""
+    """Record that it should leave spot and cannot; its owner is notified once for each attempt."""
     live = job.live_attempt
     return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
-    """Somebody looked for its newest checkpoint; one older than the known one says nothing."""
+    """Record its newest checkpoint; one older than the known one changes nothing."""
     live = job.live_attempt
     known = [at for at in (written_at, live.checkpoint.last) if at is not None]
     checkpoint = replace(live.checkpoint, last=max(known, default=None))
@@ -213,13 +213,13 @@ def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
 
 
 def reuse_settled(job: Job, left: Observation | None) -> Change:
-    """What became of the warm pool that the attempt was claimed with, now that the attempt trains.
+    """Settle, now that the attempt trains, what became of the warm pool that it was claimed with.
 
     If SageMaker started it elsewhere and still keeps the pool, the pool is counted again.
 
     Args:
-        job: Its live attempt has ``reuses``.
-        left: The training job whose warm pool it is.
+        job: The job, whose live attempt has ``reuses``.
+        left: SageMaker's report on the training job that left the warm pool.
     """
     live, kept = job.live_attempt, _still_warm(job, left)
     settled = replace(live, claim=replace(live.claim, reuses=None), warm_start=kept is None or None)
@@ -227,12 +227,12 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
 
 
 def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
-    """The attempt was not created: its instances are free, and the warm pool it was to take is warm again.
+    """Undo a claim whose attempt was not created: its instances are free, its warm pool is warm again.
 
     Args:
-        job: With the live attempt.
-        after: Without it.
-        left: As for ``reuse_settled``; None too where the attempt was claimed without a warm pool.
+        job: The job with the live attempt.
+        after: The job without it.
+        left: As for ``reuse_settled``; None also if the attempt was claimed without a warm pool.
     """
     ended = None
     if after.ended_at is not None:
@@ -242,7 +242,7 @@ def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
 
 
 def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
-    """The warm pool that the live attempt was claimed with, if SageMaker keeps it still."""
+    """Return the warm pool that the live attempt was claimed with, if SageMaker still keeps it."""
     live = job.live_attempt
     if left is None or left.warm_status != WARM_AVAILABLE or left.ended_at is None:
         return None
@@ -262,24 +262,24 @@ def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
 
 
 def held(job: Job, reason: Reason) -> Job:
-    """Somebody holds it: only a release brings it back into its turn."""
+    """Hold the job: only a release brings it back into its turn."""
     return replace(job.moved_to(JobState.HELD), not_before=None, waiting=reason)
 
 
 def released(job: Job) -> Job:
-    """Back in its turn, with the attempts it has behind it; or to the jobs that it waits for."""
+    """Put a held job back in its turn, or to the jobs that it waits for; its past attempts still count."""
     back = JobState.PREEMPTED if job.preemptions else JobState.PENDING
     released_job = replace(job.moved_to(back), waiting=None)
     return waiting_for_others(released_job) if job.waits_for_others else released_job
 
 
 def reranked(job: Job, *, priority: int, score: int, ranked_by: str) -> Job:
-    """Another priority, or another order in its pool."""
+    """Give the job another priority, or the score of another order in its pool."""
     return replace(job, priority=priority, score=score, ranked_by=ranked_by)
 
 
 def cancelled(job: Job, *, reason: Reason, now: datetime) -> Job:
-    """A user's stop: at once while it waits, else as soon as SageMaker has stopped the attempt."""
+    """Stop the job for a user: at once while it waits, else as soon as SageMaker has stopped the attempt."""
     if job.is_live:
         stopping = job if job.state is JobState.STOPPING else job.moved_to(JobState.STOPPING)
         return replace(stopping, reason=reason)
@@ -288,12 +288,12 @@ def cancelled(job: Job, *, reason: Reason, now: datetime) -> Job:
 
 
 def never_created(job: Job, *, now: datetime) -> Job:
-    """Stopped by a user between claim and create, and the create never came."""
+    """End a job that a user stopped between claim and create, and whose create never came."""
     return replace(job.moved_to(JobState.STOPPED), live=None, ended_at=now)
 
 
 def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
-    """The live attempt has not ended."""
+    """Record SageMaker's report on a live attempt that has not ended."""
     trained = seen.trained_before
     whole = None if trained is None else timedelta(seconds=int(trained.total_seconds()))
     return _taken(job, replace(as_seen(job.live_attempt, seen), trained=whole), now=now)

@@ -1,8 +1,8 @@
-"""A job for which others were stopped, and whose attempt then did not train: it stops nobody for a while.
+"""Attempts that did not train though others were stopped for them: their job then stops no other for a while.
 
-The claim notes that instances were made free for the attempt. Whatever ends the attempt reads that note: the
-transaction that frees its instances again also counts the preemption as futile. A crash can thus neither lose
-nor repeat the count, and the next pass already reads it.
+The claim records that instances were made free for the attempt. Whatever ends the attempt reads that record:
+the transaction that frees its instances again also counts the preemption as futile. A crash can thus neither
+lose nor repeat the count, and the next pass already reads it.
 """
 
 from dataclasses import replace
@@ -16,12 +16,12 @@ from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 
 
 def with_room_made(job: Job) -> Job:
-    """Note that other jobs were stopped for the attempt that comes now."""
+    """Record that other jobs were stopped for the attempt that comes now."""
     return replace(job, made_room_for=job.attempt)
 
 
 def with_training_seen(job: Job) -> Job:
-    """Forget what did not help before: AWS serves the job."""
+    """Forget earlier futile preemptions, as AWS serves the job."""
     if job.futile is None and job.made_room_for is None and job.starts.no_capacity is None:
         return job
     return replace(job, futile=None, made_room_for=None, starts=replace(job.starts, no_capacity=None))
@@ -33,10 +33,10 @@ def after_end(before: Job, after: Job, ended: Attempt, code: Code, *, now: datet
     A stop of ours says nothing about what AWS would have done: the next attempt may preempt as before.
 
     Args:
-        before: With the attempt live.
-        after: Waits again, or is over.
+        before: The job with the attempt live.
+        after: The job, which waits again or is over.
         ended: The attempt.
-        code: Why it ended.
+        code: Reason code of its end.
         now: When the end is recorded.
     """
     if ended.training_since is not None:
@@ -47,7 +47,7 @@ def after_end(before: Job, after: Job, ended: Attempt, code: Code, *, now: datet
 
 
 def after_put_off(before: Job, after: Job, *, now: datetime) -> Job:
-    """The same for a start that AWS did not take, of a job that waits out a back-off for it.
+    """Count the preemption as futile after a start that AWS refused, if the job waits out a back-off for it.
 
     One that waits in its turn at once (throttling, a lease that ran out) keeps the note of its attempt.
     """
@@ -57,7 +57,7 @@ def after_put_off(before: Job, after: Job, *, now: datetime) -> Job:
 
 
 def after_hold_ran_out(job: Job, vector: Vector, *, now: datetime) -> Job:
-    """Others were stopped for a job, and it did not even start in time."""
+    """Count the preemption as futile, as the job did not even start in time."""
     return _futile(job, vector=vector, ended_at=now, now=now)
 
 

@@ -21,15 +21,15 @@ _WITHOUT_BF16 = frozenset({"K80", "V100", "T4"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerators:
-    """What one instance has; all of one kind."""
+    """The accelerators of one instance; all are of one kind."""
 
     kind: str
     count: int
     memory_mib: int
-    """Of one accelerator."""
+    """MiB of one accelerator."""
     are_gpus: bool
     host_gib: int | None
-    """Memory of the instance itself; None: not in the table."""
+    """GiB of the instance itself; None if the table does not have it."""
 
     @property
     def multiply_bf16(self) -> bool:
@@ -42,7 +42,7 @@ class Accelerators:
 
     @property
     def memory_bytes(self) -> int:
-        """Of one accelerator."""
+        """Bytes of one accelerator."""
         return self.memory_mib * 2**20
 
 
@@ -53,11 +53,11 @@ class Family:
     name: str
     kind: str
     memory_mib: int
-    """Of one accelerator."""
+    """MiB of one accelerator."""
     counts: Mapping[str, int]
-    """By what stands behind the family in the type's name."""
+    """Accelerators of each size; the size is the part behind the family in the type's name."""
     host_gib: Mapping[str, int] = field(default_factory=dict)
-    """Memory of the instance, likewise; empty where nobody asked for it yet."""
+    """GiB of the instance itself, by size; empty if it is not recorded."""
     are_gpus: bool = True
     source: str = EC2
 
@@ -238,8 +238,8 @@ BY_TYPE: Mapping[str, Accelerators] = MappingProxyType(
 
 
 def gpus(instance_type: str) -> int | None:
-    """GPUs of one instance: 0 where it has none (Trainium and Inferentia are no GPUs), None where unknown."""
-    found = BY_TYPE.get(instance_type)
-    if found is not None:
-        return found.count if found.are_gpus else 0
+    """Return the GPUs of one instance; Trainium and Inferentia are no GPUs. None if the type is unknown."""
+    accelerators = BY_TYPE.get(instance_type)
+    if accelerators is not None:
+        return accelerators.count if accelerators.are_gpus else 0
     return 0 if _WITHOUT.fullmatch(instance_type) else None

@@ -16,9 +16,10 @@ from trainmaster.core.memory.accelerators import Accelerators
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 USABLE_PERCENT = 92
-"""Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
+"""Share of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
 USABLE_HOST_PERCENT = 85
-"""Of a host's memory under cpu_offload; the rest is the system's, the processes' and the data's. A guess."""
+"""Share of a host's memory under cpu_offload; the rest is for the system, the processes and the data. A
+guess."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +29,11 @@ class Cluster:
     hosts: int
     ranks_per_host: int
     memory_bytes: int
-    """Of the smallest GPU."""
+    """Bytes of the smallest GPU."""
     host_memory_bytes: int | None = None
-    """Of the smallest host; None: unknown, and then not judged."""
+    """Bytes of the smallest host; None if unknown, and then the host's memory is not judged."""
     multiplies_bf16: bool = True
-    """Every GPU does."""
+    """True if every GPU has bf16 units."""
 
     @property
     def world_size(self) -> int:
@@ -41,7 +42,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesPerRank:
-    """On the GPU."""
+    """Bytes that one rank needs on its GPU."""
 
     params: int
     grads: int
@@ -57,16 +58,16 @@ class BytesPerRank:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     params: int
-    """Of the whole model."""
+    """Parameters of the whole model."""
     world_size: int
     bytes_per_rank: BytesPerRank
     host_bytes_per_rank: int
-    """What cpu_offload keeps in the host's memory instead."""
+    """Bytes that cpu_offload keeps in the host's memory instead of the GPU's."""
     checkpoint_bytes: int
-    """Of all ranks together: weights and optimizer."""
+    """Bytes of weights and optimizer, all ranks together."""
     headroom_bytes: int
-    """What is left for a rank of the usable memory of its GPU, or of its part of the host where that is less;
-    negative: what is missing."""
+    """Bytes left to a rank in the usable memory of its GPU, or in its part of the host where that is less;
+    negative: the bytes that are missing."""
 
     @property
     def fits(self) -> bool:
@@ -76,20 +77,22 @@ class Estimate:
 _STATE = dict.fromkeys(Precision, (4, 4)) | {Precision.BF16_PURE: (2, 2)}
 """Bytes of weight and gradient of one parameter."""
 _FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
-"""Of a weight beside which adapters are trained: as it is computed with."""
+"""Bytes of a frozen weight, beside which adapters are trained: its width in the computation."""
 KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
-"""From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""
+"""Strategies that keep weights gathered from a block's forward to its backward pass; no_shard keeps the
+copies in the precision of the computation."""
 
 
 _ADDS_EACH_PART = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
-"""To the gradients of the step, in their shards."""
+"""Strategies that add each part's gradients into the shards at once, so that no whole gradient waits."""
 
 
 def estimate(run: Run, cluster: Cluster) -> Estimate:
-    """Estimate what each rank of a run needs; precision ``auto`` is what these GPUs make of it."""
+    """Estimate what each rank of a run needs; precision ``auto`` is resolved for these GPUs."""
     run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     weight, gradient = _STATE[run.precision]
     tensor = tensor_ranks(run, cluster)
+    # A tensor group divides each matrix; the groups then divide what is left of it by rows.
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), shards(run, cluster) // tensor
     trained = mine.trained_shard(among)
     frozen = mine.shape.largest_shard(among) if run.lora_rank else 0
@@ -111,7 +114,7 @@ def estimate(run: Run, cluster: Cluster) -> Estimate:
 
 
 def shards(run: Run, cluster: Cluster) -> int:
-    """Among how many ranks a copy of the model is divided."""
+    """Return the number of ranks among which one copy of the model is divided."""
     match run.strategy:
         case Strategy.FULL_SHARD | Strategy.SHARD_GRAD_OP | Strategy.TP:
             return cluster.world_size
@@ -122,7 +125,7 @@ def shards(run: Run, cluster: Cluster) -> int:
 
 
 def tensor_ranks(run: Run, cluster: Cluster) -> int:
-    """Among how many of them each matrix is; the others divide what is left of it by rows."""
+    """Return the number of ranks that divide each matrix; the others divide the rest of it by rows."""
     return cluster.world_size if run.strategy is Strategy.TP else run.tensor_parallel
 
 
@@ -135,12 +138,15 @@ def _headroom(cluster: Cluster, *, gpu: int, host: int) -> int:
 
 
 def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
-    """Gathered weights, gradients, what the backward pass needs of the forward pass, logits and theirs.
+    """Return the bytes that a step needs on top of the state.
 
-    ``run`` has the shape that a rank has of the model.
+    They are gathered weights, gradients, tensors kept for the backward pass, logits and theirs.
+
+    ``run`` has the shape that one rank has of the model.
     """
     shape = run.shape
     width = run.computed_width
+    # Ranks of one tensor group share their samples; a part of a step holds one accumulation's share of them.
     samples = math.ceil(run.batch_size * tensor / (cluster.world_size * run.accumulation))
     weights = _gathered_bytes(run, width) + _gradient_bytes(run, shards(run, cluster) // tensor, width)
     kept = shape.sequence_length * _kept(run, width, tensor) + shape.outside_bytes(width)
@@ -148,26 +154,29 @@ def _step_bytes(run: Run, cluster: Cluster, tensor: int) -> int:
 
 
 def _kept(run: Run, width: int, tensor: int) -> int:
-    """Bytes of a token: what the backward pass needs, and the block that it computes again."""
+    """Return the bytes of a token: what the backward pass needs, and the block that it computes again."""
     again = run.activation_checkpointing is not ActivationCheckpointing.NONE
     return kept_per_token(run, width, tensor) + (run.shape.whole_block(width, tensor) if again else 0)
 
 
 def kept_per_token(run: Run, width: int, tensor: int = 1) -> int:
-    """Bytes that all blocks keep of a token from the forward to the backward pass."""
+    """Return the bytes that all blocks keep of a token from the forward to the backward pass."""
     shape = run.shape
     match run.activation_checkpointing:
         case ActivationCheckpointing.NONE:
-            each = shape.whole_block(width, tensor)
+            per_block = shape.whole_block(width, tensor)
         case ActivationCheckpointing.SELECTIVE:
-            each = shape.costly_part(width)
+            per_block = shape.costly_part(width)
         case ActivationCheckpointing.FULL:
-            each = shape.width * width // shape.token_ranks(tensor)
-    return shape.layers * each
+            per_block = shape.width * width // shape.token_ranks(tensor)
+    return shape.layers * per_block
 
 
 def _gathered_bytes(run: Run, width: int) -> int:
-    """Whole weights beside the shards: all of them, or those of the head, this block and the next."""
+    """Return the bytes of whole weights beside the shards.
+
+    They are all weights, or those of the head, this block and the next.
+    """
     if run.strategy in KEEPS_GATHERED:
         return run.shape.params * width
     blocks = min(1 + max(run.prefetch_blocks, 1), run.shape.layers)
@@ -175,7 +184,7 @@ def _gathered_bytes(run: Run, width: int) -> int:
 
 
 def _gradient_bytes(run: Run, among: int, width: int) -> int:
-    """Those of a block, as computed and as they are summed over the ranks; and what waits for the last part.
+    """Return the bytes of a block's gradients, computed and summed, and of sums kept between a step's parts.
 
     Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
     may be wider than that of the gradients.
@@ -188,13 +197,16 @@ def _gradient_bytes(run: Run, among: int, width: int) -> int:
 
 
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:
-    """Of instances and their counts; where they differ the smallest speaks for all."""
-    hosts = [one.host_memory_bytes for one, _ in instances]
+    """Describe instances, given with their counts, as one cluster.
+
+    Where they differ the smallest counts for all.
+    """
+    hosts = [instance.host_memory_bytes for instance, _ in instances]
     known = [memory for memory in hosts if memory is not None]
     return Cluster(
         hosts=sum(count for _, count in instances),
-        ranks_per_host=min(one.count for one, _ in instances),
-        memory_bytes=min(one.memory_bytes for one, _ in instances),
+        ranks_per_host=min(instance.count for instance, _ in instances),
+        memory_bytes=min(instance.memory_bytes for instance, _ in instances),
         host_memory_bytes=min(known) if len(known) == len(hosts) else None,
-        multiplies_bf16=all(one.multiply_bf16 for one, _ in instances),
+        multiplies_bf16=all(instance.multiply_bf16 for instance, _ in instances),
     )

@@ -25,13 +25,13 @@ _GIB = 2**30
 _INSTANCES = re.compile(r"(ml\.[a-z0-9.-]+)=([1-9][0-9]{0,3})")
 
 Instances = tuple[tuple[str, int], ...]
-"""Types and how many of each."""
+"""Instance types and how many of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     name: str
-    """Of the model."""
+    """Name of the model."""
     run: Run
     instances: Instances
     cluster: Cluster
@@ -39,12 +39,12 @@ class Plan:
 
 
 def read_instances(text: str) -> Instances:
-    """Of `ml.p5.48xlarge=16`, several with a comma or a space between them.
+    """Read ``ml.p5.48xlarge=16``; several are separated by commas or spaces.
 
     Raises:
-        ValueError: Which part is wrong, and why.
+        ValueError: A part is wrong; the message names it and says why.
     """
-    found: list[tuple[str, int]] = []
+    instances: list[tuple[str, int]] = []
     for part in text.replace(",", " ").split():
         matched = _INSTANCES.fullmatch(part)
         if matched is None:
@@ -53,10 +53,10 @@ def read_instances(text: str) -> Instances:
         accelerators = BY_TYPE.get(instance_type)
         if accelerators is None or not accelerators.are_gpus:
             raise ValueError(f"instances: {instance_type} has no GPUs that are known here")
-        found.append((instance_type, int(count)))
-    if not found:
+        instances.append((instance_type, int(count)))
+    if not instances:
         raise ValueError("instances: name at least one, as in ml.p5.48xlarge=16")
-    return tuple(found)
+    return tuple(instances)
 
 
 def plan(name: str, run: Run, instances: Instances) -> Plan:
@@ -65,50 +65,56 @@ def plan(name: str, run: Run, instances: Instances) -> Plan:
     return Plan(name=name, run=run, instances=instances, cluster=cluster, estimate=estimate(run, cluster))
 
 
-def as_json(found: Plan) -> dict[str, object]:
-    """Bytes; ``host_bytes_per_rank`` only where cpu_offload puts something there."""
-    told = found.estimate
-    host = {"host_bytes_per_rank": told.host_bytes_per_rank} if found.run.cpu_offload else {}
+def as_json(planned: Plan) -> dict[str, object]:
+    """Return the plan as JSON, in bytes.
+
+    ``host_bytes_per_rank`` appears only if cpu_offload puts something there.
+    """
+    estimate = planned.estimate
+    host = {"host_bytes_per_rank": estimate.host_bytes_per_rank} if planned.run.cpu_offload else {}
     return {
-        "params": told.params,
-        "world_size": told.world_size,
-        "bytes_per_rank": asdict(told.bytes_per_rank),
+        "params": estimate.params,
+        "world_size": estimate.world_size,
+        "bytes_per_rank": asdict(estimate.bytes_per_rank),
         **host,
-        "checkpoint_bytes": told.checkpoint_bytes,
-        "fits": told.fits,
-        "headroom_bytes": told.headroom_bytes,
-        "strategies": [choice_json(one) for one in strategies(found)],
+        "checkpoint_bytes": estimate.checkpoint_bytes,
+        "fits": estimate.fits,
+        "headroom_bytes": estimate.headroom_bytes,
+        "strategies": [choice_json(choice) for choice in strategies(planned)],
     }
 
 
-def strategies(found: Plan) -> Sequence[Choice]:
-    """That as planned and others that fit; no bound of the scaling where instances differ."""
-    types = {instance_type for instance_type, _ in found.instances}
+def strategies(planned: Plan) -> Sequence[Choice]:
+    """Return the planned strategy and others that fit.
+
+    They have no bound of the scaling if instance types differ.
+    """
+    types = {instance_type for instance_type, _ in planned.instances}
     speeds = SPEEDS.get(types.pop()) if len(types) == 1 else None
-    return choices(found.run, found.cluster, speeds)
+    return choices(planned.run, planned.cluster, speeds)
 
 
-def as_lines(found: Plan) -> Iterator[str]:
-    yield _what(found)
-    yield _how(found)
+def as_lines(planned: Plan) -> Iterator[str]:
+    yield _what(planned)
+    yield _how(planned)
     yield ""
-    yield from _table(found)
+    yield from _table(planned)
     yield ""
-    yield from _verdict(found)
-    if found.cluster.world_size > 1:
+    yield from _verdict(planned)
+    if planned.cluster.world_size > 1:
         yield ""
-        yield from choice_lines(strategies(found))
+        yield from choice_lines(strategies(planned))
 
 
-def _what(found: Plan) -> str:
-    where = " + ".join(f"{count}x {instance_type}" for instance_type, count in found.instances)
-    price = usd_per_hour(found.instances)
+def _what(planned: Plan) -> str:
+    where = " + ".join(f"{count}x {instance_type}" for instance_type, count in planned.instances)
+    price = usd_per_hour(planned.instances)
     costs = "" if price is None else f", {price:.2f} USD an hour on demand"
-    return f"{found.name}: {found.estimate.params / 1e9:.2f}B parameters on {where}{costs}"
+    return f"{planned.name}: {planned.estimate.params / 1e9:.2f}B parameters on {where}{costs}"
 
 
-def _how(found: Plan) -> str:
-    run, cluster = found.run, found.cluster
+def _how(planned: Plan) -> str:
+    run, cluster = planned.run, planned.cluster
     tokens = f"{run.batch_size} {run.shape.samples} of {run.shape.sequence_length} tokens a step"
     parts = f" in {run.accumulation} parts" if run.accumulation > 1 else ""
     how = f"{run.precision}, adapters of rank {run.lora_rank}" if run.lora_rank else run.precision
@@ -120,51 +126,51 @@ def _how(found: Plan) -> str:
     )
 
 
-def _table(found: Plan) -> Iterator[str]:
-    told, gpu = found.estimate, _smallest(found.instances)
-    each = told.bytes_per_rank
+def _table(planned: Plan) -> Iterator[str]:
+    estimate, gpu = planned.estimate, _smallest(planned.instances)
+    per_rank = estimate.bytes_per_rank
     yield f"{'on each GPU':<16}{'GiB':>8}"
-    yield _row("weights", each.params)
-    yield _row("gradients", each.grads)
-    yield _row("optimizer", each.optimizer)
-    yield _row("a step", each.activations, "activations, gathered weights, logits: an estimate")
-    yield _row("together", each.total)
+    yield _row("weights", per_rank.params)
+    yield _row("gradients", per_rank.grads)
+    yield _row("optimizer", per_rank.optimizer)
+    yield _row("a step", per_rank.activations, "activations, gathered weights, logits: an estimate")
+    yield _row("together", per_rank.total)
     usable = gpu.memory_bytes * USABLE_PERCENT // 100
     yield _row("usable", usable, f"{USABLE_PERCENT} % of {gpu.kind}'s {gpu.memory_bytes / _GIB:.1f}")
-    if told.host_bytes_per_rank:
+    if estimate.host_bytes_per_rank:
         yield _row(
-            "in the host", told.host_bytes_per_rank, f"for each of {found.cluster.ranks_per_host} ranks"
+            "in the host", estimate.host_bytes_per_rank, f"for each of {planned.cluster.ranks_per_host} ranks"
         )
-    whole = told.checkpoint_bytes
-    yield _row("a checkpoint", whole // told.world_size, f"a rank, {whole / _GIB:.1f} together")
+    whole = estimate.checkpoint_bytes
+    yield _row("a checkpoint", whole // estimate.world_size, f"a rank, {whole / _GIB:.1f} together")
 
 
 def _row(name: str, size: int, remark: str = "") -> str:
     return f"{name:<16}{size / _GIB:>8.1f}  {remark}".rstrip()
 
 
-def _verdict(found: Plan) -> Iterator[str]:
-    told = found.estimate
-    yield from _refused(found.run, found.cluster)
-    if told.fits:
-        yield f"Fits, {told.headroom_bytes / _GIB:.1f} GiB to spare."
+def _verdict(planned: Plan) -> Iterator[str]:
+    estimate = planned.estimate
+    yield from _refused(planned.run, planned.cluster)
+    if estimate.fits:
+        yield f"Fits, {estimate.headroom_bytes / _GIB:.1f} GiB to spare."
         return
-    yield f"Does not fit: {-told.headroom_bytes / _GIB:.1f} GiB more are needed on each rank."
-    would_do = remedies(found.run, found.cluster)
+    yield f"Does not fit: {-estimate.headroom_bytes / _GIB:.1f} GiB more are needed on each rank."
+    would_do = remedies(planned.run, planned.cluster)
     yield "What would fit:" if would_do else "No known setting would fit: use larger GPUs or a smaller model."
     yield from (f"  {text}" for text in would_do)
 
 
 def _refused(run: Run, cluster: Cluster) -> Iterator[str]:
-    """What the program would not start with, whatever the memory."""
+    """Yield a line for each setting that the program would refuse, whatever the memory."""
     ranks, copy, tensor = cluster.world_size, shards(run, cluster), tensor_ranks(run, cluster)
     if cluster.ranks_per_host % tensor:
-        told = f"it does not divide the {cluster.ranks_per_host} GPUs of a host"
-        yield f"The program refuses tensor_parallel {tensor}: {told}."
+        reason = f"it does not divide the {cluster.ranks_per_host} GPUs of a host"
+        yield f"The program refuses tensor_parallel {tensor}: {reason}."
         return
     if wrong := run.shape.indivisible(tensor):
-        told = ", ".join(f"{name} {size}" for name, size in wrong.items())
-        yield f"The program refuses tensor_parallel {tensor}: it does not divide {told}."
+        reason = ", ".join(f"{name} {size}" for name, size in wrong.items())
+        yield f"The program refuses tensor_parallel {tensor}: it does not divide {reason}."
         return
     shares = ranks // tensor
     parts = shares * run.accumulation
@@ -178,12 +184,15 @@ def _refused(run: Run, cluster: Cluster) -> Iterator[str]:
 
 
 def _smallest(instances: Instances) -> Accelerators:
-    """The GPU that the plan has to fit into."""
-    return min((BY_TYPE[instance_type] for instance_type, _ in instances), key=lambda one: one.memory_bytes)
+    """Return the GPU that the plan has to fit into."""
+    return min(
+        (BY_TYPE[instance_type] for instance_type, _ in instances),
+        key=lambda accelerators: accelerators.memory_bytes,
+    )
 
 
 def usd_per_hour(instances: Instances) -> Decimal | None:
-    """By the shipped prices; None where one is missing."""
+    """Add up the shipped prices of the instances; None if one has no price."""
     prices = [USD_PER_HOUR.get(instance_type) for instance_type, _ in instances]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):

@@ -1,4 +1,4 @@
-"""What would let a run of the training program fit that does not: the smallest changes, of several kinds."""
+"""The smallest changes, of several kinds, that would let a run of the training program fit that does not."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -9,41 +9,41 @@ from trainmaster.core.memory.footprint import Cluster, estimate
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
 
 MOST_HOSTS = 128
-"""As far as the search for what would do goes."""
+"""Most hosts that the search for more instances tries."""
 
 Fields = dict[str, Any]
-"""Of a Run, with new values."""
+"""New values of fields of a Run."""
 Change = tuple[str, ...]
-"""In words, one for each option."""
+"""A change in words, one text for each option."""
 
 
 def remedy(run: Run, cluster: Cluster) -> str | None:
-    """The mildest change after which it fits; None: nothing of that kind would do."""
+    """Return the mildest change after which the run fits; None if no change of these kinds suffices."""
     return next(iter(remedies(run, cluster)), None)
 
 
 def remedies(run: Run, cluster: Cluster) -> tuple[str, ...]:
-    """The smallest change of each kind that would do, the mildest kind first.
+    """Return the smallest sufficient change of each kind, the mildest kind first.
 
-    Other options, with as few of them as possible; more instances; all in bf16; state in the host's memory.
+    The kinds are: other options, as few as possible; more instances; all in bf16; state in the host's memory.
     """
     dear: list[tuple[str, Fields]] = []
     if run.precision is not Precision.BF16_PURE:
         dear.append(("precision bf16_pure", {"precision": Precision.BF16_PURE}))
     if not run.cpu_offload and cluster.host_memory_bytes is not None:
         dear.append(("cpu_offload true", {"cpu_offload": True}))
-    found = (
+    candidates = (
         _first_that_fits(_changed(run, cluster), cluster),
         _more_instances(run, cluster),
         *(_first_that_fits(_with(text, fields, run, cluster), cluster) for text, fields in dear),
     )
-    return tuple(_in_words(change) for change in _without_idle_additions(found))
+    return tuple(_in_words(change) for change in _without_idle_additions(candidates))
 
 
-def _without_idle_additions(found: Iterable[Change | None]) -> list[Change]:
-    """None that contains a milder one, which does alone."""
+def _without_idle_additions(changes: Iterable[Change | None]) -> list[Change]:
+    """Drop each change that contains a milder one, since the milder one suffices alone."""
     kept: list[Change] = []
-    for change in found:
+    for change in changes:
         if change is not None and not any(set(milder) <= set(change) for milder in kept):
             kept.append(change)
     return kept
@@ -60,11 +60,11 @@ def _first_that_fits(candidates: Iterator[tuple[Change, Run]], cluster: Cluster)
 
 
 def _with(text: str, fields: Fields, run: Run, cluster: Cluster) -> Iterator[tuple[Change, Run]]:
-    """This change alone, then with others beside it."""
-    for more, changed in (((), run), *_changed(run, cluster)):
+    """Yield this change alone, then together with others."""
+    for others, changed in (((), run), *_changed(run, cluster)):
         dearer = replace(changed, **fields)
         if not (dearer.cpu_offload and dearer.strategy is Strategy.NO_SHARD):  # the program refuses that
-            yield (text, *more), dearer
+            yield (text, *others), dearer
 
 
 def _more_instances(run: Run, cluster: Cluster) -> Change | None:
@@ -78,14 +78,17 @@ def _more_instances(run: Run, cluster: Cluster) -> Change | None:
 
 
 def _shared_by_all(run: Run, cluster: Cluster) -> tuple[Run, Change]:
-    """With a batch that the ranks can share, which the program asks for."""
+    """Round the batch up to one that the ranks can share, as the program requires.
+
+    Also return that change in words.
+    """
     parts = cluster.world_size * run.accumulation
     size = -(-run.batch_size // parts) * parts
     return replace(run, batch_size=size), (f"batch_size {size}",) if size != run.batch_size else ()
 
 
 def _changed(run: Run, cluster: Cluster) -> Iterator[tuple[Change, Run]]:
-    """The run with other hyperparameters, with as few of them as possible first."""
+    """Yield the run with other hyperparameters, those with the fewest changes first."""
     useful = [(text, fields) for text, fields in _changes(run, cluster) if replace(run, **fields) != run]
     for size in range(1, len(useful) + 1):
         for chosen in combinations(useful, size):
@@ -94,9 +97,9 @@ def _changed(run: Run, cluster: Cluster) -> Iterator[tuple[Change, Run]]:
 
 
 def _changes(run: Run, cluster: Cluster) -> Iterator[tuple[str, Fields]]:
-    for one in (ActivationCheckpointing.SELECTIVE, ActivationCheckpointing.FULL):
+    for recomputed in (ActivationCheckpointing.SELECTIVE, ActivationCheckpointing.FULL):
         if run.activation_checkpointing is not ActivationCheckpointing.FULL:
-            yield f"activation_checkpointing {one}", {"activation_checkpointing": one}
+            yield f"activation_checkpointing {recomputed}", {"activation_checkpointing": recomputed}
     dropped = " without shard_group_size" if run.shard_group_size else ""
     fields = {"strategy": Strategy.FULL_SHARD, "shard_group_size": 0}
     yield f"strategy {Strategy.FULL_SHARD}{dropped}", fields

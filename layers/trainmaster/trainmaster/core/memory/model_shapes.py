@@ -1,4 +1,4 @@
-"""What a decoder of the training program consists of, as far as memory and traffic depend on it."""
+"""Decoders that the training program trains, as far as their memory and traffic depend on the shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ class ModelShape(TransformerShape):
     vocabulary: int
     sequence_length: int
     head_width: int = 0
-    """0: width / heads."""
+    """Width of one head; 0: width / heads."""
     qkv_bias: bool = False
     output_bias: bool = False
     feed_forward_bias: bool = False
     head_norms: bool = False
     """Queries and keys are normed, head by head."""
     tied_head: bool = False
-    """The head is the embedding."""
+    """The head shares the embedding's weights."""
 
     samples: ClassVar = "sequences"
 
@@ -64,7 +64,7 @@ class ModelShape(TransformerShape):
         )
 
     def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
-        """Of one block: two matrices beside each target, of its inputs and of its outputs."""
+        """List one block's adapters: two matrices beside each target, of its inputs and of its outputs."""
         sides = {
             "q_proj": (self.query_width, self.width),
             "k_proj": (self.kv_width, self.width),
@@ -76,21 +76,26 @@ class ModelShape(TransformerShape):
         }
         pairs = (sides[name] for name in targets)
         return tuple(
-            one for outs, ins in pairs for one in (Parameters(1, rank, ins), Parameters(1, outs, rank))
+            adapter
+            for outs, ins in pairs
+            for adapter in (Parameters(1, rank, ins), Parameters(1, outs, rank))
         )
 
     @property
     def embedding(self) -> tuple[Parameters, ...]:
-        """A unit of its own; none where the head is the embedding."""
+        """List the embedding's parameters, which FSDP shards as a unit; none if the head is the embedding."""
         return () if self.tied_head else (Parameters(1, self.vocabulary, self.width),)
 
     @property
     def head(self) -> tuple[Parameters, ...]:
-        """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        """List the head and the last norm, which stay gathered: the backward pass begins with them."""
         return (Parameters(1, self.vocabulary, self.width), Parameters(1, self.width, 1))
 
     def on_tensor_rank(self, ranks: int) -> "ModelShape":
-        """What a rank has where so many divide each matrix: norms are whole, and heads that are shared."""
+        """Return the part of the model on one rank of ``ranks`` that divide each matrix.
+
+        Norms and shared heads stay whole.
+        """
         return replace(
             self,
             heads=self.heads // ranks,
@@ -110,16 +115,18 @@ class ModelShape(TransformerShape):
             "vocabulary": self.vocabulary,
             "sequence_length": self.sequence_length,
         }
-        found = {name: size for name, size in sizes.items() if size % ranks}
+        indivisible = {name: size for name, size in sizes.items() if size % ranks}
         if self.kv_heads % ranks and ranks % self.kv_heads:
-            found["kv_heads"] = self.kv_heads
-        return found
+            indivisible["kv_heads"] = self.kv_heads
+        return indivisible
 
     def token_ranks(self, tensor: int) -> int:
         return tensor
 
     def whole_block(self, width: int, tensor: int) -> int:
-        """Inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
+        """Return a block's bytes of a token: inputs of matrices, attention and gate.
+
+        A norm keeps two vectors and an fp32.
 
         Fused kernels of a GPU may keep less. Attention keeps a sum per head.
         """
@@ -129,20 +136,23 @@ class ModelShape(TransformerShape):
 
     @property
     def _head_norms(self) -> int:
-        """Numbers in fp32: of queries and keys two vectors, and one for each head."""
+        """Count the fp32 numbers of head norms: two vectors of queries and keys, and one per head."""
         return 2 * (self.query_width + self.kv_width) + self.heads + self.kv_heads
 
     def costly_part(self, width: int) -> int:
-        """Its input, what its seven matrices give, attention and its sum per head."""
+        """Return the bytes of a block's input, its seven matrices' outputs, attention and sum per head."""
         matrices = 2 * self.width + self.query_width + 2 * self.kv_width + 2 * self.hidden
         return (self.width + self.query_width + matrices) * width + self.heads * 4
 
     def outside_bytes(self, width: int) -> int:
-        """Logits as computed; in fp32; their logarithms or gradients."""
+        """Return the bytes of the logits as computed, in fp32, and of their logarithms or gradients."""
         return self.sequence_length * self.vocabulary * (width + 8)
 
     def exchanges(self, _tensor: int, *, again: bool) -> int:
-        """Gathered before attention, feed-forward layer and head; scattered after the embedding and both.
+        """Count gathers and scatters of tokens in a step.
+
+        Tokens are gathered before attention, feed-forward layer and head, and scattered after embedding and
+        both.
 
         The backward pass does the same the other way. A block that is computed again gathers twice more and
         scatters once: the checkpoint stops before what nobody needs.
@@ -150,7 +160,7 @@ class ModelShape(TransformerShape):
         return 2 * (4 * self.layers + 2) + (3 * self.layers if again else 0)
 
     def shared_gradients(self, tensor: int) -> int:
-        """Of norms, and of heads that are shared."""
+        """Count the weights of norms, and of key and value heads that several ranks share."""
         in_block = 2 * self.width + 2 * self.head_norms * self.head_width
         if self.kv_heads < tensor:
             in_block += 2 * self.kv_width * (self.width + self.qkv_bias)

@@ -15,26 +15,26 @@ from trainmaster.core.memory.step_traffic import Received, step_traffic
 from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run
 
 UTILISATION_PERCENT = 50
-"""Of the dense bf16 peak, while a rank computes: an assumption. Published runs, of whole steps on H100, have
-33 to 49 (torchtitan, benchmarks/llama3_h100_202412; nanochat, dev/LOG.md, 2026-02-02)."""
+"""Share of the dense bf16 peak at which a rank computes: an assumption. Published runs, of whole steps on
+H100, have 33 to 49 (torchtitan, benchmarks/llama3_h100_202412; nanochat, dev/LOG.md, 2026-02-02)."""
 _TERA, _GIGA = 10**12, 10**9
 _BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speeds:
-    """Of one GPU, and of the host that it is in."""
+    """The stated speeds of one GPU, and of the host that it is in."""
 
     flops: float
-    """A second: dense bf16 with fp32 sums."""
+    """Dense bf16 operations a second, summed in fp32."""
     inside_bytes: float
-    """A second that a GPU receives from others of its host; 0: it has none beside it."""
+    """Bytes a second that a GPU receives from others of its host; 0 if it is the only one."""
     network_bytes: float
-    """A second that a host receives from others."""
+    """Bytes a second that a host receives from others."""
 
 
 def _speeds(*, tflops: float, nvlink_gb: float, network_gbps: float) -> Speeds:
-    """``nvlink_gb`` as data sheets state it: both directions together."""
+    """Convert the figures of data sheets; ``nvlink_gb`` counts both directions together, as they do."""
     return Speeds(
         flops=tflops * _TERA,
         inside_bytes=nvlink_gb * _GIGA / 2,
@@ -61,30 +61,33 @@ _AT_THE_PEAK_OF_BF16 = (Precision.BF16, Precision.BF16_PURE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Seconds of a step on each rank, and the share of it that is left for computing."""
+    """Seconds that a rank spends in a step on computing, waiting and moving data, not overlapped."""
 
     compute_seconds: float
     waiting_seconds: float
-    """For activations of other ranks: never hidden."""
+    """Seconds of waiting for activations of other ranks: never hidden."""
     inside_seconds: float
-    """For what FSDP moves inside a host."""
+    """Seconds for the bytes that FSDP moves inside a host."""
     between_seconds: float
 
     @property
     def at_most(self) -> float:
-        """Of the speed without communication, if all that can be is hidden behind the computation."""
+        """Return the share of the speed without communication that is left if all that can be is hidden."""
         busy = self.compute_seconds + self.waiting_seconds
         return self.compute_seconds / max(busy, self.inside_seconds, self.between_seconds)
 
     @property
     def unhidden(self) -> float:
-        """Likewise, if nothing is hidden."""
+        """Return the share of the speed without communication that is left if nothing is hidden."""
         moving = self.waiting_seconds + self.inside_seconds + self.between_seconds
         return self.compute_seconds / (self.compute_seconds + moving)
 
 
 def bound(run: Run, cluster: Cluster, speeds: Speeds | None) -> Bound | None:
-    """None: nothing is stated of these instances, of this precision, or of the way to the host's memory."""
+    """Bound the speed of a step.
+
+    It is None if no speed is stated for these instances, this precision, or cpu_offload.
+    """
     run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
     if speeds is None or run.precision not in _AT_THE_PEAK_OF_BF16 or run.cpu_offload:
         return None
@@ -98,19 +101,24 @@ def bound(run: Run, cluster: Cluster, speeds: Speeds | None) -> Bound | None:
 
 
 def _seconds(moved: Received, cluster: Cluster, speeds: Speeds) -> tuple[float, float]:
-    """Inside the host, and between hosts: there all ranks of a host share its network."""
+    """Return the seconds inside the host, and between hosts, where all ranks of a host share its network."""
     inside = moved.inside_host / speeds.inside_bytes if moved.inside_host else 0.0
     return inside, moved.between_hosts * cluster.ranks_per_host / speeds.network_bytes
 
 
 def _rank_flops(run: Run, cluster: Cluster) -> float:
-    """Of a step; blocks that are computed again cost a third more, selective recomputation nothing."""
+    """Count a rank's operations of a step.
+
+    Blocks computed again cost a third more, selective recomputation nothing.
+    """
     shape = run.shape
     samples = run.batch_size / cluster.world_size
+    # Six operations for each weight and token: two forward, four backward. Frozen weights need no gradient of
+    # their own, which leaves four.
     blocks = shape.matrix_elements * shape.layers
     mixing = 12 * shape.layers * shape.query_width * shape.sequence_length
     trained = run.trained_shard(1) if run.lora_rank else 0
-    each = 6 * trained + 4 * blocks if run.lora_rank else 6 * blocks
+    per_token = 6 * trained + 4 * blocks if run.lora_rank else 6 * blocks
     again = 2 * blocks + mixing / 3 if run.activation_checkpointing is ActivationCheckpointing.FULL else 0
     outside = (4 if run.lora_rank else 6) * shape.matrix_elements_outside
-    return samples * (shape.sequence_length * (each + again + mixing) + outside)
+    return samples * (shape.sequence_length * (per_token + again + mixing) + outside)

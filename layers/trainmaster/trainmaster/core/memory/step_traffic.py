@@ -26,7 +26,7 @@ _TERM = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """Bytes of a step, the mean over the ranks of a host."""
+    """Bytes that a rank receives in a step, averaged over the ranks of a host."""
 
     inside_host: int = 0
     between_hosts: int = 0
@@ -45,9 +45,9 @@ class Received:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTraffic:
     weights: Received
-    """Gathered."""
+    """Weights that are gathered."""
     gradients: Received
-    """Reduced and scattered to their shards."""
+    """Gradients that are reduced and scattered to their shards."""
     copies: Received
     """Gradients that copies of the model, or of its shards, sum by all-reduce."""
     activations: Received
@@ -55,7 +55,7 @@ class StepTraffic:
 
     @property
     def sharding(self) -> Received:
-        """What FSDP can do while a rank computes."""
+        """Return the traffic that FSDP can overlap with the computation."""
         return self.weights + self.gradients + self.copies
 
     @property
@@ -72,7 +72,7 @@ class Group:
 
     @classmethod
     def of(cls, ranks: int, *, stride: int, ranks_per_host: int) -> "Group":
-        """Of so many ranks, each ``stride`` after the one before."""
+        """Lay out ``ranks`` ranks over hosts, each ``stride`` after the one before."""
         on_host = max(1, min(ranks, ranks_per_host // stride))
         return cls(hosts=math.ceil(ranks / on_host), on_host=on_host)
 
@@ -81,18 +81,20 @@ class Group:
         return self.hosts * self.on_host
 
     def gathering(self, whole: int) -> Received:
-        """A tensor of so many bytes; reducing and scattering it moves the same, the other way."""
+        """Gather a tensor of ``whole`` bytes; reducing and scattering it moves the same, the other way."""
+        # Each rank lacks all but its own part. A host receives once what its ranks lack together, and they
+        # share that.
         together = whole * (self.size - 1) // self.size
         between = whole * (self.hosts - 1) // (self.hosts * self.on_host)
         return Received(inside_host=together - between, between_hosts=between)
 
     def reducing(self, whole: int) -> Received:
-        """All-reduce: reduce and scatter, then gather."""
+        """All-reduce ``whole`` bytes: reduce and scatter, then gather."""
         return self.gathering(2 * whole)
 
 
 def step_traffic(run: Run, cluster: Cluster) -> StepTraffic:
-    """Of one optimizer step, all its parts together."""
+    """Count what a rank receives in one optimizer step, all its parts together."""
     tensor, per_host = tensor_ranks(run, cluster), cluster.ranks_per_host
     copy = shards(run, cluster)
     mine, among = replace(run, shape=run.shape.on_tensor_rank(tensor)), max(1, copy // tensor)
@@ -109,7 +111,7 @@ def step_traffic(run: Run, cluster: Cluster) -> StepTraffic:
 
 
 def _gathered(run: Run, among: int) -> int:
-    """Bytes of all gatherings of a step: blocks and the embedding twice, where they are freed in between.
+    """Return the bytes gathered in a step: blocks and the embedding twice if they are freed in between.
 
     The last unit is kept; a frozen embedding is gathered again, too.
     """
@@ -125,7 +127,7 @@ def _gathered(run: Run, among: int) -> int:
 
 
 def _divided(run: Run, cluster: Cluster, group: Group) -> Received:
-    """What the ranks exchange that divide matrices: tokens, terms of the loss, gradients of what is whole."""
+    """Count the bytes of tokens, loss terms and undivided gradients that a tensor group exchanges."""
     shape, width = run.shape, run.computed_width
     samples = math.ceil(run.batch_size * group.size / (cluster.world_size * run.accumulation))
     samples *= run.accumulation

@@ -11,7 +11,7 @@ from trainmaster.core.memory.training_runs import Optimizer, Precision, Run, Str
 _GIB, _GB = 2**30, 10**9
 _HYBRID = (Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2)
 _DIVISIBLE = (Precision.FP32, Precision.BF16, Precision.BF16_PURE)
-"""With tensor parallel; the program refuses others."""
+"""Precisions that the program takes with tensor parallel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Choice:
     estimate: Estimate
     traffic: StepTraffic
     bound: Bound | None
-    """None: a speed of the instance is not known here."""
+    """Bound of the scaling; None if a speed of the instance is not known."""
     is_asked: bool
 
     @property
@@ -30,20 +30,22 @@ class Choice:
 
 
 def choices(run: Run, cluster: Cluster, speeds: Speeds | None) -> Sequence[Choice]:
-    """The run as asked, and those others that fit and that the program takes; the best bound first.
+    """Return the run as asked and the other ones that fit and that the program takes, the best bound first.
 
-    Where no bound is known, what leaves most memory comes first.
+    Where no bound is known, the one that leaves most memory comes first.
     """
     run = run.on(gpus_with_bf16=cluster.multiplies_bf16)
-    others = [one for one in _others(run, cluster) if one != run]
-    found = [_choice(one, cluster, speeds, is_asked=one is run) for one in (run, *others)]
-    kept = [one for one in found if one.is_asked or one.estimate.fits]
+    others = [other for other in _others(run, cluster) if other != run]
+    candidates = [
+        _choice(candidate, cluster, speeds, is_asked=candidate is run) for candidate in (run, *others)
+    ]
+    kept = [choice for choice in candidates if choice.is_asked or choice.estimate.fits]
     return sorted(kept, key=_rank, reverse=True)
 
 
-def _rank(one: Choice) -> tuple[bool, float, float, int]:
-    bounds = (one.bound.at_most, one.bound.unhidden) if one.bound else (0.0, 0.0)
-    return (one.estimate.fits, *bounds, one.estimate.headroom_bytes)
+def _rank(choice: Choice) -> tuple[bool, float, float, int]:
+    bounds = (choice.bound.at_most, choice.bound.unhidden) if choice.bound else (0.0, 0.0)
+    return (choice.estimate.fits, *bounds, choice.estimate.headroom_bytes)
 
 
 def _choice(run: Run, cluster: Cluster, speeds: Speeds | None, *, is_asked: bool) -> Choice:
@@ -57,7 +59,7 @@ def _choice(run: Run, cluster: Cluster, speeds: Speeds | None, *, is_asked: bool
 
 
 def _others(run: Run, cluster: Cluster) -> Iterator[Run]:
-    """The same batch and options, divided otherwise: matrices among the ranks of a host, or not at all."""
+    """Yield the run divided otherwise: its matrices among the ranks of a host, or not at all."""
     for tensor in sorted({1, cluster.ranks_per_host, run.tensor_parallel}):
         for strategy in Strategy:
             group = run.shard_group_size if strategy in _HYBRID else 0
@@ -67,7 +69,7 @@ def _others(run: Run, cluster: Cluster) -> Iterator[Run]:
 
 
 def _is_taken(run: Run, cluster: Cluster) -> bool:
-    """By the program; and it is not another strategy under a second name."""
+    """Tell whether the program takes the run, and it is not another strategy under a second name."""
     tensor, copy, ranks = tensor_ranks(run, cluster), shards(run, cluster), cluster.world_size
     match run.strategy:
         case Strategy.TP:
@@ -95,36 +97,39 @@ def _is_divisible(run: Run, tensor: int) -> bool:
     return is_offered and not run.shape.indivisible(tensor)
 
 
-def choice_json(one: Choice) -> dict[str, object]:
-    """Bytes of a rank; ``at_most`` and ``unhidden`` are shares of the speed without communication."""
+def choice_json(choice: Choice) -> dict[str, object]:
+    """Return a choice as JSON, in bytes of a rank.
+
+    ``at_most`` and ``unhidden`` are shares of the full speed.
+    """
     scaling = None
-    if one.bound:
-        scaling = {**asdict(one.bound), "at_most": one.bound.at_most, "unhidden": one.bound.unhidden}
+    if choice.bound:
+        scaling = {**asdict(choice.bound), "at_most": choice.bound.at_most, "unhidden": choice.bound.unhidden}
     return {
-        "strategy": one.run.strategy,
-        "tensor_parallel": one.run.tensor_parallel,
-        "is_asked": one.is_asked,
-        "fits": one.estimate.fits,
-        "bytes_per_rank": one.estimate.bytes_per_rank.total,
-        "received_bytes": asdict(one.traffic),
+        "strategy": choice.run.strategy,
+        "tensor_parallel": choice.run.tensor_parallel,
+        "is_asked": choice.is_asked,
+        "fits": choice.estimate.fits,
+        "bytes_per_rank": choice.estimate.bytes_per_rank.total,
+        "received_bytes": asdict(choice.traffic),
         "scaling": scaling,
     }
 
 
-def choice_lines(found: Sequence[Choice]) -> Iterator[str]:
-    """A table of less than 80 columns, and what its columns mean."""
+def choice_lines(strategies: Sequence[Choice]) -> Iterator[str]:
+    """Yield a table of less than 80 columns, and the meaning of its columns."""
     yield f"{'strategies':<26}{'GiB':>8}{'GB in host':>12}{'GB network':>12}{'at most':>10}{'unhidden':>10}"
-    for one in found:
-        moved, name = one.traffic.total, f"{'*' if one.is_asked else ' '} {one.name}"
-        shares = (one.bound.at_most, one.bound.unhidden) if one.bound else (None, None)
+    for choice in strategies:
+        moved, name = choice.traffic.total, f"{'*' if choice.is_asked else ' '} {choice.name}"
+        shares = (choice.bound.at_most, choice.bound.unhidden) if choice.bound else (None, None)
         yield (
-            f"{name:<26}{one.estimate.bytes_per_rank.total / _GIB:>8.1f}"
+            f"{name:<26}{choice.estimate.bytes_per_rank.total / _GIB:>8.1f}"
             f"{moved.inside_host / _GB:>12.2f}{moved.between_hosts / _GB:>12.2f}"
             f"{_percent(shares[0]):>10}{_percent(shares[1]):>10}"
         )
     yield ""
     yield "* as asked. GB that a GPU receives in a step, inside its host and from others."
-    if all(one.bound for one in found):
+    if all(choice.bound for choice in strategies):
         yield f"A model, not a measurement: computing at {UTILISATION_PERCENT} % of the peak, bytes at stated"
         yield "bandwidths, at most this share of the speed without communication is left;"
         yield "unhidden: if nothing is hidden behind computing."

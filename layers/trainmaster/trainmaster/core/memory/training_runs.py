@@ -1,4 +1,4 @@
-"""What a job of the training program trains, and how, as its hyperparameters say."""
+"""The model, batch, strategy and precision of a training program's job, read from its hyperparameters."""
 
 import json
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ DEFAULT_BATCH_SIZE = 8
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """Matrices of a block that may have adapters."""
 _SCALED_TOGETHER = 256
-"""Neighbours in a row, of moments of a byte each."""
+"""Neighbours in a row that share a scale, if moments take a byte each."""
 _LONGEST_NUMBER = 9
-"""Digits; keeps the sums small."""
+"""Digits of a hyperparameter; keeps the sums small."""
 
 
 class Precision(StrEnum):
@@ -25,15 +25,15 @@ class Precision(StrEnum):
     """Computes in bf16; weights, gradients and optimizer are fp32."""
     BF16_PURE = "bf16_pure"
     FLOAT8 = "float8"
-    """As bf16, but matrices of the blocks are multiplied in float8; counted as bf16, which is never less."""
+    """Multiplies matrices of the blocks in float8, else like bf16; counted as bf16, which is never less."""
     FLOAT8_ROWWISE = "float8_rowwise"
     FLOAT8_EMULATED = "float8_emulated"
     FLOAT8_ROWWISE_EMULATED = "float8_rowwise_emulated"
 
     @classmethod
     def _missing_(cls, value: object) -> "Precision | None":
-        """The program takes dashes for underscores."""
-        return next((one for one in cls if one.value == str(value).replace("-", "_")), None)
+        """Find a value written with dashes, which the program takes for underscores."""
+        return next((precision for precision in cls if precision.value == str(value).replace("-", "_")), None)
 
 
 class Optimizer(StrEnum):
@@ -45,20 +45,21 @@ class Optimizer(StrEnum):
 
 
 class ReduceDtype(StrEnum):
-    """What gradients are summed in over the ranks, where the weights are computed in bf16."""
+    """Type in which gradients are summed over the ranks, if the weights are computed in bf16."""
 
     FP32 = "fp32"
     BF16 = "bf16"
 
 
 class Strategy(StrEnum):
-    """FSDP's words for what is divided among which ranks."""
+    """How the model is divided among ranks, in FSDP's words."""
 
     FULL_SHARD = "full_shard"
     SHARD_GRAD_OP = "shard_grad_op"
-    """As full_shard, but the weights stay gathered from forward to backward."""
+    """Like full_shard, but the weights stay gathered from forward to backward."""
     HYBRID_SHARD = "hybrid_shard"
-    """full_shard within a group of ranks, those of a host unless it says otherwise."""
+    """Shards like full_shard within a group of ranks: those of a host unless ``shard_group_size`` says
+    otherwise."""
     HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
     NO_SHARD = "no_shard"
     TP = "tp"
@@ -66,7 +67,7 @@ class Strategy(StrEnum):
 
 
 class Objective(StrEnum):
-    """What a model of images learns."""
+    """The task that a model of images learns."""
 
     CLASSIFY = "classify"
     MASKED = "masked"
@@ -74,18 +75,18 @@ class Objective(StrEnum):
 
 
 class ActivationCheckpointing(StrEnum):
-    """What is computed again in the backward pass instead of being kept."""
+    """Parts that are computed again in the backward pass instead of being kept."""
 
     NONE = "none"
     SELECTIVE = "selective"
-    """All but the costly operations: matrices and attention are kept."""
+    """Computes all again but the costly operations: the results of matrices and attention are kept."""
     FULL = "full"
-    """Each block, from its input."""
+    """Computes each block again, from its input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a job of the training program trains, and how."""
+    """A job of the training program: its model and how it is trained."""
 
     shape: Shape
     batch_size: int = DEFAULT_BATCH_SIZE
@@ -102,51 +103,53 @@ class Run:
     optimizer: Optimizer = Optimizer.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
     prefetch_blocks: int = 1
-    """Gathered before they are needed; FSDP itself gathers one."""
+    """Blocks gathered before they are needed; FSDP itself gathers one."""
     cpu_offload: bool = False
     """Weights, gradients and optimizer are in the memory of the host."""
     lora_rank: int = 0
-    """Of the adapters that are trained instead of the model; 0: the model is."""
+    """Rank of the adapters that are trained instead of the model; 0: the model itself is trained."""
     lora_targets: tuple[str, ...] = LORA_TARGETS
 
     def on(self, *, gpus_with_bf16: bool) -> "Run":
-        """Put in the place of precision ``auto`` what the program chooses on such GPUs."""
+        """Replace precision ``auto`` by what the program chooses on such GPUs."""
         if self.precision is not Precision.AUTO:
             return self
         return replace(self, precision=Precision.BF16 if gpus_with_bf16 else Precision.FP32)
 
     @property
     def computed_width(self) -> int:
-        """Bytes of a number that matrices are multiplied in; float8 is counted as bf16."""
+        """Return the bytes of a number that matrices are multiplied in; float8 is counted as bf16."""
         return 4 if self.precision is Precision.FP32 else 2
 
     @property
     def summed_width(self) -> int:
-        """Bytes of a number of a gradient on its way to other ranks."""
+        """Return the bytes of a number of a gradient on its way to other ranks."""
         is_wide = self.precision is Precision.FP32 or self.reduce_dtype is ReduceDtype.FP32
         return 4 if is_wide else 2
 
     def trained_shard(self, shards: int) -> int:
-        """Elements that are trained, on the rank that has most of them."""
+        """Count the trained elements on the rank that has most of them."""
         if not self.lora_rank:
             return self.shape.largest_shard(shards)
         return self.shape.layers * elements(self.shape.adapters(self.lora_targets, self.lora_rank), shards)
 
     def moment_bytes(self, shards: int) -> int:
-        """Of the optimizer, on the rank that has most; in bf16_pure the rest of Kahan's sum is among them."""
+        """Return the optimizer's bytes on the rank that has most; bf16_pure adds the rest of Kahan's sum."""
         if self.precision is Precision.BF16_PURE:
             return 6 * self.trained_shard(shards)
         block = self.shape.adapters(self.lora_targets, self.lora_rank) if self.lora_rank else self.shape.block
-        in_blocks = sum(self._moments(one, shards, in_block=True) for one in block)
+        in_blocks = sum(self._moments(parameters, shards, in_block=True) for parameters in block)
         root = () if self.lora_rank else self.shape.root
-        return self.shape.layers * in_blocks + sum(self._moments(one, shards, in_block=False) for one in root)
+        return self.shape.layers * in_blocks + sum(
+            self._moments(parameters, shards, in_block=False) for parameters in root
+        )
 
-    def _moments(self, one: Parameters, shards: int, *, in_block: bool) -> int:
-        rows, is_matrix = one.number * -(-one.rows // shards), one.columns > 1
-        if is_matrix and one.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
-            return rows * (2 * one.columns + 8 * -(-one.columns // _SCALED_TOGETHER))
+    def _moments(self, parameters: Parameters, shards: int, *, in_block: bool) -> int:
+        rows, is_matrix = parameters.number * -(-parameters.rows // shards), parameters.columns > 1
+        if is_matrix and parameters.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
+            return rows * (2 * parameters.columns + 8 * -(-parameters.columns // _SCALED_TOGETHER))
         has_one = is_matrix and in_block and self.optimizer is Optimizer.MUON
-        return rows * one.columns * (4 if has_one else 8)
+        return rows * parameters.columns * (4 if has_one else 8)
 
     @property
     def trained_in_block(self) -> int:
@@ -154,7 +157,7 @@ class Run:
 
 
 def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
-    """The run that hyperparameters of the training program describe; None where they name no known model."""
+    """Read the run that the training program's hyperparameters describe; None if they name no known model."""
     given = {key.replace("-", "_"): _plain(value) for key, value in hyperparameters.items()}
     shape = EVERY_PRESET.get(given.get("preset", ""))
     if shape is None:
@@ -191,7 +194,7 @@ def _shaped(shape: Shape, given: Mapping[str, str]) -> Shape:
 def shape_of(
     shape: Shape, *, sequence_length: int, image_size: int, classes: int, objective: Objective
 ) -> Shape:
-    """The shape with what options say of it; 0: as the preset has it.
+    """Change a preset's shape by options; 0 keeps the preset's value.
 
     Raises:
         ValueError: The option is of the other family, or an image does not divide into patches.
@@ -213,20 +216,23 @@ _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no
 
 
 def _strategy(given: Mapping[str, str]) -> Strategy:
-    """The program takes FSDP1's names too: FULL_SHARD, _HYBRID_SHARD_ZERO2, and `sharding_strategy`."""
+    """Read the strategy.
+
+    The program takes FSDP1's names too: FULL_SHARD, _HYBRID_SHARD_ZERO2, and `sharding_strategy`.
+    """
     text = given.get("strategy", given.get("sharding_strategy", Strategy.FULL_SHARD))
     return Strategy(text.lower().removeprefix("_"))
 
 
 def _activation_checkpointing(given: Mapping[str, str]) -> ActivationCheckpointing:
-    """It may be a yes or no."""
+    """Read activation checkpointing, which may also be true or false."""
     words = {"true": ActivationCheckpointing.FULL, "false": ActivationCheckpointing.NONE}
     text = given.get("activation_checkpointing", ActivationCheckpointing.NONE)
     return words.get(text.lower()) or ActivationCheckpointing(text)
 
 
 def _targets(text: str) -> tuple[str, ...]:
-    """Raises ValueError."""
+    """Read the matrices that get adapters, in the order of ``LORA_TARGETS``. Raises ValueError."""
     named = LORA_TARGETS if text == "all" else tuple(text.split(","))
     if set(named) - set(LORA_TARGETS):
         raise ValueError("lora_targets names no matrix of a block")
@@ -234,7 +240,7 @@ def _targets(text: str) -> tuple[str, ...]:
 
 
 def _plain(value: object) -> str:
-    """The SDK writes hyperparameters as JSON, plain boto3 as they are."""
+    """Return a hyperparameter as text: the SDK writes JSON, plain boto3 writes it as it is."""
     text = value if isinstance(value, str) else ""
     try:
         read = json.loads(text)

@@ -1,4 +1,4 @@
-"""What the arithmetic of memory and traffic asks of a model of the training program, whatever its family."""
+"""Figures of a model of any family that the arithmetic of memory and traffic needs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ class Parameters(NamedTuple):
     rows: int
     columns: int
     is_flat: bool = True
-    """At most two dimensions; of others adamw_8bit has the moments of a vector."""
+    """True for at most two dimensions; if more, adamw_8bit treats the moments like a vector's."""
 
 
 class TransformerShape(ABC):
-    """A model of any family: what its arithmetic asks."""
+    """A model of any family, by the figures that the arithmetic needs."""
 
     __slots__ = ()
 
     samples: ClassVar[str]
-    """What a batch consists of."""
+    """Plural of the thing that a batch consists of, for messages."""
     layers: int
     width: int
     heads: int
@@ -30,7 +30,7 @@ class TransformerShape(ABC):
     @property
     @abstractmethod
     def sequence_length(self) -> int:
-        """Tokens of a sample."""
+        """Return the tokens of a sample."""
 
     @property
     @abstractmethod
@@ -39,58 +39,61 @@ class TransformerShape(ABC):
     @property
     @abstractmethod
     def embedding(self) -> tuple[Parameters, ...]:
-        """A unit of its own."""
+        """List the embedding's parameters, which FSDP shards as a unit."""
 
     @property
     @abstractmethod
     def head(self) -> tuple[Parameters, ...]:
-        """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        """List the head and the last norm; they stay gathered, as the backward pass begins with them."""
 
     @abstractmethod
     def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
-        """Of one block: two matrices beside each target, of its inputs and of its outputs."""
+        """List one block's adapters: two matrices beside each target, of its inputs and of its outputs."""
 
     @property
     @abstractmethod
     def matrix_elements_outside(self) -> int:
-        """Multiplications of a sample in matrices outside of blocks."""
+        """Count the multiplications of a sample in matrices outside of blocks."""
 
     @abstractmethod
     def indivisible(self, ranks: int) -> Mapping[str, int]:
-        """Dimensions that cannot be divided among so many ranks of a tensor group."""
+        """Return the dimensions, by name, that cannot be divided among so many ranks of a tensor group."""
 
     @abstractmethod
     def token_ranks(self, tensor: int) -> int:
-        """Among how many ranks the tokens are divided between matrices."""
+        """Return the number of ranks among which tokens are divided between matrices."""
 
     @abstractmethod
     def whole_block(self, width: int, tensor: int) -> int:
-        """Bytes of a token that one block keeps; ``width``: of a number that is computed with.
+        """Return the bytes of a token that one block keeps; ``width`` is the bytes of a computed number.
 
-        With ``tensor`` ranks that divide matrices, their inputs are gathered and kept so; norms and inputs of
-        blocks are of a part of the tokens.
+        With ``tensor`` ranks that divide matrices, inputs of matrices are kept gathered; norms and inputs of
+        blocks are kept for a part of the tokens.
         """
 
     @abstractmethod
     def costly_part(self, width: int) -> int:
-        """Likewise, of what is kept where all else is computed again."""
+        """Return the bytes of a token that one block keeps of its costly operations alone."""
 
     @abstractmethod
     def outside_bytes(self, width: int) -> int:
-        """Of a sample: what a step needs outside of blocks."""
+        """Return the bytes of a sample that a step needs outside of blocks."""
 
     @abstractmethod
     def exchanges(self, tensor: int, *, again: bool) -> int:
-        """How often the tokens between matrices are gathered or scattered in a step; summing them is both."""
+        """Count how often tokens between matrices are gathered or scattered in a step.
+
+        Summing them is both.
+        """
 
     @abstractmethod
     def shared_gradients(self, tensor: int) -> int:
-        """Numbers of weights that every rank of a tensor group has, each with a part of the gradient."""
+        """Count the weights that every rank of a tensor group has, each with a part of the gradient."""
 
     @property
     @abstractmethod
     def loss_terms(self) -> int:
-        """Of a sample: numbers that a tensor group exchanges for the loss, twice each."""
+        """Count the numbers of a sample that a tensor group exchanges for the loss, twice each."""
 
     @property
     def query_width(self) -> int:
@@ -98,7 +101,7 @@ class TransformerShape(ABC):
 
     @property
     def root(self) -> tuple[Parameters, ...]:
-        """All that is in no block."""
+        """List the parameters that belong to no block."""
         return (*self.embedding, *self.head)
 
     @property
@@ -107,8 +110,8 @@ class TransformerShape(ABC):
 
     @property
     def matrix_elements(self) -> int:
-        """Of one block."""
-        return elements(tuple(one for one in self.block if one.columns > 1), shards=1)
+        """Count the elements of one block's matrices."""
+        return elements(tuple(parameters for parameters in self.block if parameters.columns > 1), shards=1)
 
     @property
     def head_params(self) -> int:
@@ -119,7 +122,7 @@ class TransformerShape(ABC):
         return self.largest_shard(1)
 
     def largest_shard(self, shards: int) -> int:
-        """Elements on the rank that has most: of each parameter the rows are dealt out, rounded up.
+        """Count the elements on the rank that has most: each parameter's rows are dealt out, rounded up.
 
         Source: PyTorch documentation, torch.distributed.fsdp.fully_shard: sharded like torch.chunk on
         dimension 0, and padded to even sizes.
@@ -128,4 +131,6 @@ class TransformerShape(ABC):
 
 
 def elements(parameters: tuple[Parameters, ...], shards: int) -> int:
-    return sum(one.number * -(-one.rows // shards) * one.columns for one in parameters)
+    return sum(
+        parameter.number * -(-parameter.rows // shards) * parameter.columns for parameter in parameters
+    )

@@ -1,4 +1,4 @@
-"""What a vision transformer of the training program consists of, for its memory and traffic."""
+"""Vision transformers of the training program, as far as memory and traffic depend on the shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _COLOURS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionShape(TransformerShape):
-    """Of one encoder: patches as tokens, LayerNorm, GELU."""
+    """An encoder with patches as tokens, LayerNorm and GELU."""
 
     layers: int
     width: int
@@ -33,7 +33,7 @@ class VisionShape(TransformerShape):
     is_parallel: bool = False
     """Attention and feed-forward layer have one norm before both."""
     head_width: int = 0
-    """0: width / heads."""
+    """Width of one head; 0: width / heads."""
     embedded_width: int = 0
     """Columns of the embedding on a rank; 0: all."""
 
@@ -51,7 +51,7 @@ class VisionShape(TransformerShape):
 
     @property
     def sequence_length(self) -> int:
-        """Tokens of an image."""
+        """Count the tokens of an image."""
         return self.patches + self.has_class_token
 
     @property
@@ -60,12 +60,12 @@ class VisionShape(TransformerShape):
 
     @property
     def _outputs(self) -> int:
-        """Of the head, for one token."""
+        """Count the outputs of the head for one token."""
         return self._patch_values if self.is_masked else self.classes
 
     @property
     def _predictions(self) -> int:
-        """Tokens of an image that the head sees."""
+        """Count the tokens of an image that the head sees."""
         return self.patches if self.is_masked else 1
 
     @property
@@ -86,7 +86,7 @@ class VisionShape(TransformerShape):
 
     @property
     def embedding(self) -> tuple[Parameters, ...]:
-        """A convolution; then what is added to tokens or stands for them, which FSDP leaves to one rank."""
+        """List the convolution, then vectors beside or in place of tokens, which FSDP leaves to one rank."""
         tokens = self.has_class_token + self.is_masked
         return (
             Parameters(1, self.embedded_width, self._patch_values, is_flat=False),
@@ -97,7 +97,7 @@ class VisionShape(TransformerShape):
 
     @property
     def head(self) -> tuple[Parameters, ...]:
-        """With the last norm."""
+        """List the head and the last norm."""
         return (
             Parameters(1, self._outputs, self.width),
             Parameters(1, self._outputs, 1),
@@ -105,16 +105,19 @@ class VisionShape(TransformerShape):
         )
 
     def adapters(self, _targets: tuple[str, ...], _rank: int) -> tuple[Parameters, ...]:
-        """The program has none for images."""
+        """Return none: the program has no adapters for images."""
         return ()
 
     @property
     def matrix_elements_outside(self) -> int:
-        """Multiplications of an image outside of blocks."""
+        """Count the multiplications of an image outside of blocks."""
         return self.width * (self._patch_values * self.patches + self._outputs * self._predictions)
 
     def on_tensor_rank(self, ranks: int) -> "VisionShape":
-        """What a rank has where so many divide each matrix: norms and the head are whole."""
+        """Return the part of the model on one rank of ``ranks`` that divide each matrix.
+
+        Norms and the head stay whole.
+        """
         return replace(
             self,
             heads=self.heads // ranks,
@@ -123,16 +126,21 @@ class VisionShape(TransformerShape):
         )
 
     def indivisible(self, ranks: int) -> Mapping[str, int]:
-        """Tokens need not be divided."""
+        """Return the dimensions, by name, that do not divide; tokens need not be divided."""
         sizes = {"heads": self.heads, "hidden": self.hidden}
         return {name: size for name, size in sizes.items() if size % ranks}
 
     def token_ranks(self, tensor: int) -> int:
-        """Where the tokens do not divide, each rank has all of them between matrices."""
+        """Return the number of ranks that divide the tokens.
+
+        If they do not divide, each rank has all of them.
+        """
         return 1 if self.sequence_length % tensor else tensor
 
     def whole_block(self, width: int, tensor: int) -> int:
-        """Of one block: inputs of norms and matrices, and attention; a norm keeps two numbers of a token.
+        """Return a block's bytes of a token: inputs of norms and matrices, and attention.
+
+        A norm keeps two numbers.
 
         Attention keeps a sum per head, and a second copy where queries and keys are normed.
         """
@@ -143,12 +151,14 @@ class VisionShape(TransformerShape):
         return inputs * width + head_norms + (2 * norms + self.heads) * 4
 
     def costly_part(self, width: int) -> int:
-        """Of one block: its input, what its six matrices give, attention and its sum per head."""
+        """Return the bytes of a block's input, its six matrices' outputs, attention and sum per head."""
         matrices = 2 * self.width + 3 * self.query_width + self.hidden
         return (self.width + self.query_width + matrices) * width + self.heads * 4
 
     def outside_bytes(self, width: int) -> int:
-        """Of an image: its pixels, as bytes and as computed with, and what the head gives, likewise in fp32.
+        """Return the bytes of an image's pixels, raw and as computed with, and of the head's outputs.
+
+        The outputs are kept in the computation's type and in fp32.
 
         A masked objective also keeps what its head sees, the pixels that it aims at and how far it is off.
         """
@@ -159,7 +169,7 @@ class VisionShape(TransformerShape):
         return pixels + outputs * (width + 8)
 
     def exchanges(self, tensor: int, *, again: bool) -> int:
-        """How often the tokens between matrices are gathered or scattered in a step; summing them is both.
+        """Count how often tokens between matrices are gathered or scattered in a step; summing them is both.
 
         Each block gathers twice and scatters twice in each pass, or sums twice; one that is computed again
         gathers twice more and scatters once, or sums once. The embedding gathers its columns; where tokens
@@ -170,7 +180,7 @@ class VisionShape(TransformerShape):
         return 8 * self.layers + repeated + (3 if is_divided else 1)
 
     def shared_gradients(self, tensor: int) -> int:
-        """Of norms of tokens that are divided, and of heads."""
+        """Count the weights of head norms, and of norms of tokens that are divided."""
         in_block = 2 * self.head_norms * (1 + self.norm_bias) * self.head_width
         if self.token_ranks(tensor) > 1:
             norms = (1 if self.is_parallel else 2) * (1 + self.norm_bias)
@@ -179,7 +189,7 @@ class VisionShape(TransformerShape):
 
     @property
     def loss_terms(self) -> int:
-        """Each rank has the whole head."""
+        """Return 0: each rank has the whole head."""
         return 0
 
 

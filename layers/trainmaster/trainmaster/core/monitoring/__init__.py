@@ -1,1 +1,1 @@
-"""What is watched of a running job: alarms, checkpoints; and every metric."""
+"""Monitoring of running jobs by alarms and checkpoints; and every metric."""

@@ -1,4 +1,4 @@
-"""What the alarms of running attempts cost, before they are made."""
+"""Cost of the alarms of running attempts, before they are made."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from trainmaster.core.monitoring.alarms import HOSTS_OF_ONE, AlarmKind, wanted_o
 from trainmaster.core.policy.governance import Watch
 
 USD_PER_METRIC = Decimal("0.10")
-"""A month, for each metric that an alarm reads. Source: aws.amazon.com/cloudwatch/pricing, us-east-1."""
+"""USD a month for each metric that an alarm reads. Source: aws.amazon.com/cloudwatch/pricing, us-east-1."""
 USD_PER_COMPOSITE = Decimal("0.50")
-"""A month, for a composite alarm. Source: as above."""
+"""USD a month for a composite alarm. Source: as above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class NewAlarms:
     attempts: int
     """Attempts that get at least one alarm of a kind that they did not have."""
     usd_per_month: Decimal
-    """As if all of them ran for the whole month."""
+    """Cost of the alarms if all attempts ran for the whole month."""
 
 
 def new_kinds(before: Watch, after: Watch) -> tuple[AlarmKind, ...]:
@@ -35,8 +35,8 @@ def new_alarms(vectors: Iterable[Vector], before: Watch, after: Watch) -> NewAla
 
     Args:
         vectors: The instances of each running attempt.
-        before: What the policy in force asks of GPUs.
-        after: What the next one asks.
+        before: Monitoring of GPUs by the policy in force.
+        after: Monitoring of GPUs by the next one.
     """
     kinds = len(new_kinds(before, after))
     hosts = [wanted.hosts for vector in vectors if (wanted := wanted_of(vector, after)).digest is not None]

@@ -1,4 +1,4 @@
-"""Which alarms watch the GPUs of an attempt, as data; CloudWatch's words.
+"""Alarms on the GPUs of an attempt, as data, in CloudWatch's words.
 
 Facts behind the numbers: CloudWatch API reference, PutMetricAlarm and PutCompositeAlarm; SageMaker developer
 guide, "Metrics for monitoring SageMaker AI with Amazon CloudWatch", training jobs.
@@ -21,23 +21,23 @@ from trainmaster.core.planning.snapshot import RunningJob, Snapshot
 from trainmaster.core.policy.governance import Watch
 
 AT_ONCE = 20
-"""In one look, lest a changed policy keeps jobs from starting: CloudWatch takes 3 alarms a second."""
+"""Most attempts in one plan, lest they delay starts: CloudWatch takes 3 alarms a second."""
 PREFIX = "trainmaster"
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 METRIC = "GPUUtilization"
-"""Of one host, 0 to 100 times its GPUs, each minute."""
+"""Utilization of one host, 0 to 100 times its number of GPUs, each minute."""
 HOSTS_OF_ONE = 10
-"""Metrics that the expression of one alarm may name."""
+"""Most metrics that the expression of one alarm may name."""
 MOST_PARTS = 40
-"""Alarms in the rule of a composite: 100 are allowed, but the rule has at most 10,240 characters."""
+"""Most alarms in the rule of a composite: 100 are allowed, but the rule has at most 10,240 characters."""
 LATE = timedelta(minutes=5)
-"""Data points shorter than this may not be there yet when the alarm asks for the last one."""
+"""Period below which the last data point may not be there yet when the alarm asks for it."""
 LONGEST = timedelta(days=1)
-"""Most that all data points of an alarm span together, where one is shorter than an hour."""
+"""Most time that all data points of an alarm span together, where one is shorter than an hour."""
 
 _GPU_FAMILY = re.compile(r"ml\.[gp][0-9]")
 _NAME = re.compile(r"(?P<job>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})(?:\.(?P<part>[1-9][0-9]?))?")
-"""Names of training jobs have no dots."""
+"""Name of an alarm after its kind; names of training jobs have no dots."""
 
 
 class AlarmKind(StrEnum):
@@ -53,11 +53,11 @@ class AlarmState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmReading:
-    """What CloudWatch says of an alarm."""
+    """State of an alarm as CloudWatch reports it."""
 
     state: AlarmState
     since: datetime
-    """To the millisecond, as it is kept."""
+    """Time of the last transition, to the millisecond, as it is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,32 +67,32 @@ class Alarm:
     name: str
     description: str
     acts: bool
-    """Its transitions go to the alarm topic."""
+    """Whether its transitions go to the alarm topic."""
     hosts: tuple[str, ...] = ()
-    """Values of dimension Host; empty: it is a composite."""
+    """Values of dimension Host; empty for a composite."""
     expression: str = ""
     """Metric math over ``m0``, ``m1`` ... of its hosts; in per cent of one GPU."""
     below: int = 0
     period: timedelta = timedelta(minutes=5)
     periods: int = 1
-    """Data points that must be below ..."""
+    """Number of data points that must be below ``below`` ..."""
     out_of: int = 1
-    """... of the last so many."""
+    """... among the last ``out_of``."""
     rule: str = ""
-    """AlarmRule of a composite."""
+    """AlarmRule; only of a composite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How the GPUs of an attempt are to be watched."""
+    """Monitoring that the policy wants for the GPUs of an attempt."""
 
     hosts: int = 0
     gpus: int = 0
-    """Of each host."""
+    """Number of GPUs of each host."""
     digest: str | None = None
-    """Changes with everything that the alarms are made of but their names; None: there are to be none."""
+    """Text that changes with all that the alarms are made of but their names; None: there are to be none."""
     unmonitored: Reason | None = None
-    """Why there are none although the policy wants some."""
+    """Reason why there are none although the policy wants some."""
 
     def host_names(self, training_job_name: str) -> tuple[str, ...]:
         """List the values of dimension Host that SageMaker gives the hosts of an attempt."""
@@ -101,19 +101,19 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What the name of an alarm says."""
+    """Parts of an alarm's name."""
 
     kind: AlarmKind
     training_job_name: str
     part: int | None = None
-    """Of a composite's alarms; None: it acts itself."""
+    """Number of a composite's alarm; None: the alarm acts itself."""
 
 
 # ---- names
 
 
 def full_name(stack: str, relative: str) -> str:
-    """At most 219 of CloudWatch's 255 characters: a stack's name has up to 128."""
+    """Return an alarm's full name; with a stack's name of up to 128, at most 219 of 255 characters."""
     return f"{PREFIX}-{stack}-{relative}"
 
 
@@ -126,7 +126,7 @@ def relative_name(name: str, *, stack: str) -> str:
 
 
 def watched_by(name: str, *, stack: str) -> Watched | None:
-    """Whom an alarm of this stack watches; None: it is none of ours."""
+    """Return the job and kind that an alarm of this stack watches; None if it is none of ours."""
     prefix = full_name(stack, "")
     if not name.startswith(prefix):
         return None
@@ -139,12 +139,12 @@ def watched_by(name: str, *, stack: str) -> Watched | None:
 
 
 def may_be_of_another_stack(watched: Watched) -> bool:
-    """``trainmaster-a-idle-idle-x``: of ``idle-x`` in stack ``a``, or of ``x`` in stack ``a-idle``."""
+    """Tell whether an alarm like ``trainmaster-a-idle-idle-x`` may be of stack ``a`` or of ``a-idle``."""
     return watched.training_job_name.startswith(tuple(f"{kind}-" for kind in AlarmKind))
 
 
 def names_of(training_job_name: str, *, hosts: int) -> tuple[str, ...]:
-    """All alarms that an attempt may have, without the stack; those that act first, which is how they go."""
+    """Return the names of all alarms an attempt may have, without the stack, in the order of deletion."""
     acting = [f"{kind}-{training_job_name}" for kind in AlarmKind]
     parts = range(1, _parts(hosts) + 1) if hosts > HOSTS_OF_ONE else ()
     return (*acting, *(f"{name}.{part}" for name in acting for part in parts))
@@ -158,7 +158,7 @@ def _parts(hosts: int) -> int:
 
 
 def wanted_of(vector: Vector, watch: Watch) -> Wanted:
-    """What the policy wants for an attempt in Training that holds these instances."""
+    """Return what the policy wants for an attempt in Training that holds these instances."""
     if watch.idle is None and watch.utilization is None:
         return Wanted()
     counts = {capacity.instance_type: gpus(capacity.instance_type) for capacity in vector}
@@ -170,28 +170,30 @@ def wanted_of(vector: Vector, watch: Watch) -> Wanted:
     if len(different) > 1:
         message = "its hosts have different numbers of GPUs, and their names do not say which has how many"
         return Wanted(unmonitored=Reason(code=ReasonCode.MIXED_HOSTS, message=message))
-    hosts, each = sum(vector.values()), different.pop() if different else 0
-    if not each:
+    hosts, gpus_per_host = sum(vector.values()), different.pop() if different else 0
+    if not gpus_per_host:
         return Wanted()
     if _parts(hosts) > MOST_PARTS:
         message = f"it has more than {MOST_PARTS * HOSTS_OF_ONE} hosts, more than one alarm can cover"
         return Wanted(unmonitored=Reason(code=ReasonCode.TOO_MANY_HOSTS, message=message))
-    return Wanted(hosts=hosts, gpus=each, digest=_digest(hosts, each, watch))
+    return Wanted(hosts=hosts, gpus=gpus_per_host, digest=_digest(hosts, gpus_per_host, watch))
 
 
-def _digest(hosts: int, each: int, watch: Watch) -> str:
-    """Legible, because it is short enough; the number in front rises when the alarms are made otherwise."""
-    tests = (f"{one.kind} <{one.below}% {one.periods}/{one.out_of}x{one.period}" for one in _tests(watch))
-    return ", ".join([f"1 {hosts}x{each}", *tests])
+def _digest(hosts: int, gpus_per_host: int, watch: Watch) -> str:
+    """Render what the alarms are made of; the first number rises when this code makes them differently."""
+    tests = (
+        f"{test.kind} <{test.below}% {test.periods}/{test.out_of}x{test.period}" for test in _tests(watch)
+    )
+    return ", ".join([f"1 {hosts}x{gpus_per_host}", *tests])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Test:
-    """What one kind of alarm asks."""
+    """The test of one kind of alarm."""
 
     kind: AlarmKind
     over_hosts: str
-    """Function of metric math."""
+    """Function of metric math that combines the hosts."""
     below: int
     period: timedelta
     lasts: timedelta
@@ -202,7 +204,7 @@ class _Test:
 
     @property
     def out_of(self) -> int:
-        """One more where the last data point is often late: filled in as busy, it would always be in the way.
+        """Number of data points evaluated: one more if the last is often late and then filled in as busy.
 
         That is how CloudWatch's user guide has FILL used in alarms ("Using metric math", FILL).
         """
@@ -233,37 +235,38 @@ def _tests(watch: Watch) -> Iterator[_Test]:
 
 
 def alarms_of(training_job_name: str, wanted: Wanted, watch: Watch, *, stack: str) -> tuple[Alarm, ...]:
-    """In the order they are to be made: a composite after its parts."""
+    """Return the alarms in the order they are to be made: a composite after its parts."""
     if wanted.digest is None:
         return ()
-    hosts, each = wanted.host_names(training_job_name), wanted.gpus
+    hosts, gpus_per_host = wanted.host_names(training_job_name), wanted.gpus
     named = ((test, alarm_name(stack, test.kind, training_job_name)) for test in _tests(watch))
-    return tuple(alarm for test, name in named for alarm in _of_test(test, name, hosts, each))
+    return tuple(alarm for test, name in named for alarm in _of_test(test, name, hosts, gpus_per_host))
 
 
-def _of_test(test: _Test, name: str, hosts: tuple[str, ...], each: int) -> Iterator[Alarm]:
+def _of_test(test: _Test, name: str, hosts: tuple[str, ...], gpus_per_host: int) -> Iterator[Alarm]:
     if len(hosts) <= HOSTS_OF_ONE:
-        yield _over(test, name, hosts, each, acts=True)
+        yield _over(test, name, hosts, gpus_per_host, acts=True)
         return
     names = [f"{name}.{part}" for part in range(1, _parts(len(hosts)) + 1)]
     for number, part in enumerate(names):
         covered = hosts[number * HOSTS_OF_ONE : (number + 1) * HOSTS_OF_ONE]
-        yield _over(test, part, covered, each, acts=False)
+        yield _over(test, part, covered, gpus_per_host, acts=False)
+    # Idle if the busiest host is, so all parts must be in ALARM; underused as soon as one host is.
     joined = " AND " if test.kind is AlarmKind.IDLE else " OR "
     rule = joined.join(f'ALARM("{part}")' for part in names)
     yield Alarm(name=name, description=_description(test), acts=True, rule=rule)
 
 
-def _over(test: _Test, name: str, hosts: tuple[str, ...], each: int, *, acts: bool) -> Alarm:
-    """A silent host counts as busy: a host that starts, restarts or saves is no reason to stop the others."""
-    series = [f"FILL(m{number}, {100 * each})" for number in range(len(hosts))]
+def _over(test: _Test, name: str, hosts: tuple[str, ...], gpus_per_host: int, *, acts: bool) -> Alarm:
+    """Return an alarm over hosts; a silent host, which may start, restart or save, counts as busy."""
+    series = [f"FILL(m{number}, {100 * gpus_per_host})" for number in range(len(hosts))]
     over = series[0] if len(series) == 1 else f"{test.over_hosts}([{', '.join(series)}])"
     return Alarm(
         name=name,
         description=_description(test),
         acts=acts,
         hosts=hosts,
-        expression=f"{over} / {each}",
+        expression=f"{over} / {gpus_per_host}",
         below=test.below,
         period=test.period,
         periods=test.periods,
@@ -278,7 +281,7 @@ def _description(test: _Test) -> str:
 
 
 def missing_alarms(snapshot: Snapshot, *, now: datetime) -> list[WatchGpus]:
-    """Also of a paused pool: watching starts nothing."""
+    """Return the alarms to be made; also of a paused pool, as monitoring starts nothing."""
     if (watch := snapshot.watch) is None:
         return []
     lacking = (job for job in snapshot.running if _lacks(job, watch, now=now))
@@ -286,7 +289,7 @@ def missing_alarms(snapshot: Snapshot, *, now: datetime) -> list[WatchGpus]:
 
 
 def _lacks(job: RunningJob, watch: Watch, *, now: datetime) -> bool:
-    """From Training on: before it there is nothing to measure."""
+    """Tell whether alarms are to be made: only from Training on, as before it there is nothing to measure."""
     if job.state is not JobState.RUNNING or job.training_since is None:
         return False
     if job.watch.monitor_again_at is not None and now < job.watch.monitor_again_at:

@@ -1,4 +1,4 @@
-"""Whether CloudWatch has data of a job's GPUs: without any, an idle alarm reads OK for ever."""
+"""Check whether CloudWatch has data of a job's GPUs: without any, an idle alarm reads OK for ever."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -13,21 +13,22 @@ from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy.governance import Watch
 
 FIRST_LOOK = timedelta(minutes=15)
-"""After the start of Training. Data points come each minute, the first ones some minutes late."""
+"""Time after the start of Training. Data points come each minute, the first ones some minutes late."""
 LAST_LOOK = timedelta(minutes=30)
-"""After it an attempt is left alone: it may have begun before an upgrade, and one look is enough."""
+"""Time after which an attempt is not checked: it may have begun before an upgrade, and one check is
+enough."""
 MOST_HOSTS = 500
-"""In one GetMetricData. Source: CloudWatch API reference, GetMetricData, MetricDataQueries."""
+"""Most hosts in one GetMetricData. Source: CloudWatch API reference, GetMetricData, MetricDataQueries."""
 RIGHT = "cloudwatch:PutMetricData"
-"""The right of a training role by which SageMaker's agent publishes the metrics of its hosts."""
+"""Right of a training role by which SageMaker's agent publishes the metrics of its hosts."""
 
 
 def due_looks(live: Iterable[RunningJob], watch: Watch, *, now: datetime) -> dict[str, RunningJob]:
-    """Choose the attempts to look for, those that trained first at the front, as one call takes them.
+    """Choose the attempts to check, those that trained first at the front, as many as one call takes.
 
     Args:
         live: The rows of all live jobs.
-        watch: What the policy in force asks of GPUs.
+        watch: Monitoring of GPUs by the policy in force.
         now: UTC.
 
     Returns:
@@ -45,7 +46,10 @@ def due_looks(live: Iterable[RunningJob], watch: Watch, *, now: datetime) -> dic
 
 
 def _is_due(entry: RunningJob, watch: Watch, *, now: datetime) -> bool:
-    """An attempt that has no alarms for another reason is reported for that one."""
+    """Tell whether an attempt is to be checked.
+
+    One without alarms for another reason is reported for that.
+    """
     if entry.state is not JobState.RUNNING or entry.training_since is None:
         return False
     if entry.watch.metrics_sought_at is not None:
@@ -55,7 +59,7 @@ def _is_due(entry: RunningJob, watch: Watch, *, now: datetime) -> bool:
 
 
 def is_conclusive(job: Job, training_job_name: str) -> bool:
-    """Tell whether silence of its hosts says anything: the attempt has been in Training all the time."""
+    """Tell whether silence of its hosts is conclusive: the attempt has been in Training all the time."""
     live = job.live
     if live is None or live.training_job_name != training_job_name or not is_watched(job):
         return False
@@ -63,12 +67,12 @@ def is_conclusive(job: Job, training_job_name: str) -> bool:
 
 
 def sought(job: Job, silent: Collection[str], *, hosts: int, role: str, now: datetime) -> Job:
-    """Note on the job that somebody looked for data of its GPUs, and what is missing.
+    """Record on the job that data of its GPUs was looked for, and what is missing.
 
     Args:
         job: It has been in Training for ``FIRST_LOOK`` at least, without an interruption.
         silent: Its hosts of which CloudWatch has no data point.
-        hosts: How many it has in all.
+        hosts: Number of all its hosts.
         role: ARN of the role that the training job runs under; read where a host is silent.
         now: UTC.
     """
@@ -86,6 +90,6 @@ def _message(live: Attempt, silent: Collection[str], hosts: int, *, role: str) -
     if len(silent) < hosts:
         named = ", ".join(sorted(host.removeprefix(f"{live.training_job_name}/") for host in silent)[:5])
         return f"{since} {len(silent)} of its {hosts} hosts ({named}), {idle}: a silent host counts as busy"
-    each = "its host" if hosts == 1 else f"any of its {hosts} hosts"
+    silent_hosts = "its host" if hosts == 1 else f"any of its {hosts} hosts"
     after = f"after {FIRST_LOOK // timedelta(minutes=1)} minutes of Training"
-    return f"{since} {each} {after}, {idle}: most likely role {role} lacks {RIGHT}"
+    return f"{since} {silent_hosts} {after}, {idle}: most likely role {role} lacks {RIGHT}"

@@ -1,4 +1,4 @@
-"""What happens to jobs and what a pool holds, as samples of metrics."""
+"""Samples of metrics from what happens to jobs and what a pool holds."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -44,14 +44,14 @@ from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.rules.violation import Outcome, ViolationRecord, says_the_same
 
 MOST_COUNTED = 1000
-"""Jobs of a pool's order that are counted by type: one page of the table at most, however many wait."""
+"""Most jobs of a pool's queue that are counted by type: one page of the table, however many wait."""
 _HOUR = timedelta(hours=1)
 
 
 def samples(change: Change) -> Iterator[Sample]:
-    """What a change counts as, once it is written.
+    """Yield the samples that a change counts as, once it is written.
 
-    Each is counted by whoever wrote it: a death before the samples are out loses them, and none is out twice.
+    The writer of a change counts it: a death before the samples are out loses them, and none is out twice.
     """
     yield from _samples_of_start(change)
     kind = end_kind(change)
@@ -70,7 +70,7 @@ def samples(change: Change) -> Iterator[Sample]:
 
 
 def samples_of_record(record: ViolationRecord, replaces: ViolationRecord | None) -> Iterator[Sample]:
-    """What a record of a violation counts as; the same judgement of a later policy is none."""
+    """Yield the sample of a violation's record, unless it repeats the judgement of an earlier policy."""
     if replaces is None or not says_the_same(replaces, record):
         yield Sample(metric=VIOLATIONS, value=1, of=record.outcome.value)
 
@@ -86,7 +86,7 @@ def _samples_of_start(change: Change) -> Iterator[Sample]:
 
 
 def _taken_by_sagemaker(change: Change) -> Attempt | None:
-    """The attempt, if this change is the first to know its training job."""
+    """Return the attempt, if this change is the first to know its training job."""
     before, after = change.before.live, change.ended or change.after.live
     if before is None or before.training_job_arn is not None or after is None:
         return None
@@ -123,25 +123,27 @@ def _samples_of_bill(change: Change) -> Iterator[Sample]:
 
 
 def _gpu_hours_lost(ended: Attempt) -> float:
-    """Types whose GPUs nobody knows count as having none."""
-    count = sum((gpus(one.instance_type) or 0) * number for one, number in ended.vector.items())
+    """Return the GPU hours lost; types whose number of GPUs is unknown count as having none."""
+    count = sum((gpus(capacity.instance_type) or 0) * number for capacity, number in ended.vector.items())
     return ended.lost / _HOUR * count
 
 
 def samples_of_instances(pool: PoolPolicy, *, used: Vector, warm: Vector) -> Iterator[Sample]:
-    """Every type of the policy, also at 0, and those that jobs or warm pools still hold."""
+    """Yield the counts of every type of the policy, also at 0, and of those that are still in use or warm."""
     capacity = pool_vector(pool)
-    for one in sorted({*capacity, *used, *warm}):
+    for instance_kind in sorted({*capacity, *used, *warm}):
         for metric, counts in ((USED, used), (WARM, warm), (CAPACITY, capacity)):
-            yield _of_type(metric, pool, one, counts.get(one, 0))
+            yield _of_type(metric, pool, instance_kind, counts.get(instance_kind, 0))
 
 
 def samples_of_waiting(pool: PoolPolicy, waiting: Iterable[WaitingJob]) -> Iterator[Sample]:
-    """``waiting``: the first of the pool's order."""
-    counts = Counter(one for job in waiting for one in job.shapes[0].vector)
-    for one in sorted({*pool_vector(pool), *counts}):
-        yield _of_type(JOBS_WAITING, pool, one, counts[one])
+    """Yield the number of waiting jobs by type; ``waiting`` are the first of the pool's queue."""
+    counts = Counter(capacity for job in waiting for capacity in job.shapes[0].vector)
+    for capacity in sorted({*pool_vector(pool), *counts}):
+        yield _of_type(JOBS_WAITING, pool, capacity, counts[capacity])
 
 
-def _of_type(metric: Metric, pool: PoolPolicy, one: Capacity, count: int) -> Sample:
-    return Sample(metric=metric, value=count, of=(pool.name, one.instance_type, one.capacity_type.value))
+def _of_type(metric: Metric, pool: PoolPolicy, capacity: Capacity, count: int) -> Sample:
+    return Sample(
+        metric=metric, value=count, of=(pool.name, capacity.instance_type, capacity.capacity_type.value)
+    )

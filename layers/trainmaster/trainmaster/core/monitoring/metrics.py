@@ -1,6 +1,6 @@
-"""Every metric of the plane, in CloudWatch's words.
+"""Table of every metric of the plane, in CloudWatch's words.
 
-Dashboard, alarms and documents are held to the table. Beside its own dimensions each metric has ``service``,
+Tests compare dashboard, alarms and documents with it. Beside its own dimensions each metric has ``service``,
 the name of the stack. A job's name is never a dimension: each value of one is a metric of its own, and is
 paid for.
 """
@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 NAMESPACE = "trainmaster"
 STACK = "service"
-"""The dimension that Powertools puts on every metric; its value is the name of the stack."""
+"""Dimension that Powertools puts on every metric; its value is the name of the stack."""
 
 
 class Unit(StrEnum):
@@ -27,9 +27,9 @@ class Metric:
     unit: Unit
     meaning: str
     dimensions: tuple[str, ...] = ()
-    """Beside ``service``."""
+    """Names of its dimensions, beside ``service``."""
     also_whole: bool = False
-    """Written without its dimensions too: an alarm cannot know the pools."""
+    """Whether it is written without its dimensions too, as an alarm cannot know the pools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class Sample:
     of: str | tuple[str, ...] = ()
     """Values of the metric's dimensions; of a single one as it is."""
     note: str = ""
-    """What it is about, beside the figure in the log and no dimension: a row's key, say."""
+    """Subject of the sample, in the log beside the figure and no dimension; a row's key, say."""
 
     @property
     def dimensions(self) -> tuple[Mapping[str, str], ...]:
-        """Sets of dimensions that it is written with, beside ``service``."""
+        """The sets of dimensions that it is written with, beside ``service``."""
         values = (self.of,) if isinstance(self.of, str) else self.of
         own = dict(zip(self.metric.dimensions, values, strict=True))
         return (own, {}) if self.metric.also_whole else (own,)
@@ -208,8 +208,8 @@ SPENT = Metric(
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
-        one.name: one
-        for one in (
+        metric.name: metric
+        for metric in (
             QUEUE_DEPTH,
             OLDEST_WAIT,
             FIRST_UNSEEN,

@@ -1,4 +1,4 @@
-"""What the alarms of its GPUs make of a job: the job before, what was read, and the job after."""
+"""Reactions to the alarms of a job's GPUs: the job before, what was read, and the job after."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,13 +13,13 @@ from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmSta
 from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Watch
 
 TRAINING = "Training"
-"""The one secondary status in which its GPUs have something to do."""
+"""The one secondary status in which GPUs are expected to work."""
 AGAIN = timedelta(minutes=15)
-"""Between two tries to make alarms that CloudWatch refused."""
+"""Time between two tries to make alarms that CloudWatch refused."""
 
 
 def monitored(job: Job, wanted: Wanted) -> Job:
-    """Note that its alarms are as they are wanted, or that there are to be none.
+    """Record that its alarms are as they are wanted, or that there are to be none.
 
     Alarms that are made again bring no data: where those are missing, that stays reported.
     """
@@ -31,20 +31,20 @@ def monitored(job: Job, wanted: Wanted) -> Job:
 
 
 def refused(job: Job, reason: Reason, *, now: datetime) -> Job:
-    """CloudWatch did not make all of its alarms."""
+    """Record that CloudWatch did not make all of its alarms."""
     live = job.live_attempt
     watch = replace(live.watch, monitored=None, monitor_again_at=now + AGAIN)
     return replace(job, live=replace(live, watch=watch, unmonitored=reason))
 
 
 def alarms_lost(job: Job) -> Job:
-    """Somebody deleted an alarm: the next pass makes it again."""
+    """Record that an alarm was deleted, so that the next pass makes it again."""
     live = job.live_attempt
     return replace(job, live=replace(live, watch=replace(live.watch, monitored=None)))
 
 
 def is_watched(job: Job) -> bool:
-    """Not while it is being stopped anyway, nor while it starts, downloads, uploads or was interrupted."""
+    """Tell whether its alarms count: not while it stops, starts, downloads, uploads or is interrupted."""
     progress = job.live.progress if job.live else None
     return (
         job.state is JobState.RUNNING
@@ -55,17 +55,17 @@ def is_watched(job: Job) -> bool:
 
 
 def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch, *, now: datetime) -> Job:
-    """The job after one of its alarms was read.
+    """Return the job after one of its alarms was read.
 
-    INSUFFICIENT_DATA leaves everything: an alarm is in it before its first evaluation, also when it is made
-    again for a changed policy, and that says nothing about the GPUs. An alarm that is gone will never say OK,
-    so what it last said is taken back.
+    INSUFFICIENT_DATA changes nothing: an alarm is in it before its first evaluation, also when it is made
+    again for a changed policy, and that tells nothing about the GPUs. An alarm that is gone will never read
+    OK, so its last state is taken back.
 
     Args:
-        job: It runs.
-        kind: Which of its alarms.
-        reading: None: there is no such alarm.
-        watch: What the policy wants now.
+        job: A running job.
+        kind: Kind of the alarm.
+        reading: The alarm's state; None: there is no such alarm.
+        watch: Monitoring that the policy wants now.
         now: UTC.
     """
     if not is_watched(job) or (reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA):
@@ -83,10 +83,14 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
 
 
 def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: datetime) -> Job:
-    """From each transition to ALARM its owner has ``warn_first``, counted from when it was noticed."""
+    """Record since when it is idle.
+
+    From each transition to ALARM its owner has ``warn_first`` before a stop.
+    """
     live = job.live_attempt
     if since is None or idle is None or idle.then is IdleThen.NOTIFY:
         return steps.idle(job, since=since)
+    # The same ALARM keeps the instant that its owner was notified of; a new one begins a new warning.
     known = live.watch.stop_due if live.watch.is_idle_since(since) else None
     return steps.idle(job, since=since, stop_due=known or now + idle.warn_first)
 
@@ -94,9 +98,16 @@ def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: dat
 def stop_for_idleness(
     job: Job, reading: AlarmReading | None, governing: Governing, *, now: datetime
 ) -> Job | None:
-    """The job on its way to an end, if its time is over and its alarm is in the ALARM it was warned of.
+    """Stop the job if its time is over and its alarm is in the ALARM that its owner was warned of.
 
-    One that may not come back any more, because it was idle again and again, is stopped for good.
+    One that may not be requeued any more, because it was idle again and again, is stopped for good. None
+    means that the job is not stopped.
+
+    Args:
+        job: A running job.
+        reading: State of its idle alarm now; None: there is no such alarm.
+        governing: Rules for idle jobs and retries in force.
+        now: UTC.
     """
     watch, idle = (job.live.watch if job.live else None), governing.idle
     if idle is None or watch is None or not watch.is_stop_due(now) or not is_watched(job):

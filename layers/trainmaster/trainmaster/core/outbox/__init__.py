@@ -1,4 +1,4 @@
-"""Who is notified of what: the one place that knows, and the words."""
+"""Notices: the one place that decides which team is notified of what, and in which words."""
 
 from trainmaster.core.outbox.derive import messages_of
 from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice

@@ -1,4 +1,4 @@
-"""What follows from a job's step and is done after it, for the transaction that writes it."""
+"""Derive the messages of a job's step, which the step's transaction writes and ``schedule`` carries out."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ from trainmaster.core.outbox.texts.wording import to_tell
 
 
 def messages_of_end(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
-    """What the end of an attempt leaves to be deleted: with the names it has by its size, not with a list."""
+    """Return the deletion of an ended attempt's alarms, if any; their names follow from its size."""
     ended = change.ended
     if ended is None or ended.watch.monitored is None:
         return ()
@@ -39,7 +39,13 @@ def messages_of_end(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...
 
 
 def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> OutboxMessage:
-    """``alarms`` without the stack's name; one message for each training job, however often it is left."""
+    """Return the message that deletes alarms; it has one id for each training job, however often it is left.
+
+    Args:
+        training_job_name: The training job that was monitored.
+        alarms: Names of alarms, without ``trainmaster-`` and the stack.
+        at: Instant at which the message is left.
+    """
     return OutboxMessage(
         id=f"alarms#{training_job_name}",
         kind=MessageKind.DELETE_ALARMS,
@@ -72,19 +78,19 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
     futile_preemption_notice,
     futile_preemption_warning,
 )
-"""Each about another decision, of another kind."""
+"""Makers of notices, each about another kind of decision."""
 
 
 def messages_of(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
-    """Messages of one change. Their ids name the version that it makes, so each is left once.
+    """Return the messages of one change. Their ids name the version that it makes, so each is left once.
 
     A preemption changes up to 24 jobs in a transaction of at most 100 items, so asking a job to stop leaves
     none; it is reported when it has stopped.
     """
     cause = f"{change.before.spec.entry_id}#{change.before.ver + 1:06d}"
     notices = [notice for about in _NOTICES if (notice := about(change)) is not None]
-    told = tuple(to_tell(notice, cause=cause, at=at) for notice in notices)
-    return (*told, *messages_of_end(change, at=at), *messages_to_dependents(change, at=at))
+    messages = tuple(to_tell(notice, cause=cause, at=at) for notice in notices)
+    return (*messages, *messages_of_end(change, at=at), *messages_to_dependents(change, at=at))
 
 
 def messages_to_dependents(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:

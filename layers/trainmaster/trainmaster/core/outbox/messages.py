@@ -1,7 +1,7 @@
-"""What is to be done outside the table because of something in it: rows that ``schedule`` does and deletes.
+"""Outbox messages: rows for work outside the table, written by its cause, done and deleted by ``schedule``.
 
-A message is left in the same transaction as its cause, so it cannot get lost; done twice (a crash between
-doing and deleting) it does no harm, and what it tells carries its id for whoever wants each only once.
+A message is left in the same transaction as its cause, so it cannot get lost. Done twice (a crash between
+doing and deleting) it does no harm: its notice carries its id, by which a reader drops the second.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from trainmaster.core.rules.violation import ViolationRecord
 
 
 class NoticeKind(StrEnum):
-    """The ``detail-type`` of the event. Each is documented in docs/events.md."""
+    """``detail-type`` of the events. Each is documented in docs/events.md."""
 
     JOB_COMPLETED = "Job Completed"
     JOB_STOPPED = "Job Stopped"
@@ -24,10 +24,10 @@ class NoticeKind(StrEnum):
     """It failed and comes back."""
     JOB_PREEMPTED = "Job Preempted"
     JOB_IDLE = "Job Idle"
-    """The warning; what comes next depends on the policy."""
+    """The warning of an idle job; the policy decides what follows."""
     JOB_BUSY_AGAIN = "Job Busy Again"
     JOB_REQUEUED = "Job Requeued"
-    """Stopped while it was idle; comes back."""
+    """Stopped while it was idle; it comes back."""
     JOB_UNDERUSED = "Job Underused"
     JOB_UNGUARDED = "Job Unguarded"
     CHECKPOINT_OVERDUE = "Checkpoint Overdue"
@@ -35,18 +35,18 @@ class NoticeKind(StrEnum):
     STAYS_ON_SPOT = "Job Stays On Spot"
     """It should move, and the pool has no on-demand instances of its type."""
     UNMANAGED_JOB = "Unmanaged Job"
-    """A training job that bypassed the queue; what became of it."""
+    """A training job bypassed the queue; the notice says what was done about it."""
     RULE_VIOLATED = "Rule Violated"
-    """By a queued job, in audit mode."""
+    """A queued job violates a rule that is in audit mode."""
     BUDGET_WARNING = "Budget Warning"
     START_REFUSED = "Job Start Refused"
     """AWS has refused to start it a few times in a row, for a limit of the account."""
     PREEMPTION_FUTILE = "Preemption Did Not Help"
-    """Others were stopped for a job, and AWS did not let it train; once until it trains."""
+    """Others were stopped for a job, and AWS did not let it train; sent once until it trains."""
     DEPENDENTS_ENDED = "Dependents Ended"
     """A job ended, and so did others that were to run after it; once a team, however many there are."""
     PLATFORM_WARNING = "Platform Warning"
-    """For operators: AWS does not do what the policy or the stack counts on."""
+    """AWS does not do what the policy or the stack counts on; sent to operators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +58,14 @@ class Notice:
     training_job_name: str | None = None
     job: str | None = None
     what: str
-    """What happened, in a sentence."""
+    """Sentence that says what happened."""
     why: str = ""
     todo: str = ""
-    """What its reader can do."""
+    """Advice on what the reader can do; empty if there is none."""
     undo: str = ""
-    """How to change that."""
+    """Advice on how to change that; empty if there is none."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """For programs: texts, whole numbers, booleans, and lists and mappings of them."""
+    """Facts that programs read: texts, whole numbers, booleans, and lists and mappings of them."""
 
 
 class MessageKind(StrEnum):
@@ -78,23 +78,23 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """One row: what ``schedule`` is to do once."""
+    """One row: a task that ``schedule`` is to do once."""
 
     id: str
-    """Made of its cause: the same cause leaves the same message."""
+    """Id made of the cause, so that the same cause leaves the same message."""
     kind: MessageKind
     at: datetime
-    """When it was left."""
+    """Instant at which it was left."""
     notice: Notice | None = None
-    """Of TELL."""
+    """The notice to be sent; only of kind TELL."""
     training_job_name: str | None = None
-    """Of the others."""
+    """Name of the training job; None of kind TELL."""
     found: ViolationRecord | None = None
-    """Of STOP_UNMANAGED: what it is stopped for."""
+    """The violation that it is stopped for; only of kind STOP_UNMANAGED."""
     alarms: tuple[str, ...] = ()
-    """Of DELETE_ALARMS: their names, without ``trainmaster-`` and the stack."""
+    """Names of alarms, without ``trainmaster-`` and the stack; only of kind DELETE_ALARMS."""
     lease_until: datetime | None = None
-    """A pass is at it; should it die, the next one takes it from then on."""
+    """End of the lease of the pass that is doing it; should that pass die, another takes it from then on."""
     parent: EndedParent | None = None
     """Of RELEASE_DEPENDENTS."""
     upto: str | None = None

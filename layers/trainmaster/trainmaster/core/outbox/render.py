@@ -1,4 +1,4 @@
-"""A notice as programs get it (the detail of an event) and as people do (a mail)."""
+"""Render a notice for programs (the detail of an event) and for people (a mail)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from trainmaster.core.outbox.messages import Notice, NoticeKind, OutboxMessage
 from trainmaster.core.outbox.texts.wording import iso
 
 VERSION = "1"
-"""Of the detail, as docs/events.schema.json has it; a key that goes or changes its meaning raises it."""
+"""Version of the detail, as in docs/events.schema.json; a key that goes or changes its meaning raises it."""
 MAILED = frozenset(
     {
         NoticeKind.JOB_STOPPED,
@@ -30,7 +30,7 @@ MAILED = frozenset(
         NoticeKind.PLATFORM_WARNING,
     },
 )
-"""Somebody may want to do something. The others are events only: a queue at work makes many of them."""
+"""Kinds that are also mailed, as a reader may want to act. A busy queue makes too many of the others."""
 
 
 _RULE = "\n----\n\n"
@@ -41,11 +41,11 @@ class Mail:
     subject: str
     text: str
     attributes: dict[str, str]
-    """For filter policies of subscriptions."""
+    """Message attributes that filter policies of subscriptions match."""
 
 
 def event_detail(message: OutboxMessage) -> dict[str, Any]:
-    """What is common to all kinds, and what belongs to this one. Empty texts are left out."""
+    """Return the keys common to all kinds and those of this one; empty texts are left out."""
     notice = notice_of(message)
     texts = {
         "job": notice.job,
@@ -55,26 +55,26 @@ def event_detail(message: OutboxMessage) -> dict[str, Any]:
         "todo": notice.todo,
         "undo": notice.undo,
     }
-    said = {name: text for name, text in texts.items() if text}
+    texts_given = {name: text for name, text in texts.items() if text}
     return {
         "version": VERSION,
         "id": message.id,
         "at": iso(message.at),
         "team": notice.team,
-        **said,
+        **texts_given,
         **notice.detail,
     }
 
 
 def is_mailed(notice: Notice) -> bool:
-    """A retry that is not charged needs nobody: AWS had no instances, or the table was restored."""
+    """Tell whether a notice is mailed; a retry that is not charged is not, as it needs no action."""
     if notice.kind is NoticeKind.JOB_RETRIED and not notice.detail.get("charged"):
         return False
     return notice.kind in MAILED
 
 
 def mail_of(messages: Sequence[OutboxMessage], *, stack: str) -> Mail:
-    """Of notices of one kind to one team."""
+    """Return the mail for notices of one kind to one team."""
     notice = notice_of(messages[0])
     about = notice.job or notice.training_job_name or notice.team
     if len(messages) > 1:
@@ -94,9 +94,9 @@ def _text(message: OutboxMessage, stack: str) -> str:
         ("What to do: ", notice.todo),
         ("To change that: ", notice.undo),
     )
-    said = [f"{label}{text}" for label, text in lines if text]
+    paragraphs = [f"{label}{text}" for label, text in lines if text]
     about = f"Stack {stack}, team {notice.team}, {iso(message.at)}, message {message.id}"
-    return "\n\n".join([*said, about]) + "\n"
+    return "\n\n".join([*paragraphs, about]) + "\n"
 
 
 def notice_of(message: OutboxMessage) -> Notice:

@@ -1,9 +1,10 @@
-"""What refusals of the account (ResourceLimitExceeded) teach: about a type, and about the refused job.
+"""Limits of the account, learned from refusals (ResourceLimitExceeded): of a type, and of the refused job.
 
-Nobody can tell from a refusal whether the quota of the type is used up or the request asks for something
-else that the account does not allow. So it teaches no more than that this sum is refused: who stays below it
-starts, and above it one job at a time finds out. A second one may do so at once, as it tells which of the two
-it was; the more different jobs were refused, the longer the next one waits. The refused job backs off alone.
+A refusal does not tell whether the quota of the type is used up or the request asks for something else
+that the account does not allow. So it teaches no more than that this sum is refused: jobs that stay below
+it start, and above it one job at a time is tried. A second one may be tried at once, as it tells which of
+the two it was; the more different jobs were refused, the longer the next one waits. The refused job backs
+off alone.
 """
 
 import hashlib
@@ -22,25 +23,26 @@ FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(minutes=15)
 SOON = timedelta(seconds=30)
 RECENT_END = timedelta(minutes=3)
-"""SageMaker gives quota back some time after an end: a refusal within this time says little."""
+"""Time after an end in which a refusal tells little, as SageMaker gives quota back some time later."""
 
 
 def limit_after(
     known: AccountLimit | None, *, refused: int, last_end: datetime | None, at: datetime, seed: str
 ) -> AccountLimit:
-    """What is known of a type once a job was refused that never was before.
+    """Return what is known of a type once a job was refused that never was before.
 
     Args:
-        known: What jobs that were refused before it taught.
+        known: Limit learned from jobs that were refused before it.
         refused: Instances in all: in use and warm, and those it asked for.
         last_end: When instances of the type last came free.
-        at: Now.
+        at: Instant of the refusal.
         seed: Draws the jitter, so that it can be repeated.
     """
     limit = max(refused - 1, 0)
     is_lower = known is None or limit < known.limit
     refusals = known.refusals if known else 0
     lowest = limit if known is None else min(limit, known.limit)
+    # The quota may just be on its way back, so this refusal does not lengthen the wait of the next one.
     if is_lower and last_end is not None and at - last_end < RECENT_END:
         return AccountLimit(limit=lowest, until=at + SOON, refusals=refusals)
     wait = _limit_wait(refusals) * _jitter(f"{seed}:{refusals}")
@@ -48,7 +50,7 @@ def limit_after(
 
 
 def _limit_wait(refusals: int) -> timedelta:
-    """None, half a minute, then doubling: 1, 2, 4 ... 15 minutes."""
+    """Return the wait: none, half a minute, then doubling: 1, 2, 4 ... 15 minutes."""
     if refusals == 0:
         return timedelta()
     return _doubled(SOON, refusals - 1)
@@ -57,13 +59,13 @@ def _limit_wait(refusals: int) -> timedelta:
 def refused_again(
     known: AccountRefusals | None, *, held: Vector, soon: bool, at: datetime, seed: str
 ) -> AccountRefusals:
-    """What a job knows once it was refused (again).
+    """Return what a job knows once it was refused (again).
 
     Args:
-        known: Of earlier refusals in a row.
-        held: What the pool held of its types.
-        soon: Instances of them came free a moment ago, so the quota may be given back any time.
-        at: Now.
+        known: Earlier refusals in a row.
+        held: Instances of its types that the pool held.
+        soon: Whether instances of them came free a moment ago, so that the quota may be given back any time.
+        at: Instant of the refusal.
         seed: As for ``limit_after``.
     """
     count = known.count if known else 0
@@ -77,31 +79,44 @@ def refused_again(
 
 
 def is_due(job: WaitingJob, *, held: Vector, limits: Mapping[Capacity, AccountLimit], now: datetime) -> bool:
-    """Its back-off is over; or less is held than when the account refused it, so that it may be taken."""
+    """Tell whether its back-off is over, or less is held than when the account refused it.
+
+    Args:
+        job: A job in a back-off.
+        held: Instances that the pool holds, used or warm.
+        limits: Learned limits of the account.
+        now: Instant of the pass.
+    """
     if job.not_before is None:
         return False
     if job.not_before <= now:
         return True
     then = job.refused.held if job.refused else None
-    if not then or not any(held.get(one, 0) < count for one, count in then.items()):
+    if not then or not any(held.get(capacity, 0) < count for capacity, count in then.items()):
         return False
-    asked = ((one, held.get(one, 0) + count) for one, count in job.vector.items())
-    return all(one not in limits or count <= limits[one].limit for one, count in asked)
+    needed = ((capacity, held.get(capacity, 0) + count) for capacity, count in job.vector.items())
+    return all(capacity not in limits or count <= limits[capacity].limit for capacity, count in needed)
 
 
 def limited(job: WaitingJob, shape: Shape, capacity: FreeCapacity) -> Reason | None:
-    """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
+    """Return why a start must wait for a learned limit, above which one at a time is tried when due.
+
+    Args:
+        job: A waiting job.
+        shape: The shape that it would start in.
+        capacity: Free capacity of the plan so far.
+    """
     if not capacity.allowed:  # nearly always: spare the look for a warm pool
         return None
     now = capacity.now
     if job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= now):
         return None  # it asks for itself alone, in its own time
-    for one in capacity.above_limit(shape.vector, capacity.warm_pool_for(shape)):
-        limit = capacity.snapshot.account_limits[one]
+    for kind in capacity.above_limit(shape.vector, capacity.warm_pool_for(shape)):
+        limit = capacity.snapshot.account_limits[kind]
         if limit.until > now or job.refused is not None:
-            return wait_reasons.limited(shape.vector, one, limit)
-        if one in capacity.probes:
-            return wait_reasons.probing(shape.vector, one, capacity.probes[one], to=job.team)
+            return wait_reasons.limited(shape.vector, kind, limit)
+        if kind in capacity.probes:
+            return wait_reasons.probing(shape.vector, kind, capacity.probes[kind], to=job.team)
     return None
 
 
@@ -111,6 +126,7 @@ def _doubled(first: timedelta, times: int) -> timedelta:
 
 
 def _jitter(seed: str) -> float:
-    """Between a half and one."""
+    """Draw a factor between a half and one."""
     digest = hashlib.blake2b(seed.encode(), digest_size=7).digest()
+    # Seven bytes are 56 bits, so dividing by 2**57 gives 0 to 0.5.
     return 0.5 + int.from_bytes(digest, "big") / 2**57

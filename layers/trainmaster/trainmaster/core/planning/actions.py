@@ -1,4 +1,4 @@
-"""What a pass can decide to do. ``execute`` handles every kind."""
+"""Actions that a pass can decide on. ``execute`` handles every kind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Charge:
 
     month: str
     usd_per_hour: Decimal
-    """Of all instances."""
+    """USD per hour for all instances."""
     cents: int
     room_cents: int | None = None
-    """Most that may be committed before the claim; None: the team has no budget."""
+    """Most cents that may be committed before the claim; None: the team has no budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,41 +30,41 @@ class Start:
 
     job: WaitingJob
     shape: Shape
-    """The one of the job's shapes it runs in; with InstancePreferences all types that are held."""
+    """The one of the job's shapes that it runs in; with InstancePreferences all types that are held."""
     most_used: Vector
-    """Most that may be in use, by capacity, at the instant of the claim."""
+    """Most instances that may be in use, by capacity, at the instant of the claim."""
     warm: Vector
-    """Exactly what must be warm at that instant; else ``capacity`` was reckoned wrongly."""
+    """Exact instances that must be warm at that instant; else ``capacity`` was computed wrongly."""
     reuses: WarmPool | None = None
-    """The warm pool it lands in."""
+    """The warm pool that it is to land in."""
     ends_hold: bool = False
-    """The job was held capacity for; the claim uses it up."""
+    """Whether capacity was held for the job; the claim uses it up."""
     charge: Charge | None = None
-    """None where the price is unknown."""
+    """Charge of the attempt; None where the price is unknown."""
     probes: tuple[Capacity, ...] = ()
-    """Types whose learned account limit it goes above, to find out whether that still holds."""
+    """Types whose learned account limit it exceeds, to find out whether that still holds."""
     probes_role: str | None = None
-    """Key of the paused starts (``starts_key``) of which it is the one that tries again."""
+    """Key of the paused starts (``starts_key``) of which it is the one that is tried again."""
     backfills: bool = False
-    """It goes before a job that ranks ahead, without delaying it."""
+    """Whether it goes before a job that ranks ahead, without delaying it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempt:
     """Stop every victim so that ``job`` can start, and keep their capacity for it.
 
-    More of them than one transaction takes are asked batch by batch, all under one reservation.
+    More victims than one transaction takes are asked batch by batch, all under one reservation.
     """
 
     job: WaitingJob
     shape: Shape
     victims: tuple[RunningJob, ...]
     used: Vector
-    """In use when this was decided; if it has changed since, the decision is void."""
+    """Instances in use when this was decided; if that has changed since, the decision is void."""
     short: Vector
-    """What the victims have to free between them; fewer of them would not."""
+    """Instances that the victims have to free between them; fewer victims would not."""
     goes_on: PreemptionReservation | None = None
-    """The reservation under which some have been asked already; None: these are the first."""
+    """The reservation under which some victims have been asked already; None: these are the first."""
     reclaimed: frozenset[str] = frozenset()
     """Names of the victims that borrow what the preemptor's team takes back, whatever their priority."""
 
@@ -75,7 +75,7 @@ class Preempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Send StopTrainingJob for an attempt that was asked to stop but not yet told."""
+    """Send StopTrainingJob for an attempt that was asked to stop and whose stop was not sent yet."""
 
     job: RunningJob
 
@@ -89,14 +89,14 @@ class Unpark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndReservation:
-    """The preemptor is gone or did not come in time: its capacity is free again."""
+    """End the reservation of a preemptor that is gone or did not come in time: its capacity is free again."""
 
     hold: PreemptionReservation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitReservation:
-    """The last victim has ended: from now on the hold has a deadline."""
+    """Limit a reservation whose last victim has ended: from now on it has a deadline."""
 
     hold: PreemptionReservation
     until: datetime
@@ -104,7 +104,7 @@ class LimitReservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepWarm:
-    """Have SageMaker keep the warm pool for longer: a job that can use it is due."""
+    """Make SageMaker keep a warm pool for longer, as a job that can use it is due."""
 
     warm_pool: WarmPool
     until: datetime
@@ -120,14 +120,14 @@ class ReleaseWarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleWarm:
-    """It is past its time or was given up: ask SageMaker whether it is gone, and stop counting it if so."""
+    """Ask SageMaker whether a warm pool is gone that expired or was given up, and stop counting it if so."""
 
     warm_pool: WarmPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarnOfBudget:
-    """Tell whoever listens that a team has spent most of its month's budget."""
+    """Notify a team that it has spent most of its month's budget."""
 
     team: str
     month: str
@@ -137,7 +137,7 @@ class WarnOfBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchGpus:
-    """Make the alarms of the job's GPUs as ``watch`` wants them, or say why there are none."""
+    """Make the alarms of the job's GPUs as ``watch`` wants them, or record why there are none."""
 
     job: RunningJob
     watch: Watch
@@ -155,12 +155,12 @@ Intended: TypeAlias = (
     | WarnOfBudget
     | WatchGpus
 )
-"""All but starts."""
+"""All actions but starts."""
 Action: TypeAlias = Start | Intended
 
 
 def subject(action: Action) -> str:
-    """Name of the job (or team) an action is about."""
+    """Return the name of the job (or team) that an action is about."""
     match action:
         case EndReservation(hold=hold) | LimitReservation(hold=hold):
             return hold.preemptor
@@ -173,11 +173,11 @@ def subject(action: Action) -> str:
 
 
 def identity(action: Action) -> tuple[object, ...]:
-    """What it does to which state of its subject: the same again can change nothing more."""
+    """Return a key of the action and the state of its subject: the same again can change nothing more."""
     kind = type(action).__name__
     match action:
         case Preempt(job=job, victims=victims):
-            return (kind, job.name, job.ver, *((one.name, one.ver) for one in victims))
+            return (kind, job.name, job.ver, *((victim.name, victim.ver) for victim in victims))
         case EndReservation(hold=hold) | LimitReservation(hold=hold):
             return (kind, hold.preemptor, hold.until)
         case KeepWarm(warm_pool=pool) | ReleaseWarm(warm_pool=pool) | SettleWarm(warm_pool=pool):
@@ -190,8 +190,8 @@ def identity(action: Action) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything one look at a pool leads to."""
+    """The result of planning a pool once."""
 
     actions: tuple[Action, ...]
     reasons: Mapping[str, Reason]
-    """Why each candidate that does not start waits, by job name."""
+    """Reason why each candidate that does not start waits, by job name."""

@@ -1,6 +1,6 @@
 """The one place that says what each action of a plan does to its pool.
 
-Whoever carries plans out asks here and handles changes, never actions: the executor, a replay, a forecast
+Code that carries plans out asks here and handles changes, never actions: the executor, a replay, a forecast
 and the property tests. A new action is a case here; a new kind of change is a case for each of them too.
 """
 
@@ -58,19 +58,19 @@ class CurrentPool(Protocol):
         """Tell whether it is still there, and was not given up."""
 
     def committed_cents(self, team: str, month: str) -> int:
-        """What the team has spent and reserved in the month."""
+        """Return the cents that the team has spent and reserved in the month."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """What must still hold in the pool; else the decision was made on numbers that are void."""
+    """Conditions that must still hold in the pool; else the decision was made on numbers that are void."""
 
     most_used: Vector | None = None
-    """Most that may be in use, by capacity."""
+    """Most instances that may be in use, by capacity."""
     used: Vector | None = None
-    """Exactly what must be in use."""
+    """Exact instances that must be in use."""
     warm: Vector | None = None
-    """Exactly what must be warm."""
+    """Exact instances that must be warm."""
     most_committed: int | None = None
     """Most cents that ``start``'s team may have committed in the month of its charge."""
 
@@ -80,16 +80,16 @@ NOTHING = Guard()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What one action does, split by what a crash in between would leave."""
+    """Changes by one action, split by what a crash in between would leave."""
 
     guard: Guard = NOTHING
     written: tuple[PoolChange, ...] = ()
-    """The intent. Under a guard all of it is one transaction, made before AWS is called."""
+    """Changes that state the intent. Under a guard they are one transaction, made before AWS is called."""
     afterwards: tuple[PoolChange, ...] = ()
-    """True once AWS has done what it was asked for."""
+    """Changes that are true once AWS has done what it was asked for."""
 
     def __iter__(self) -> Iterator[PoolChange]:
-        """All of them in order, for those to whom AWS does at once what it is asked for."""
+        """Yield all of them in order, for callers to whom AWS does at once what it is asked for."""
         yield from self.written
         yield from self.afterwards
 
@@ -98,8 +98,8 @@ def applied(action: Action, state: CurrentPool | None = None) -> Changes:
     """Say what an action does to its pool.
 
     Args:
-        action: From a plan.
-        state: The pool as it is now. None: whoever writes the changes checks the guard in the same
+        action: An action of a plan.
+        state: The pool as it is now. None: the writer of the changes checks the guard in the same
             transaction, as the table does, or makes a new plan before anything can have changed.
 
     Raises:
@@ -129,7 +129,7 @@ def _changes(action: Action) -> Changes:
 
 
 def _single(action: Stop | Unpark | EndReservation | LimitReservation | WarnOfBudget | WatchGpus) -> Changes:
-    """Actions that change one row each."""
+    """Return the changes of actions that change one row each."""
     match action:
         case Stop(job=running):
             return Changes(afterwards=(StopSent(job=running),))
@@ -149,7 +149,7 @@ def _single(action: Stop | Unpark | EndReservation | LimitReservation | WarnOfBu
 
 
 def _started(action: Start) -> Changes:
-    """One claim: the job's hold and warm pool are used up in the transaction that gives it instances."""
+    """Return a claim: it uses up the job's hold and warm pool in the transaction that gives it instances."""
     written: list[PoolChange] = []
     if action.ends_hold:
         written.append(HoldUsed(preemptor=action.job.name))
@@ -167,15 +167,19 @@ def _started(action: Start) -> Changes:
 
 
 def _preempted(action: Preempt) -> Changes:
-    """The hold is for all that the job needs, and says what victims not asked yet are still to free."""
+    """Return a preemption: the hold is for all that the job needs, and says what is still to be freed."""
+    # A batch may hold fewer victims than the preemption needs: what the others are to free stays on the hold,
+    # so that a later pass can go on from there.
     missing = lacking(action.short, total(victim.vector for victim in action.victims))
     hold = PreemptionReservation(
         preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
     )
-    asked = (VictimAsked(victim=victim, preemption=action) for victim in action.victims)
+    stops = (VictimAsked(victim=victim, preemption=action) for victim in action.victims)
     return Changes(
+        # The victims were chosen for exactly these numbers: with others, too many or too few would be
+        # stopped.
         guard=Guard(used=action.used),
-        written=(*asked, HoldPlaced(hold=hold, replaces=action.goes_on)),
+        written=(*stops, HoldPlaced(hold=hold, replaces=action.goes_on)),
         afterwards=tuple(StopSent(job=victim) for victim in action.victims),
     )
 
@@ -193,13 +197,13 @@ def in_batches(action: Preempt, size: int) -> Iterator[Preempt]:
 
 
 def _broken(action: Action, changes: Changes, state: CurrentPool) -> str | None:
-    """The part of the guard that does not hold any more, in words; None: all of it holds."""
+    """Say in words which part of the guard does not hold any more; None if all of it holds."""
     guard = changes.guard
-    if any(state.used.get(one, 0) > room for one, room in (guard.most_used or {}).items()):
+    if any(state.used.get(capacity, 0) > room for capacity, room in (guard.most_used or {}).items()):
         return f"{state.used} in use, room for {guard.most_used}"
-    if any(state.used.get(one, 0) != count for one, count in (guard.used or {}).items()):
+    if any(state.used.get(capacity, 0) != count for capacity, count in (guard.used or {}).items()):
         return f"{state.used} in use, not {guard.used}"
-    if any(state.warm.get(one, 0) != count for one, count in (guard.warm or {}).items()):
+    if any(state.warm.get(capacity, 0) != count for capacity, count in (guard.warm or {}).items()):
         return f"{state.warm} warm, not {guard.warm}"
     if isinstance(action, Start) and action.charge is not None and guard.most_committed is not None:
         committed = state.committed_cents(action.job.team, action.charge.month)

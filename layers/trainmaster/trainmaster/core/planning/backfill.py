@@ -15,37 +15,39 @@ from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
 End = tuple[datetime, Vector]
-"""From then on the instances are certain to be free."""
+"""Instant from which the instances are certain to be free, and the instances."""
 
 
 @dataclass(slots=True, kw_only=True)
 class BackfillReservation:
-    """When and where a waiting job is certain to fit."""
+    """Instant and instances at which a waiting job is certain to fit."""
 
     job: WaitingJob
     vector: Vector
     at: datetime | None
-    """None: too few of those that run are certain to end."""
+    """The instant; None: too few of the running jobs are certain to end."""
     extra: dict[Capacity, int]
-    """What is left beside the job at that instant; what passes it uses it up."""
+    """Instances left beside the job at that instant; jobs that pass it use them up."""
 
     def admits(self, vector: Vector, *, ends_by: datetime, instead_of: Iterable[RunningJob] = ()) -> bool:
-        """True when a job that starts now cannot delay the reservation.
+        """Tell whether a job that starts now cannot delay the reservation.
 
         Args:
-            vector: What it takes.
-            ends_by: When it is certain to have given it back.
-            instead_of: Jobs that are stopped for it: what they would have held on to, it may.
+            vector: Instances that it takes.
+            ends_by: When it is certain to have given them back.
+            instead_of: Jobs that are stopped for it: it may hold on to what they would have held.
         """
         if self.at is None:
             return False
         if ends_by <= self.at:
             return True
         extra = self._extra(instead_of, self.at)
-        return all(extra.get(one, 0) >= count for one, count in vector.items() if one in self.vector)
+        return all(
+            extra.get(capacity, 0) >= count for capacity, count in vector.items() if capacity in self.vector
+        )
 
     def passed_by(self, vector: Vector, *, ends_by: datetime, instead_of: Iterable[RunningJob] = ()) -> None:
-        """Count one that was admitted."""
+        """Count a job that was admitted."""
         if self.at is not None and ends_by > self.at:
             self.extra = minus(self._extra(instead_of, self.at), vector)
 
@@ -60,27 +62,31 @@ class BackfillReservation:
 def reserve(
     job: WaitingJob, shapes: Sequence[Shape], *, free: Vector, ends: Sequence[End], now: datetime
 ) -> BackfillReservation:
-    """The earliest instant at which one of the shapes is certain to fit.
+    """Return the earliest instant at which one of the shapes is certain to fit.
 
     Args:
-        job: Has to wait.
-        shapes: Those it may start in.
-        free: What it may use now, with what warm pools keep.
-        ends: ``certain_ends`` of what holds the rest.
+        job: A job that has to wait.
+        shapes: Shapes that it may start in.
+        free: Instances that it may use now, with those that warm pools keep.
+        ends: ``certain_ends`` of the jobs that hold the rest.
         now: Instant of the pass.
     """
-    found = [_reserve(job, shape, free, ends, now) for shape in shapes]
-    known = [one for one in found if one.at is not None]
-    return min(known, key=lambda one: one.at or now) if known else found[0]
+    reservations = [_reserve(job, shape, free, ends, now) for shape in shapes]
+    known = [reservation for reservation in reservations if reservation.at is not None]
+    return min(known, key=lambda reservation: reservation.at or now) if known else reservations[0]
 
 
 def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
-    """Ends that can be relied on, the next first; what was asked to stop is as good as gone."""
+    """Return the ends that can be relied on, the next first.
+
+    A job that was asked to stop is as good as gone.
+    """
     soon = now + END_SLACK
     ends: list[End] = []
     for job in running:
         ends_by = job.expected.ends_by
         if job.state in ASKED_TO_STOP:
+            # SageMaker gives a job 120 seconds to save after a stop, so END_SLACK is ample.
             ends.append((min(ends_by or soon, soon), job.vector))
         elif ends_by is not None:
             ends.append((ends_by, job.vector))
@@ -91,9 +97,16 @@ def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
 def frees_by(
     job: WaitingJob, shape: Shape, pool: PoolPolicy, snapshot: Snapshot, *, now: datetime
 ) -> datetime:
-    """When a job that starts now in this shape is certain to have given its instances back.
+    """Return when a job that starts now in this shape is certain to have given its instances back.
 
     Before it trains SageMaker may look for instances for as long as the pool's ``capacity_wait``.
+
+    Args:
+        job: A waiting job.
+        shape: The shape that it would start in.
+        pool: The policy of its pool.
+        snapshot: The pool, for the longest wait for spot instances.
+        now: Instant of the start.
     """
     if shape.capacity_type is CapacityType.SPOT:
         return now + (job.max_wait or job.runs_at_most + snapshot.spot_max_wait) + END_SLACK
@@ -103,8 +116,9 @@ def frees_by(
 def _reserve(
     job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], now: datetime
 ) -> BackfillReservation:
+    # Add up ends in the order of time until every type that the shape needs suffices.
     available = dict(free)
-    missing = {one for one, count in shape.vector.items() if available.get(one, 0) < count}
+    missing = {capacity for capacity, count in shape.vector.items() if available.get(capacity, 0) < count}
     at = now
     for end, vector in ends:
         if not missing and end > at:

@@ -17,7 +17,7 @@ from trainmaster.core.policy import AtLimit
 
 @dataclass(kw_only=True)
 class Budgets:
-    """What the starts of a plan commit, team by team."""
+    """Commitments by the starts of a plan, team by team."""
 
     snapshot: Snapshot
     now: datetime
@@ -25,7 +25,7 @@ class Budgets:
     """Cents that this plan has committed so far, by team."""
 
     def charge(self, job: WaitingJob, shape: Shape) -> Charge | None:
-        """The worst case of an attempt in this shape; None where the price is unknown."""
+        """Return the worst case of an attempt in this shape; None where the price is unknown."""
         rate = self._rate(job, shape)
         if rate is None:
             return None
@@ -38,7 +38,7 @@ class Budgets:
         return Charge(month=month_of(self.now), usd_per_hour=rate, cents=cents, room_cents=room)
 
     def refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
-        """Why the team's month does not cover it; None: it does."""
+        """Return why the team's month does not cover it; None if it does."""
         budget = self.snapshot.budgets.get(job.team)
         if budget is None:
             return None
@@ -56,6 +56,8 @@ class Budgets:
         )
         if worst_case is None or worst_case > budget.limit_cents:
             return reason  # no wait helps
+        # Reserved money may come back when jobs end early: say how much of it this job needs, and from which
+        # jobs.
         short = account.spent + account.reserved + worst_case - budget.limit_cents
         relief = self._relief.text(job.team, replace(budget, account=account), short=short)
         return replace(reason, message=reason.message + relief)
@@ -69,10 +71,10 @@ class Budgets:
             self.committed[team] = self.committed.get(team, 0) + charge.cents
 
     def shapes(self, job: WaitingJob, capacity: Vector) -> tuple[Shape, ...]:
-        """The shapes it may start in; past the limit spot ones, where the team's budget says so.
+        """Return the shapes that it may start in; past the limit spot ones, if the team's budget says so.
 
         Args:
-            job: Waits.
+            job: A job that waits.
             capacity: All that the pool has: where it has too little spot, the job waits for its budget.
         """
         budget = self.snapshot.budgets.get(job.team)
@@ -80,21 +82,21 @@ class Budgets:
             return job.shapes
         covered = tuple(shape for shape in job.shapes if self.refusal(job, shape) is None)
         spot = (as_spot(shape) for shape in job.shapes)
-        return covered or tuple(one for one in spot if fits(one.vector, capacity)) or job.shapes
+        return covered or tuple(shape for shape in spot if fits(shape.vector, capacity)) or job.shapes
 
     def _runs_as_spot(self, shape: Shape, budget: BudgetState) -> bool:
-        """With ``at_limit: spot`` a spot attempt needs no reservation, as long as something is left."""
+        """Tell whether it reserves nothing: on spot with ``at_limit: spot``, while something is left."""
         return budget.at_limit is AtLimit.SPOT and shape.capacity_type is CapacityType.SPOT
 
     def _rate(self, job: WaitingJob, shape: Shape) -> Decimal | None:
         prices = self.snapshot.prices
         if job.choice is Choice.SAGEMAKER:
-            return prices.dearest_usd_per_hour({one: count} for one, count in shape.vector.items())
+            return prices.dearest_usd_per_hour({capacity: count} for capacity, count in shape.vector.items())
         return prices.vector_usd_per_hour(shape.vector)
 
 
 def warnings(snapshot: Snapshot) -> list[WarnOfBudget]:
-    """Teams that have spent most of their month and were not told yet."""
+    """Return warnings to teams that have spent most of their month and were not notified yet."""
     return [
         WarnOfBudget(
             team=team, month=budget.month, spent_cents=budget.account.spent, limit_cents=budget.limit_cents
@@ -105,11 +107,16 @@ def warnings(snapshot: Snapshot) -> list[WarnOfBudget]:
 
 
 def _can_be_spot(job: WaitingJob) -> bool:
-    """An interruption without checkpoints costs more than spot saves; who left spot does not return."""
+    """Tell whether a job may move to spot.
+
+    An interruption without checkpoints costs more than spot saves; a job that left spot does not return.
+    """
     return job.has_checkpoint and job.choice is Choice.FIRST_FIT and not job.left_spot
 
 
 def as_spot(shape: Shape) -> Shape:
-    """The same instances as managed spot."""
-    vector = {Capacity(one.instance_type, CapacityType.SPOT): count for one, count in shape.vector.items()}
+    """Return the same instances as managed spot."""
+    vector = {
+        Capacity(capacity.instance_type, CapacityType.SPOT): count for capacity, count in shape.vector.items()
+    }
     return Shape(vector=vector, subnet=shape.subnet)

@@ -1,4 +1,4 @@
-"""How many instances of what are there, and for whom they are free."""
+"""Capacity of a pool: how many instances there are of each type, and for whom they are free."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -12,11 +12,11 @@ ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})
 
 
 _known = lru_cache(maxsize=1024)(Capacity)
-"""The very text each time: it has its hash."""
+"""Build a capacity, the very same text each time, as that remembers its hash."""
 
 
 def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
-    """Everything the pool may use, on-demand and spot apart."""
+    """Return everything that the pool may use, on-demand and spot apart."""
     vector = {_known(name, CapacityType.ON_DEMAND): count for name, count in pool.capacity.items()}
     for name, count in pool.spot_capacity.items():
         vector[_known(name, CapacityType.SPOT)] = count
@@ -26,13 +26,16 @@ def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
 def free_now(
     snapshot: Snapshot, capacity: Vector, holds: Iterable[PreemptionReservation]
 ) -> dict[Capacity, int]:
-    """Neither used nor warm nor held. Below zero where capacity was lowered, or victims still stop."""
+    """Return what is neither used nor warm nor held.
+
+    A count is below zero if capacity was lowered, or victims still stop.
+    """
     held = (hold.vector for hold in holds)
     return minus(capacity, snapshot.used, snapshot.warm, counted_on(snapshot.running), *held)
 
 
 def counted_on(running: Iterable[RunningJob]) -> dict[Capacity, int]:
-    """Warm pools that live attempts were claimed with, until SageMaker says what became of them.
+    """Return warm pools that live attempts were claimed with, until SageMaker reports what became of them.
 
     Another job may have landed in such a pool, or none: then it is there beside the attempt, and no further
     start may use its instances.
@@ -41,7 +44,10 @@ def counted_on(running: Iterable[RunningJob]) -> dict[Capacity, int]:
 
 
 def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
-    """What learned account limits leave, of the types that have one; below zero where more is in use."""
+    """Return what learned account limits leave, of the types that have one.
+
+    A count is below zero where more is in use.
+    """
     return {
         capacity: limit.limit - snapshot.used.get(capacity, 0) - snapshot.warm.get(capacity, 0)
         for capacity, limit in snapshot.account_limits.items()
@@ -49,7 +55,7 @@ def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
 
 
 def minus(left: Vector, *others: Vector) -> dict[Capacity, int]:
-    """``left`` less all others; may go below zero."""
+    """Return ``left`` less all others; it may go below zero."""
     rest = dict(left)
     for other in others:
         for capacity, count in other.items():
@@ -68,11 +74,11 @@ def asked_to_stop(running: Iterable[RunningJob]) -> list[RunningJob]:
 
 
 def on_its_way(running: Iterable[RunningJob]) -> dict[Capacity, int]:
-    """Instances of attempts that were asked to stop: free within minutes."""
+    """Return the instances of attempts that were asked to stop: free within minutes."""
     return total([job.vector for job in asked_to_stop(running)])
 
 
-def lacking(asked: Vector, free: Mapping[Capacity, int]) -> dict[Capacity, int]:
-    """How many more are needed, by capacity; empty when ``asked`` fits."""
-    short = {capacity: count - free.get(capacity, 0) for capacity, count in asked.items()}
+def lacking(needed: Vector, free: Mapping[Capacity, int]) -> dict[Capacity, int]:
+    """Return how many more are needed, by capacity; empty when ``needed`` fits."""
+    short = {capacity: count - free.get(capacity, 0) for capacity, count in needed.items()}
     return {capacity: count for capacity, count in short.items() if count > 0}

@@ -1,4 +1,7 @@
-"""All that carrying out a plan can do to a pool, as values; ``applied`` says which action does what."""
+"""Changes that carrying out a plan can make to a pool, as values.
+
+``applied`` says which action makes which.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +34,7 @@ class VictimAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopSent:
-    """SageMaker has taken the request to stop the live attempt of a job that had been asked to stop."""
+    """SageMaker has accepted the request to stop the live attempt of a job that had been asked to stop."""
 
     job: RunningJob
 
@@ -54,7 +57,7 @@ class HoldPlaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldLimited:
-    """A hold dies by itself at ``until``."""
+    """A hold ends by itself at ``until``."""
 
     hold: PreemptionReservation
     until: datetime
@@ -69,13 +72,13 @@ class HoldUsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldEnded:
-    """What was held is free for everybody again."""
+    """Held instances are free for all jobs again."""
 
     hold: PreemptionReservation
 
     @property
     def ran_out(self) -> bool:
-        """The hold had a deadline: a preemptor that still waits has preempted others in vain."""
+        """Whether the hold had a deadline: a preemptor that still waits has preempted others in vain."""
         return self.hold.until is not None
 
 
@@ -88,7 +91,7 @@ class WarmPoolReused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmPoolExtended:
-    """SageMaker keeps the warm pool until then."""
+    """SageMaker keeps the warm pool until ``until``."""
 
     warm_pool: WarmPool
     until: datetime
@@ -96,7 +99,7 @@ class WarmPoolExtended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmPoolGivenUp:
-    """SageMaker is asked to give the warm pool up; it still counts, and nobody may reuse it."""
+    """SageMaker is asked to give the warm pool up; it still counts, and no job may reuse it."""
 
     warm_pool: WarmPool
 
@@ -110,7 +113,7 @@ class WarmPoolGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitForgotten:
-    """A start above a learned account limit was taken: the account allows more by now."""
+    """A start above a learned account limit was accepted: the account allows more by now."""
 
     capacity: Capacity
 

@@ -1,4 +1,4 @@
-"""When instances are expected to come free without a stop. Good for weighing waits, never for promises."""
+"""Expected ends: when instances come free without a stop. Good for weighing waits, never for promises."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -14,21 +14,21 @@ from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.snapshot import RunningJob
 
 UNKNOWN_RUN = timedelta(hours=4)
-"""How long a job is expected to train about which nothing is known."""
+"""Expected training time of a job about which nothing is known."""
 SPREAD = (1 / 5, 1, 5)
-"""Of six jobs one, three and five end within this many times their likely remaining time.
+"""Multiples of the likely remaining time within which one, three and five of six jobs end.
 
-It is P(end within x) = x / (x + likely): run times have long tails.
-"""
+The model is P(end within x) = x / (x + likely): run times have long tails."""
 _SOON, _, _LATE = SPREAD
 _UNKNOWN_S = UNKNOWN_RUN.total_seconds()
 
 _Frees = tuple[float, int]
-"""In so many seconds, so many instances; each of a job's is counted once for each of ``SPREAD``."""
+"""Seconds until, and number of, instances come free; each of a job's is counted once for each of
+``SPREAD``."""
 
 
 def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
-    """Seconds in which one, three and five of six such jobs end; never longer than until its end is certain.
+    """Return the seconds in which one, three and five of six such jobs end; at most until its end is certain.
 
     One that outlasted its prediction is as likely as not to train as long again as it has until now.
     """
@@ -49,19 +49,19 @@ def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
 
 @dataclass(slots=True, kw_only=True)
 class _Ends:
-    """Of one capacity: put in order as far as somebody asks."""
+    """Ends on one capacity, sorted only as far as is asked for."""
 
     later: list[_Frees]
-    """A heap."""
+    """Ends that are not sorted yet, as a heap."""
     width: float
     """Mean instances of a job, each instance counted once."""
     at: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    """How many have come free by then, ``SPREAD`` times."""
+    """Instances that have come free at each of ``at``, ``SPREAD`` times."""
     gone: list[_Frees] = field(default_factory=list)
-    """Of jobs that are being stopped: they end, but for somebody else."""
+    """Ends of jobs that are being stopped: they end, but another job gets their instances."""
     known: dict[int, float] = field(default_factory=dict)
-    """Answers of ``until``, as long as nobody else is stopped."""
+    """Answers of ``until``, valid until another job is stopped."""
 
     @classmethod
     def of(cls, frees: list[_Frees]) -> "_Ends":
@@ -70,7 +70,10 @@ class _Ends:
         return cls(later=frees, width=sum(map(mul, counts, counts)) / sum(counts))
 
     def until(self, count: int) -> float:
-        """Seconds until as likely as not so many have come free; where so many never do, until all have."""
+        """Return the seconds until as likely as not this many have come free.
+
+        If there are never so many, it is until all have.
+        """
         if count not in self.known:
             self.known[count] = self._until(count)
         return self.known[count]
@@ -80,7 +83,12 @@ class _Ends:
         self.known.clear()
 
     def _until(self, count: int) -> float:
-        """Jobs give all of theirs back at once: half of the time that is before the mean is reached."""
+        """Compute ``until``.
+
+        Jobs give all of theirs back at once, so half of the time that is before the mean.
+        """
+        # Ends of stopping jobs are in the sorted list, but their instances go to others. Each round adds
+        # those that are due by the instant found so far, until the instant does not move any more.
         wanted = enough = len(SPREAD) * (max(count, self.width) - self.width / 2)
         while True:
             reached = self._reached(wanted)
@@ -99,50 +107,52 @@ class _Ends:
 
 @dataclass(kw_only=True)
 class ExpectedEnds:
-    """Of the jobs that hold a pool's instances: put in order at the first question about them."""
+    """Expected ends of the jobs that hold a pool's instances, sorted at the first question about them."""
 
     running: Iterable[RunningJob]
     now: datetime
     ahead: dict[Capacity, int] = field(default_factory=dict)
-    """What those who wait ahead take of what comes free."""
+    """Instances that jobs waiting ahead take of those that come free."""
 
     def are_guessed(self, short: Vector) -> bool:
-        """Nothing is known of how long any of those trains that could give it back."""
+        """Tell whether no training time is known of any job that could give these instances back."""
         return self._learned.isdisjoint(short)
 
     def wait(self, short: Vector) -> timedelta:
-        """Until so much more is free than now, for whoever comes behind those ahead."""
+        """Return the time until this much more is free than now, for a job behind those ahead."""
         ends = self._ends
         waits = (
-            ends[one].until(count + self.ahead.get(one, 0)) for one, count in short.items() if one in ends
+            ends[capacity].until(count + self.ahead.get(capacity, 0))
+            for capacity, count in short.items()
+            if capacity in ends
         )
         return timedelta(seconds=max(waits, default=0.0))
 
     def goes_ahead(self, vector: Vector) -> None:
-        """One that waits for it, before those who ask from here on."""
+        """Count a job that waits for these instances before those that ask from here on."""
         ahead = self.ahead
         for capacity, count in vector.items():
             ahead[capacity] = ahead.get(capacity, 0) + count
 
     def stopped(self, job: RunningJob) -> None:
-        """What it frees is kept for its preemptor."""
+        """Count a job that is stopped: its instances are kept for its preemptor."""
         times = chances(job, now=self.now)
         for capacity, count in job.vector.items():
             self._ends[capacity].stopped((at, count) for at in times)
 
     @cached_property
     def _learned(self) -> frozenset[Capacity]:
-        """Of which some job runs whose like has been seen to end."""
+        """Capacities on which a job runs whose like has been seen to end."""
         known = (job for job in self.running if job.expected.predicted is not None)
-        return frozenset({one for job in known for one in job.vector})
+        return frozenset({capacity for job in known for capacity in job.vector})
 
     @cached_property
     def _ends(self) -> dict[Capacity, _Ends]:
-        found: defaultdict[Capacity, list[_Frees]] = defaultdict(list)
+        by_capacity: defaultdict[Capacity, list[_Frees]] = defaultdict(list)
         now = self.now
         for job in self.running:
             if job.state not in ASKED_TO_STOP:
                 soon, likely, late = chances(job, now=now)
                 for capacity, count in job.held:
-                    found[capacity] += ((soon, count), (likely, count), (late, count))
-        return {one: _Ends.of(frees) for one, frees in found.items()}
+                    by_capacity[capacity] += ((soon, count), (likely, count), (late, count))
+        return {capacity: _Ends.of(frees) for capacity, frees in by_capacity.items()}

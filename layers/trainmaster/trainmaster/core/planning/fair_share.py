@@ -1,6 +1,6 @@
 """Fair share: a team that has used more of a pool than its share goes later, one that used less earlier.
 
-The score of a job stays as it is stored. What its team's past use is worth is added to it here, for one plan:
+The score of a job stays as it is stored. The value of its team's past use is added to it here, for one plan:
 the same for all jobs of a team, waiting and running, so within a team nothing changes.
 """
 
@@ -16,32 +16,32 @@ from trainmaster.core.policy import FairShare, PoolPolicy
 from trainmaster.core.policy.kinds import duration_text
 
 MOST = 3
-"""Times the weight: more points than that are neither lost nor gained."""
+"""Most points, in weights, that can be lost or gained."""
 _UNNAMED = 1.0
 """Share of a team that the policy does not name."""
 _SHOWN = 0.5
-"""Points from which on it is worth saying."""
+"""Fewest points that are shown."""
 
 JobT = TypeVar("JobT", WaitingJob, RunningJob)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamShare:
-    """How one team stands among those that have jobs in the pool."""
+    """Standing of one team among those that have jobs in the pool."""
 
     team: str
     share: float
-    """Its part, 0 to 1; of all teams together 1."""
+    """Its part, 0 to 1; all teams together have 1."""
     hours: float
     """Instance-hours that it has used, as they count now."""
     used: float
-    """Of what all of them have used: 0 to 1."""
+    """Its part of what all of them have used, 0 to 1."""
     points: float
-    """Of priority that its jobs gain; less than nothing: lose."""
+    """Points of priority that its jobs gain; negative: lose."""
 
     @property
     def times(self) -> float:
-        """How many times its share it has used."""
+        """Multiple of its share that it has used."""
         return self.used / self.share
 
 
@@ -53,15 +53,15 @@ def team_shares(
     running: Iterable[RunningJob],
     now: datetime,
 ) -> dict[str, TeamShare]:
-    """How the teams stand.
+    """Return the standing of each team.
 
     Args:
-        rules: The pool's.
-        teams: Whose jobs wait for their turn; those of ``running`` are added. Who has no job in the pool has
-            no part in it: what is free belongs to those who are there.
+        rules: Rules of the pool.
+        teams: Teams whose jobs wait for their turn; those of ``running`` are added. A team without a job in
+            the pool has no part in it: what is free belongs to the others.
         past: Sums of attempts that have ended.
-        running: Counts up to now.
-        now: The instant of the look.
+        running: Running jobs, which count up to now.
+        now: Instant of the look.
     """
     hours: dict[str, float] = {}
     for job in running:
@@ -86,20 +86,29 @@ def team_shares(
 
 
 def points(weight: int, *, share: float, used: float) -> float:
-    """Points of priority gained, by the parts that a team should have and has used, 0 to 1.
+    """Return the points of priority gained, by the parts that a team should have and has used, 0 to 1.
 
-    None at its share; ``weight`` lost at twice it, gained at half of it; ``MOST`` times as many at the ends.
-    It always falls as use rises.
+    They are 0 at its share; ``weight`` lost at twice it, gained at half of it; ``MOST`` times as many at
+    the ends. They always fall as use rises.
+
+    Args:
+        weight: Points of priority for half or twice the share.
+        share: Part that the team should have.
+        used: Part that it has used.
     """
+    # At twice the share the fraction is -1/3, which MOST makes one weight; at the ends it is 1 or -1.
     return MOST * weight * ((share - used) / (share + used))
 
 
 def ranked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Snapshot:
-    """The snapshot with its jobs in the order that past use makes; without fair share the very same."""
-    found = shares_seen(snapshot, pool, now=now)
-    if not found:
+    """Return the snapshot with its jobs in the order that past use makes.
+
+    Without fair share it is the very same snapshot.
+    """
+    shares = shares_seen(snapshot, pool, now=now)
+    if not shares:
         return snapshot
-    shifts = shifts_of(found, pool)
+    shifts = shifts_of(shares, pool)
     return replace(
         snapshot,
         past_use=None,
@@ -109,7 +118,7 @@ def ranked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Snapshot:
 
 
 def shares_seen(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> dict[str, TeamShare]:
-    """How the teams stand by a snapshot; of none where there is no fair share."""
+    """Return the standing of each team by a snapshot; empty where there is no fair share."""
     if not pool.order.fair_share.weight or snapshot.past_use is None:
         return {}
     return team_shares(
@@ -121,15 +130,18 @@ def shares_seen(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> dict[
     )
 
 
-def shifts_of(found: Mapping[str, TeamShare], pool: PoolPolicy) -> dict[str, int]:
-    """Milliseconds to add to the score of each team's jobs; nothing without fair share."""
+def shifts_of(shares: Mapping[str, TeamShare], pool: PoolPolicy) -> dict[str, int]:
+    """Return the milliseconds to add to the score of each team's jobs; empty without fair share."""
     if not pool.order.fair_share.weight:
         return {}
-    return {team: -round(one.points * float(pool.point_ms)) for team, one in found.items()}
+    return {team: -round(team_share.points * float(pool.point_ms)) for team, team_share in shares.items()}
 
 
 def shifted(job: JobT, shifts: Mapping[str, int]) -> JobT:
-    """Made for each job of each plan, so without ``replace``, which takes twice as long."""
+    """Return a job with its shift.
+
+    It is made for each job of each plan: ``replace`` would take twice as long.
+    """
     shift = shifts.get(job.team)
     if shift == job.share_ms:
         return job
@@ -137,15 +149,20 @@ def shifted(job: JobT, shifts: Mapping[str, int]) -> JobT:
     return type(job)(**dict(zip(names, values(job), strict=True)) | {"share_ms": shift})
 
 
-_NAMES = {one: tuple(each.name for each in fields(one) if each.init) for one in (WaitingJob, RunningJob)}
-_FIELDS = {one: (names, attrgetter(*names)) for one, names in _NAMES.items()}
+_NAMES = {
+    entry_type: tuple(attribute.name for attribute in fields(entry_type) if attribute.init)
+    for entry_type in (WaitingJob, RunningJob)
+}
+_FIELDS = {entry_type: (names, attrgetter(*names)) for entry_type, names in _NAMES.items()}
 
 
-def explained(one: TeamShare, rules: FairShare) -> str | None:
-    """For people; None where it is not worth saying."""
-    if abs(one.points) < _SHOWN:
+def explained(team_share: TeamShare, rules: FairShare) -> str | None:
+    """Explain a standing to people; None if it is too small to be shown."""
+    if abs(team_share.points) < _SHOWN:
         return None
     lately = f"of the last {duration_text(rules.half_life)}"
-    change = "more" if one.points > 0 else "less"
-    count = f"{abs(one.points):.0f} point{'' if round(abs(one.points)) == 1 else 's'} {change}"
-    return f"{one.team} has used {one.times:.1f} times its share {lately}: its jobs count {count}"
+    change = "more" if team_share.points > 0 else "less"
+    count = f"{abs(team_share.points):.0f} point{'' if round(abs(team_share.points)) == 1 else 's'} {change}"
+    return (
+        f"{team_share.team} has used {team_share.times:.1f} times its share {lately}: its jobs count {count}"
+    )

@@ -1,4 +1,4 @@
-"""The free capacity of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
+"""Free capacity of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -30,20 +30,20 @@ class FreeCapacity:
     now: datetime
     capacity: dict[Capacity, int]
     used: dict[Capacity, int]
-    """In use once the starts so far are claimed."""
+    """Instances in use once the starts so far are claimed."""
     holds: dict[str, PreemptionReservation]
-    """By preemptor."""
+    """Reservations by preemptor."""
     free: dict[Capacity, int]
-    """Neither used nor warm nor held, less what was given away."""
+    """Instances neither used nor warm nor held, less those given away."""
     soon: dict[Capacity, int]
     """``free``, with jobs and warm pools on their way out that no job of the plan counts on yet.
 
-    What reservations lack whose victims are not all asked counts as on its way: it is theirs alone.
-    """
+    Instances that reservations lack whose victims are not all asked count as on their way: only they may use
+    them."""
     allowed: dict[Capacity, int]
-    """What learned account limits leave, of the types that have one."""
+    """Instances that learned account limits leave, of the types that have one."""
     probes: dict[Capacity, WaitingJob] = field(default_factory=dict)
-    """Starts above a learned limit; one a type."""
+    """Starts above a learned limit, by type; one each."""
     unsettled: dict[Capacity, int] = field(default_factory=dict)
     """Warm pools that claims count on; see ``counted_on``."""
     reused: set[str] = field(default_factory=set)
@@ -58,7 +58,7 @@ class FreeCapacity:
         capacity = pool_vector(pool)
         free = free_now(snapshot, capacity, live)
         soon = dict(free)
-        leaving = (one.vector for one in snapshot.warm_pools if is_leaving(one, now=now))
+        leaving = (warm_pool.vector for warm_pool in snapshot.warm_pools if is_leaving(warm_pool, now=now))
         unsettled = counted_on(snapshot.running)
         to_come = (hold.missing for hold in live if hold.missing is not None and hold.goes_on)
         take(soon, total((on_its_way(snapshot.running), unsettled, *leaving, *to_come)), times=-1)
@@ -78,7 +78,7 @@ class FreeCapacity:
     # ---- does it fit
 
     def fits(self, job: WaitingJob, shape: Shape, warm: WarmPool | None) -> bool:
-        """Counting the capacity that is held for it, and the warm pool it would land in."""
+        """Tell whether a shape fits, with the capacity held for the job and the warm pool that it reuses."""
         hold = self.holds.get(job.name)
         for capacity, count in shape.vector.items():
             room = self.free.get(capacity, 0)
@@ -91,19 +91,21 @@ class FreeCapacity:
         return True
 
     def above_limit(self, vector: Vector, warm: WarmPool | None) -> tuple[Capacity, ...]:
-        """Types of which it would go above what the account was found to allow.
+        """Return the types of which it would exceed what the account was found to allow.
 
         A warm pool that it lands in counts already.
         """
         if not self.allowed:
             return ()
-        more = minus(vector, warm.vector) if warm else vector
-        return tuple(one for one, count in more.items() if count > self.allowed.get(one, count))
+        beyond_warm = minus(vector, warm.vector) if warm else vector
+        return tuple(
+            capacity for capacity, count in beyond_warm.items() if count > self.allowed.get(capacity, count)
+        )
 
     def with_room(self, shapes: Iterable[Shape]) -> Shape | None:
-        """Of shapes among which SageMaker picks all that fit now, held together; None if none does."""
-        roomy = [one for one in shapes if fits(one.vector, self.free)]
-        vector = {capacity: count for one in roomy for capacity, count in one.vector.items()}
+        """Return all shapes that fit now, held together, for SageMaker to pick from; None if none fits."""
+        roomy = [shape for shape in shapes if fits(shape.vector, self.free)]
+        vector = {capacity: count for shape in roomy for capacity, count in shape.vector.items()}
         return Shape(vector=vector) if vector else None
 
     # ---- warm pools
@@ -114,42 +116,48 @@ class FreeCapacity:
         return matching(shape, self.releasable(), now=self.now)
 
     def warm_first(self, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """Of several shapes one with a warm pool goes first: it starts in seconds."""
+        """Sort shapes so that one with a warm pool goes first, as it starts in seconds."""
         if len(shapes) == 1 or not self.snapshot.warm_pools:
             return shapes
         return tuple(sorted(shapes, key=lambda shape: self.warm_pool_for(shape) is None))
 
     def releasable(self) -> list[WarmPool]:
-        """Warm pools that nobody takes and that are not on their way out."""
+        """Return the warm pools that no start takes and that are not on their way out."""
         taken = self.reused | self.released
         return [
-            one
-            for one in self.snapshot.warm_pools
-            if one.training_job_name not in taken and not is_leaving(one, now=self.now)
+            warm_pool
+            for warm_pool in self.snapshot.warm_pools
+            if warm_pool.training_job_name not in taken and not is_leaving(warm_pool, now=self.now)
         ]
 
     def release_for(self, vector: Vector, free: Vector) -> tuple[WarmPool, ...]:
-        """Give up what makes ``vector`` fit into ``free``; nothing if that is not enough, or not needed."""
+        """Give up warm pools so that ``vector`` fits into ``free``; none if it does, or would not."""
         left = self.releasable() if self.snapshot.warm_pools else []
         chosen = to_release(vector, free, left, wanted=self._wanted) if left else ()
-        self.released |= {one.training_job_name for one in chosen}
+        self.released |= {warm_pool.training_job_name for warm_pool in chosen}
         return chosen
 
     def warm(self) -> dict[Capacity, int]:
-        """What is warm once the starts so far are claimed."""
-        taken = (one.vector for one in self.snapshot.warm_pools if one.training_job_name in self.reused)
+        """Return the warm instances once the starts so far are claimed."""
+        taken = (
+            warm_pool.vector
+            for warm_pool in self.snapshot.warm_pools
+            if warm_pool.training_job_name in self.reused
+        )
         return minus(self.snapshot.warm, *taken)
 
     def free_with_warm(self) -> dict[Capacity, int]:
-        """Warm pools can be given up at any time; where one was counted on is known within minutes."""
+        """Return ``free`` with warm pools, which can be given up at any time or settle within minutes."""
         if not self.snapshot.warm_pools and not self.unsettled:
             return self.free
         return total((self.free, self.warm(), self.unsettled))
 
     def soon_with_warm(self) -> dict[Capacity, int]:
-        """What may be counted on before anybody is stopped."""
+        """Return the instances that may be counted on before any job is stopped."""
         releasable = self.releasable() if self.snapshot.warm_pools else []
-        return total((self.soon, *(one.vector for one in releasable))) if releasable else self.soon
+        return (
+            total((self.soon, *(warm_pool.vector for warm_pool in releasable))) if releasable else self.soon
+        )
 
     # ---- give it away
 
@@ -159,7 +167,9 @@ class FreeCapacity:
         hold = self.holds.pop(job.name, None)
         now_warm = self.warm()
         still_warm = minus(now_warm, warm.vector) if warm else now_warm
-        others = (one.vector for one in self.holds.values())
+        others = (other_hold.vector for other_hold in self.holds.values())
+        # The claim's guard: when it is written, no more may be in use than leaves these instances free beside
+        # all that is warm, unsettled or held for others.
         room = minus(self.capacity, shape.vector, still_warm, self.unsettled, *others)
         probed = self.above_limit(shape.vector, warm)
         if job.refused is None:
@@ -192,7 +202,7 @@ class FreeCapacity:
                 self.allowed[capacity] -= count - (warm.vector.get(capacity, 0) if warm else 0)
 
     def preempt(self, preemptor: Preemptor, chosen: Chosen, *, reclaimed: frozenset[str]) -> Preempt:
-        """The victims' capacity, and what is free already, is held for the job."""
+        """Hold the victims' capacity, and what is free already, for the preemptor."""
         job, shape = preemptor.job, preemptor.shape
         self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector)
         for victim in chosen.victims:
@@ -203,7 +213,7 @@ class FreeCapacity:
         return self._preempts(preemptor, chosen, goes_on=None, reclaimed=reclaimed)
 
     def lacks(self, hold: PreemptionReservation) -> dict[Capacity, int]:
-        """What its other victims still have to free: less where something came free meanwhile, never more."""
+        """Return what its other victims still have to free: less if some came free meanwhile, never more."""
         free = {capacity: max(count, 0) for capacity, count in self.soon.items()}
         return lacking(hold.missing or {}, free)
 
@@ -215,7 +225,7 @@ class FreeCapacity:
         *,
         reclaimed: frozenset[str],
     ) -> Preempt | None:
-        """The rest of its victims; None where they are not needed, or would not be enough."""
+        """Stop the rest of its victims; None if they are not needed, or would not be enough."""
         take(self.soon, hold.missing or {})
         if not chosen.victims:
             return None

@@ -1,4 +1,4 @@
-"""Loans can be called back: a job that cannot be stopped starts within its team's own quota alone (ADR 79).
+"""Loans can be called back, so a job that cannot be stopped starts only within its team's quota (ADR 79).
 
 Quotas and loans are about on-demand instances; spot runs outside of them.
 """
@@ -17,7 +17,13 @@ _Used: TypeAlias = dict[Capacity, int]
 
 
 def why_fixed(*, preemptible: bool, has_checkpoint: bool, rules: Preemption) -> str | None:
-    """What keeps a job from being stopped for others for as long as it runs; None: it can be stopped."""
+    """Say what keeps a job from being stopped for others for as long as it runs; None: it can be stopped.
+
+    Args:
+        preemptible: Whether the job's owner allows it to be preempted.
+        has_checkpoint: Whether it saves checkpoints.
+        rules: The pool's rules of preemption.
+    """
     if not preemptible:
         return "trainmaster:preemptible=false"
     if rules.needs_checkpoint and not has_checkpoint:
@@ -26,7 +32,10 @@ def why_fixed(*, preemptible: bool, has_checkpoint: bool, rules: Preemption) -> 
 
 
 def promised_quota(pool: PoolPolicy, team: str, instance_types: Iterable[str]) -> Mapping[str, int] | None:
-    """The nominal quota that a job submitted now may count on, by type; None: the pool has no quotas."""
+    """Return the nominal quota that a job submitted now may count on, by type.
+
+    None means that the pool has no quotas.
+    """
     if not pool.quotas:
         return None
     nominal = pool.quotas[team].nominal if team in pool.quotas else {}
@@ -34,19 +43,23 @@ def promised_quota(pool: PoolPolicy, team: str, instance_types: Iterable[str]) -
 
 
 def beyond_quota(nominal: Mapping[str, int], vector: Vector) -> Capacity | None:
-    """The first on-demand type of which ``vector`` alone has more than the whole quota; None: none."""
-    over = (one for one, count in on_demand_part(vector).items() if count > nominal.get(one.instance_type, 0))
+    """Return the first on-demand type of which ``vector`` alone exceeds the whole quota; None: none does."""
+    over = (
+        capacity
+        for capacity, count in on_demand_part(vector).items()
+        if count > nominal.get(capacity.instance_type, 0)
+    )
     return next(over, None)
 
 
 def on_demand_part(vector: Vector) -> dict[Capacity, int]:
-    """What of it quotas count."""
+    """Return the part of it that quotas count."""
     return {capacity: count for capacity, count in vector.items() if not capacity.is_spot}
 
 
 @dataclass(slots=True, kw_only=True)
 class Loans:
-    """What each team uses in jobs that cannot be stopped, in the course of one plan."""
+    """Instances that each team uses in jobs that cannot be stopped, in the course of one plan."""
 
     quotas: Mapping[str, Quota]
     rules: Preemption
@@ -55,7 +68,7 @@ class Loans:
 
     @classmethod
     def of(cls, pool: PoolPolicy) -> "Loans":
-        """As if nothing ran yet."""
+        """Build the loans of a pool in which no job runs yet."""
         return cls(quotas=pool.quotas, rules=pool.preemption)
 
     def count(self, job: WaitingJob | RunningJob, vector: Vector) -> None:
@@ -69,8 +82,8 @@ class Loans:
     def bind(self, job: WaitingJob | RunningJob) -> bool:
         """Tell whether the job may not borrow.
 
-        Not if it was submitted before this rule, or to a larger quota than its team has now: what was
-        accepted keeps the rule that it was accepted under.
+        It may if it was submitted before this rule, or to a larger quota than its team has now: a job
+        keeps the rule that it was accepted under.
         """
         if job.own_quota is None or self._why_fixed(job) is None:
             return False
@@ -78,20 +91,24 @@ class Loans:
         return all(nominal.get(name, 0) >= count for name, count in job.own_quota.items())
 
     def refusal(self, job: WaitingJob, vector: Vector, used: Vector, *, is_covered: bool) -> Reason | None:
-        """Why the job would be on borrowed instances, which it could not give back; None: it would not be.
+        """Return why the job would be on borrowed instances, which it could not give back.
+
+        None means that it would not be.
 
         Args:
-            job: Waits.
-            vector: What it would take.
+            job: A job that waits.
+            vector: Instances that it would take.
             used: On-demand instances that its team has in use.
-            is_covered: Its team's quota is filled with jobs up to this one, so those that run beyond the
-                quota are others, which can be stopped.
+            is_covered: Whether its team's quota is filled with jobs up to this one, so that those that run
+                beyond the quota are others, which can be stopped.
         """
         if not self.bind(job):
             return None
         fixed = self.fixed.get(job.team, {})
         for capacity, count in on_demand_part(vector).items():
             nominal = self._nominal(job.team).get(capacity.instance_type, 0)
+            # The quota is filled up to this job, so those beyond it can be stopped: only fixed jobs count
+            # then.
             is_within = used.get(capacity, 0) + count <= nominal
             if is_within or (is_covered and fixed.get(capacity, 0) + count <= nominal):
                 continue

@@ -1,4 +1,4 @@
-"""The one total order of a pool: who goes first, and who is stopped last."""
+"""The one total order of a pool: which job goes first, and which is stopped last."""
 
 from datetime import datetime, timedelta
 
@@ -7,14 +7,14 @@ from trainmaster.core.jobs.run_time import likely_left, likely_length
 from trainmaster.core.policy import PoolPolicy, is_by_length
 
 MOST_BEHIND = timedelta(days=7)
-"""With ``shortest_first``: so much later at most a job goes for its length, however long it is. Whoever comes
-later than that never passes it: nobody starves."""
+"""Most time that ``shortest_first`` puts a job back for its length, however long it is. A job that comes
+later than that never passes it, so none waits for ever."""
 HALF_BEHIND = timedelta(hours=1)
-"""A job of this length goes half as much later: about in the middle of the lengths that jobs have."""
+"""Length of a job that goes half as much later: about in the middle of the lengths that jobs have."""
 
 
 def score_of(spec: JobSpec, priority: int, pool: PoolPolicy) -> int:
-    """Turn in the queue of a new job, lower is earlier: the time of entry, less what the priority is worth.
+    """Return the turn of a new job, lower is earlier: the time of entry, less the value of its priority.
 
     It never changes while the job waits, so ageing rewrites nothing: a job outranks another of d points
     less for d x per/add of age.
@@ -23,16 +23,16 @@ def score_of(spec: JobSpec, priority: int, pool: PoolPolicy) -> int:
 
 
 def score_again(job: Job, priority: int, pool: PoolPolicy) -> int:
-    """The same for a job that may have trained, or waited for others.
+    """Return the same for a job that may have trained, or waited for others.
 
-    What is left of it counts, from the instant on at which its conditions held.
+    Only what is left of it counts, from the instant on at which its conditions held.
     """
     since = job.queued_since or job.spec.submitted_at
     return _score(job.spec, priority, pool, likely_left(job), since=since)
 
 
 def score_after(before: Job, after: Job) -> int:
-    """Of a job that comes back to the queue: with what is left of it now."""
+    """Return the score of a job that is requeued, with what is left of it now."""
     if not is_by_length(before.ranked_by):
         return after.score
     return after.score - behind_ms(_left(before)) + behind_ms(_left(after))
@@ -51,5 +51,7 @@ def _left(job: Job) -> timedelta:
 
 
 def behind_ms(left: timedelta) -> int:
-    """How much later a job goes that trains this long: each hour more counts less than the one before."""
+    """Return how much later a job of this length goes: each hour more counts less than the one before."""
+    # The fraction rises from 0 towards 1 and never reaches it, so MOST_BEHIND bounds how far a long job falls
+    # back.
     return int(MOST_BEHIND * (left / (left + HALF_BEHIND)) / timedelta(milliseconds=1))

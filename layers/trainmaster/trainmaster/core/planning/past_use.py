@@ -1,6 +1,6 @@
-"""What a team has held of a pool, forgotten with a half-life: sums that only grow, read with a factor.
+"""Past use of a pool by a team, forgotten with a half-life: sums that only grow, read with a factor.
 
-All use decays at the same pace. So what an hour is worth as of a fixed instant (one that comes a half-life
+All use decays at the same pace. So the value of an hour as of a fixed instant (one that comes a half-life
 later counts twice there) never changes: each end adds a whole number, in any order, and reading multiplies
 once. The fixed instants are the beginnings of periods of ``HALF_LIVES`` half-lives, so that numbers stay
 within what DynamoDB adds exactly (38 digits).
@@ -15,13 +15,13 @@ from typing import Self, TypeAlias
 from trainmaster.core.jobs.attempts import Attempt
 
 HALF_LIFE = timedelta(days=7)
-"""Of attempts whose claim says none: the default of the policy."""
+"""Half-life of attempts whose claim has none: the default of the policy."""
 HALF_LIVES = 64
-"""Of one period: 1,000 instances for 28 days are 5e31 of its units at the most."""
+"""Half-lives of one period: 1,000 instances for 28 days are 5e31 of its units at the most."""
 PERIODS_READ = 2
-"""This one and the one before: of earlier ones nothing is left to count."""
+"""Periods that count: this one and the one before; of earlier ones nothing is left."""
 PERIODS_CLEARED = 32
-"""Before the two that count: of a team that ends something again after a long time."""
+"""Periods before those that are cleared, when a team ends an attempt again after a long time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNIT = timedelta(milliseconds=1)
 _HOUR = timedelta(hours=1)
@@ -29,7 +29,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class UsePeriod:
-    """``number`` counts from 1970, in so many half-lives each."""
+    """A period of past use. ``number`` counts from 1970, in periods of ``HALF_LIVES`` half-lives."""
 
     half_life: timedelta
     number: int
@@ -40,7 +40,11 @@ class UsePeriod:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError where it is none."""
+        """Parse a period as ``str()`` wrote it.
+
+        Raises:
+            ValueError: The text is none.
+        """
         seconds, _, number = text.partition("#")
         half_life = timedelta(seconds=int(seconds))
         if half_life <= timedelta():
@@ -55,18 +59,18 @@ class UsePeriod:
         return _EPOCH + self.number * HALF_LIVES * self.half_life
 
     def is_long_after(self, other: "UsePeriod") -> bool:
-        """Whether the other is one of ``earlier``."""
+        """Tell whether the other is one of ``earlier``."""
         back = self.number - other.number - PERIODS_READ
         return self.half_life == other.half_life and 0 <= back < PERIODS_CLEARED
 
     def earlier(self) -> "Iterator[UsePeriod]":
-        """Those of which nothing is left to count."""
+        """Yield the periods of which nothing is left to count."""
         for back in range(PERIODS_READ, PERIODS_READ + PERIODS_CLEARED):
             yield UsePeriod(half_life=self.half_life, number=self.number - back)
 
 
 UseSums: TypeAlias = Mapping[UsePeriod, int]
-"""Of one team in one pool: instance-milliseconds as of the beginning of each period."""
+"""Use by one team in one pool: instance-milliseconds as of the beginning of each period."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +82,11 @@ class Holding:
     until: datetime
 
     def hours(self, half_life: timedelta, *, now: datetime) -> float:
-        """Instance-hours as they count now: the integral of what decays."""
+        """Return the instance-hours as they count now: the integral of what decays."""
         if self.until <= self.since:
             return 0.0
+        # An hour held at t counts 2 ** -((now - t) / half_life) now. The integral from since to until is
+        # half_life / ln 2 * left * decay(until); expm1 keeps short holdings exact.
         left = -math.expm1(-math.log(2) * ((self.until - self.since) / half_life))
         return (
             self.instances * (half_life / _HOUR) / math.log(2) * left * decay(self.until, half_life, now=now)
@@ -88,18 +94,24 @@ class Holding:
 
 
 def decay(at: datetime, half_life: timedelta, *, now: datetime) -> float:
-    """What an hour of then counts now; more than 1 where ``now`` is before it."""
+    """Return what an hour at an instant counts now; more than 1 where ``now`` is before it.
+
+    Args:
+        at: The instant of the use.
+        half_life: Time in which use loses half of its value.
+        now: The instant it is counted at.
+    """
     return math.exp2(-((now - at) / half_life))
 
 
 def noted(attempt: Attempt, *, at: datetime) -> tuple[UsePeriod, int]:
-    """What the end of an attempt adds to its team's sums: in which period, and how much.
+    """Return what the end of an attempt adds to its team's sums: in which period, and how much.
 
     Its instances were the team's from its claim to its end, whatever they did meanwhile.
 
     Args:
-        attempt: Is over.
-        at: When that is written; the period is of then, so that one commit adds to one period.
+        attempt: An attempt that is over.
+        at: Instant of the write, which decides the period, so that one commit adds to one period.
     """
     half_life = attempt.claim.half_life or HALF_LIFE
     period = UsePeriod.at(at, half_life)
@@ -110,17 +122,17 @@ def noted(attempt: Attempt, *, at: datetime) -> tuple[UsePeriod, int]:
 
 
 def added(sums: UseSums, attempt: Attempt, *, at: datetime) -> UseSums:
-    """The sums after an end, as the table adds them up."""
+    """Return the sums after an end, as the table adds them up."""
     period, amount = noted(attempt, at=at)
-    kept = {one: count for one, count in sums.items() if not period.is_long_after(one)}
+    kept = {earlier: count for earlier, count in sums.items() if not period.is_long_after(earlier)}
     return kept | {period: kept.get(period, 0) + amount}
 
 
 def hours_of(sums: UseSums, half_life: timedelta, *, now: datetime) -> float:
-    """Instance-hours as they count now.
+    """Return the instance-hours as they count now.
 
-    What was noted under another half-life keeps to that, and counts in proportion: as from a team that
-    always used as much.
+    Use under another half-life keeps to that, and counts in proportion: as from a team that always used as
+    much.
     """
     return sum(
         count

@@ -1,4 +1,4 @@
-"""Why jobs wait: worded once somebody asks, as a pass that only acts never does; what each heard last."""
+"""Reasons why jobs wait, worded only when they are read, and the reasons last written to each job."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ class Later:
 
 
 class PlanReasons(Mapping[str, Reason]):
-    """Those of one plan."""
+    """Reasons of one plan."""
 
     __slots__ = ("_by_job",)
 
@@ -46,24 +46,26 @@ class PlanReasons(Mapping[str, Reason]):
 
 
 MOST = 2000
-"""Candidates that are remembered: with names of 63 characters less than half of what a row may hold."""
+"""Most candidates that are remembered: with names of 63 characters less than half of what a row may hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldReasons:
-    """Which reason each candidate heard last, so that only a new one is written to its job."""
+    """Reasons last written to each candidate's job, so that only a new one is written."""
 
     codes: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """By job: version of its queue entry, and the code. One that left and came back has another version."""
+    """Version of the queue entry, and code, by job. A job that left and came back has another version."""
     version: int = 0
-    """Of the row they were read from; 0: there was none."""
+    """Version of the row they were read from; 0: there was none."""
 
     def knows(self, candidate: WaitingJob, reason: Reason) -> bool:
         return self.codes.get(candidate.name) == _told(candidate, reason)
 
-    def after(self, told: Mapping[str, tuple[WaitingJob, Reason]]) -> "ToldReasons":
-        """Who is no candidate any more is forgotten."""
-        codes = {name: _told(*one) for name, one in list(told.items())[:MOST]}
+    def after(self, reasons: Mapping[str, tuple[WaitingJob, Reason]]) -> "ToldReasons":
+        """Return the reasons after this plan; a job that is no candidate any more is forgotten."""
+        codes = {
+            name: _told(*candidate_and_reason) for name, candidate_and_reason in list(reasons.items())[:MOST]
+        }
         return replace(self, codes=codes)
 
 

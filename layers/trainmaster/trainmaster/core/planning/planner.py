@@ -1,4 +1,4 @@
-"""One look at a pool: what to do now, and why every other job waits. The only place that decides."""
+"""Plan a pool once: what to do now, and why every other job waits. The only place that decides."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -21,10 +21,10 @@ from trainmaster.core.policy import PoolPolicy
 def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     """Decide about every candidate exactly once.
 
-    In turn by ``(tier, score, name)``, the score moved by what its team has used (``fair_share``). What fits
-    starts. The first job that does not gets a reservation, and those behind it start only if they cannot
+    They come by ``(tier, score, name)``, the score moved by past use of the team (``fair_share``). A job that
+    fits starts. The first job that does not gets a reservation, and those behind it start only if they cannot
     delay it; or it preempts, and what comes free is kept for it.
-    A job that would not fit into an empty pool (capacity was lowered) stands in nobody's way.
+    A job that would not fit into an empty pool (capacity was lowered) delays no other.
 
     Args:
         snapshot: The pool as read at the start of the pass.
@@ -41,9 +41,10 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first += warnings(snapshot)
     pauses = StartPauses(snapshot=snapshot, pool=pool.name, now=now)
     over = ended(snapshot, now=now, given_up=kept_for_paused(snapshot, pauses) if snapshot.holds else ())
-    gone = {one.hold.preemptor for one in over}
+    gone = {ending.hold.preemptor for ending in over}
     holds = tuple(hold for hold in snapshot.holds if hold.preemptor not in gone)
     walk = QueueWalk.of(snapshot, pool, holds=holds, now=now)
+    # Nothing starts, but stops, deadlines of holds and warm pools must go on: instances are billed meanwhile.
     if snapshot.blocked:
         reason = wait_reasons.PAUSED if snapshot.paused else snapshot.recount
         waits = {job.name: reason for job in snapshot.waiting if reason is not None}
@@ -51,9 +52,10 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
         return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
     for job in walk.order():
         walk.consider(job)
+    # Jobs that were deferred for less refused ones of their role get their chance only now.
     for job in walk.pauses.last_round():
         walk.consider(job)
-    gone_on = {one.job.name for one in walk.actions if isinstance(one, Preempt) and one.goes_on}
+    gone_on = {action.job.name for action in walk.actions if isinstance(action, Preempt) and action.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
@@ -61,7 +63,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:
-    """What becomes of each warm pool, once it is clear who starts where."""
+    """Decide about each warm pool, once it is clear which jobs start in which."""
     if not snapshot.warm_pools:
         return []
     waits = [job for job in (*snapshot.waiting, *snapshot.due) if job.name not in walk.started]
@@ -80,8 +82,8 @@ def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, 
     """Tell whether a job starts in an empty pool at the beginning of a month; else it never does.
 
     Args:
-        job: Waits.
-        snapshot: The pool as it is; prices and budgets are taken from it, and nothing of what is now.
+        job: A job that waits.
+        snapshot: The pool as it is; only prices and budgets are taken from it.
         pool: Its section of the policy.
         now: Any instant.
     """

@@ -1,4 +1,4 @@
-"""Who may be stopped, what a stop costs, and who takes back whose quota."""
+"""Preemption: which jobs may be stopped, what a stop costs, and which team takes back its quota."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from trainmaster.core.policy import Preemption
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preemptor:
-    """A job that cannot start, and the shape it wants to start in."""
+    """A job that cannot start, and the shape that it is to start in."""
 
     job: WaitingJob
     shape: Shape
@@ -22,7 +22,7 @@ class Preemptor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Whom to stop, all or none, and what they have to free between them."""
+    """Jobs to stop, all or none, and what they have to free between them."""
 
     victims: tuple[RunningJob, ...] = ()
     short: Vector = field(default_factory=dict)
@@ -34,7 +34,7 @@ def is_spared(job: RunningJob, rules: Preemption) -> bool:
 
 
 def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
-    """Those that may be stopped, by all rules that do not ask who stops them and why."""
+    """Yield the jobs that may be stopped, by all rules that do not depend on the preemptor."""
     if not rules.enabled:
         return
     trains_since, runs = now - rules.min_runtime, JobState.RUNNING
@@ -50,7 +50,7 @@ def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime
 
 
 def ending_soon(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
-    """Certain to be over within ``preempt_delay``; nobody without one."""
+    """Yield the jobs that are certain to be over within ``preempt_delay``; none without one."""
     if not rules.preempt_delay:
         return
     soon, runs = now + rules.preempt_delay, JobState.RUNNING
@@ -61,9 +61,9 @@ def ending_soon(running: Iterable[RunningJob], rules: Preemption, *, now: dateti
 
 
 def work_lost(job: RunningJob, *, now: datetime) -> timedelta:
-    """Training time that a stop throws away at worst; nothing before Training.
+    """Return the training time that a stop loses at worst; nothing before Training.
 
-    Without a checkpoint that somebody saw that is everything: a job is never preferred for having none.
+    If no checkpoint was seen that is everything: a job is never preferred for having none.
     """
     if job.training_since is None:
         return timedelta()
@@ -73,13 +73,13 @@ def work_lost(job: RunningJob, *, now: datetime) -> timedelta:
 
 
 def cost_of_stop(job: RunningJob, *, now: datetime) -> float:
-    """Work lost in cents; where the price is unknown an instance-hour counts as a dollar."""
+    """Return the work lost in cents; where the price is unknown an instance-hour counts as a dollar."""
     rate = job.cents_per_hour if job.cents_per_hour is not None else 100 * sum(job.vector.values())
     return work_lost(job, now=now) / timedelta(hours=1) * rate
 
 
 def reclaims(victim: RunningJob, preemptor: Preemptor, quotas: Quotas) -> bool:
-    """True when a team takes back its own quota from another that borrowed it."""
+    """Tell whether a team takes back its own quota from another that borrowed it."""
     return (
         preemptor.tier == COVERED
         and quotas.tier(victim.name) == BORROWER

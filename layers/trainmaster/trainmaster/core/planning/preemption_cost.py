@@ -1,18 +1,18 @@
-"""What a preemption is worth: the wait that it spares, against what it costs the jobs that it stops.
+"""Cost of a preemption: the wait that it spares, against what it costs the jobs that it stops.
 
-Both in weighted instance-hours. An hour of a job weighs twice as much as one of a job of ``double_every``
-points of priority less, and the preemptor's hour counts ``OUTRANKS`` times as it is. It spares its whole wait
+Both are in weighted instance-hours. An hour of a job weighs twice as much as one of a job of ``double_every``
+points of priority less, and the preemptor's hour counts ``OUTRANKS`` times as it is. It spares the whole wait
 without a stop: the one so far, and the one that is expected. Each victim costs, for each of its instances,
 what it has not saved, as ``lost_work`` hours of waiting an hour, and its restart; and for each instance that
 is taken from it the wait for the next one.
 
-What is not saved counts for less the more it is: divided by one more for each ``unsaved`` of it. So a job
-that saves nothing is not out of reach, each price has a bound, and each preemption is worth it in time.
-And who loses no more than ``small_loss`` is stopped without asking what it costs; so is everybody as long as
-nothing is known of how long the jobs train that hold what is lacking.
+Unsaved work counts for less the more it is: it is divided by one more for each ``unsaved`` of it. So a job
+that saves nothing can be reached, each price has a bound, and each preemption is worth it in time.
+A job that loses no more than ``small_loss`` is stopped whatever it costs; so is every job as long as nothing
+is known of how long the jobs train that hold what is lacking.
 A job that was stopped before loses more than work: until its new attempt has trained for ``SETTLED``, another
-stop would make its restart worth nothing. So what it loses is never small until then, and before Training its
-start-up so far counts as what the next one takes.
+stop would waste its restart. So its loss is never small until then, and before Training its start-up so far
+counts as what the next one takes.
 """
 
 from dataclasses import dataclass
@@ -25,16 +25,15 @@ from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import PreemptionCost
 
 OUTRANKS = 3.0
-"""How much more an hour of the one that may preempt counts than an hour of an equal."""
+"""Factor by which an hour of the job that may preempt counts more than an hour of an equal."""
 GRACE = timedelta(minutes=2)
-"""Its instances do nothing useful this long while it stops.
+"""Time that a stopping job's instances do nothing useful.
 
-Source: SageMaker API reference, StopTrainingJob: 120 seconds to save.
-"""
+Source: SageMaker API reference, StopTrainingJob: 120 seconds to save."""
 SETTLED = timedelta(minutes=5)
-"""A job that was stopped before is not stopped again for a small loss until it has trained this long."""
+"""Time that a job that was stopped before must train until it may be stopped again for a small loss."""
 FARTHEST = timedelta(days=7)
-"""When a preemption becomes worth it is not looked for beyond this."""
+"""Horizon within which the instant is sought at which a preemption becomes worth it."""
 _HOUR = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
 _FIRST_TRY = timedelta(minutes=15)
@@ -60,25 +59,28 @@ class NotWorth:
 
     @property
     def wait(self) -> timedelta:
-        """Of the preemptor without it: so far, and as long as is expected."""
+        """Wait of the preemptor without it: so far, and as long as is expected."""
         return self.deal.waited + self.deal.wait
 
     @property
     def until(self) -> datetime | None:
-        """When it is worth it if all goes on as it does; None: that is beyond ``FARTHEST``."""
+        """When it is worth it if all continues as it is; None: that is beyond ``FARTHEST``."""
         return self.deal.worth_at()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreemptionPrices:
-    """What it costs to stop each job of a pool at one instant, and who gains more than that."""
+    """Cost of stopping each job of a pool at one instant, and the preemptors that gain more than that."""
 
     rules: PreemptionCost
     ends: ExpectedEnds
     now: datetime
 
     def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
-        """What it costs beside the wait that follows; so much later, if it saves nothing until then."""
+        """Return the cost of a stop beside the wait that follows.
+
+        ``later``: if it saves nothing until then.
+        """
         lost = restart = 0.0
         if job.training_since is not None:
             lost = (work_lost(job, now=self.now) + later).total_seconds()
@@ -90,11 +92,11 @@ class PreemptionPrices:
         return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
 
     def of_wait(self, priority: int, wait: timedelta) -> float:
-        """What it costs to take one instance from a job that then waits so long for another."""
+        """Return the cost of taking one instance from a job that then waits this long for another."""
         return self._weight(priority) * (wait / _HOUR)
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
-        """What it costs to stop them, so much later, when another instance is expected after this wait."""
+        """Return the cost of stopping them ``later``, when another instance is expected after this wait."""
         waits = sum(
             self.of_wait(one.priority, wait)
             * sum(min(one.vector.get(c, 0), n) for c, n in chosen.short.items())
@@ -103,7 +105,7 @@ class PreemptionPrices:
         return waits + sum(self.of_stop(one, later=later) for one in chosen.victims)
 
     def is_small(self, chosen: Chosen, *, later: timedelta = _NO_TIME) -> bool:
-        """Whether each of them would lose so little work that nobody asks what it costs."""
+        """Tell whether each of them would lose so little work that the cost is not considered."""
         return all(self._loses_little(one, later=later) for one in chosen.victims)
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
@@ -113,12 +115,12 @@ class PreemptionPrices:
         return since is None or work_lost(job, now=self.now) + later <= self.rules.small_loss
 
     def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
-        """Why these are not stopped for it; None: it is worth it.
+        """Return why these are not stopped for it; None: it is worth it.
 
         Args:
-            preemptor: Does not fit.
-            chosen: Those that cost least.
-            reclaims: It takes back its team's quota: then it weighs no less than any of them.
+            preemptor: A job that does not fit.
+            chosen: The victims that cost least.
+            reclaims: Whether it takes back its team's quota: then it weighs no less than any of them.
         """
         if self.ends.are_guessed(chosen.short):
             return None
@@ -158,10 +160,10 @@ class Deal:
     prices: PreemptionPrices
     chosen: Chosen
     worth_an_hour: float
-    """Of the preemptor's wait."""
+    """Value of an hour of the preemptor's wait."""
     waited: timedelta
     wait: timedelta
-    """Expected from now on."""
+    """Wait expected from now on."""
 
     def is_worth(self, *, later: timedelta) -> bool:
         if self.prices.is_small(self.chosen, later=later):
@@ -171,7 +173,7 @@ class Deal:
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
 
     def worth_at(self) -> datetime | None:
-        """The minute by which it is worth it."""
+        """Return the minute by which it is worth it; None if that is beyond ``FARTHEST``."""
         before, after = _NO_TIME, _FIRST_TRY
         while not self.is_worth(later=after):
             before, after = after, 2 * after
@@ -192,5 +194,5 @@ def _instances(job: RunningJob) -> int:
 
 
 def _full(at: datetime) -> datetime:
-    """The minute that it is in."""
+    """Return the beginning of the minute that it is in."""
     return at.replace(second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""Whether a job whose preemptions did not help may preempt again."""
+"""Waits of jobs whose preemptions did not help, before they may preempt again."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -14,13 +14,13 @@ from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 
 @dataclass(kw_only=True)
 class PreemptionWaits:
-    """Those of one pool at one instant."""
+    """The waits in one pool at one instant."""
 
     snapshot: Snapshot
     now: datetime
 
     def of(self, job: WaitingJob) -> FutilePreemptions | None:
-        """Say why the job may stop nobody now; None: it may.
+        """Return why the job may stop no other now; None: it may.
 
         Its wait is over when its time is, or once AWS has served as many instances as it did not get: to any
         attempt, of this job or of another, that reached Training since.
@@ -38,7 +38,10 @@ class PreemptionWaits:
         return any(served) if futile.choice is Choice.SAGEMAKER else all(served)
 
     def _last_served(self, capacity: Capacity, *, least: int) -> datetime:
-        """When an attempt of at least so many instances last reached Training; long ago where none did."""
+        """Return when an attempt of at least this many instances last reached Training.
+
+        It is long ago if none did.
+        """
         starts = self._served.get(capacity, [])
         position = bisect_left(starts, least, key=lambda start: start[0])
         never = datetime.min.replace(tzinfo=self.now.tzinfo)
@@ -46,7 +49,7 @@ class PreemptionWaits:
 
     @cached_property
     def _served(self) -> dict[Capacity, list[tuple[int, datetime]]]:
-        """By type, numbers of instances, rising, and when so many or more last reached Training."""
+        """Numbers of instances by type, rising, and when as many or more last reached Training."""
         newest: defaultdict[Capacity, dict[int, datetime]] = defaultdict(dict)
         for capacity, count, at in self._starts():
             known = newest[capacity].get(count)
@@ -69,7 +72,7 @@ class PreemptionWaits:
 
 
 def waits_over(jobs: Iterable[WaitingJob], *, now: datetime) -> Iterator[tuple[str, datetime]]:
-    """Give the jobs that stop nobody yet, and when each of them may at the latest."""
+    """Yield the jobs that may stop no other yet, and when each of them may at the latest."""
     for job in jobs:
         if job.futile is not None and job.futile.until > now:
             yield job.name, job.futile.until

@@ -1,4 +1,4 @@
-"""What the queue and the pool keep of a job: small rows, derived from the job and from nothing else."""
+"""Entries of jobs in the queue and the pool: small rows, derived from the job and from nothing else."""
 
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import ends_by, least_length, likely_left, runtime_left
@@ -6,7 +6,7 @@ from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJ
 
 
 def entry_of(job: Job) -> WaitingJob | RunningJob | None:
-    """None: it is final."""
+    """Return the entry of a job; None if it is final."""
     if job.is_final:
         return None
     return running_entry(job) if job.is_live else waiting_entry(job)

@@ -1,4 +1,4 @@
-"""Who waits first for each type: those behind must not delay it, and their reasons name it."""
+"""Head of the queue: the first job to wait for each type, which no other may delay and reasons name."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,18 +16,22 @@ class QueueFront:
     """The first job that waits for a type."""
     held: dict[Capacity, BackfillReservation] = field(default_factory=dict)
     """The first job that capacity is being made for, by type; only to say so to those behind it."""
-    told: dict[tuple[str, str], Later] = field(default_factory=dict)
-    """By team, and the job ahead."""
+    worded: dict[tuple[str, str], Later] = field(default_factory=dict)
+    """Reasons that were worded, by team and the job ahead."""
 
     def ahead(self, vector: Vector) -> tuple[BackfillReservation, ...]:
-        """Reservations on the same types, each once."""
+        """Return the reservations on the same types, each once."""
         if not self.reserved:
             return ()
-        found = {id(one): one for capacity in vector if (one := self.reserved.get(capacity)) is not None}
-        return tuple(found.values())
+        by_id = {
+            id(reservation): reservation
+            for capacity in vector
+            if (reservation := self.reserved.get(capacity)) is not None
+        }
+        return tuple(by_id.values())
 
     def is_reserved(self, vector: Vector) -> bool:
-        """Whether somebody waits for each of its types."""
+        """Tell whether a job waits for each of its types."""
         return vector.keys() <= self.reserved.keys()
 
     def reserve(self, reservation: BackfillReservation) -> None:
@@ -35,18 +39,18 @@ class QueueFront:
             self.reserved.setdefault(capacity, reservation)
 
     def makes_room(self, job: WaitingJob, vector: Vector) -> None:
-        """Capacity is being made for it."""
+        """Record that capacity is being made for a job."""
         reservation = BackfillReservation(job=job, vector=vector, at=None, extra={})
         for capacity in vector:
             self.held.setdefault(capacity, reservation)
 
     def holder(self, vector: Vector) -> BackfillReservation | None:
-        return next((self.held[one] for one in vector if one in self.held), None)
+        return next((self.held[capacity] for capacity in vector if capacity in self.held), None)
 
     def behind(self, job: WaitingJob, first: BackfillReservation) -> Later:
-        """In the same words for all of a team."""
+        """Return the reason of a job behind another, in the same words for all of a team."""
         known = (job.team, first.job.name)
-        words = self.told.get(known)
+        words = self.worded.get(known)
         if words is None:
-            words = self.told[known] = Later(partial(wait_reasons.ahead, job, first))
+            words = self.worded[known] = Later(partial(wait_reasons.ahead, job, first))
         return words

@@ -1,4 +1,4 @@
-"""The queue walked once, in order: each job starts, preempts, or waits with a reason."""
+"""Walk the queue once, in order: each job starts, preempts, or waits with a reason."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,9 +42,9 @@ class QueueWalk:
     pauses: StartPauses
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
-    """Shapes for which nobody can be stopped, or not at this price, up to this priority."""
+    """Highest priority, by shape, for which no job can be stopped, or not at this price."""
     not_worth: dict[str, NotWorth] = field(default_factory=dict)
-    """By preemptor."""
+    """Preemptions that are not worth it, by preemptor."""
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason | Later] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
@@ -68,12 +68,12 @@ class QueueWalk:
         )
 
     def order(self) -> list[WaitingJob]:
-        """The candidates in the one total order."""
+        """Return the candidates in the one total order."""
         in_turn, tier = sorted(self.snapshot.waiting, key=attrgetter("rank")), self.quotas.tier
-        return sorted(in_turn, key=lambda one: tier(one.name)) if self.quotas.tiers else in_turn
+        return sorted(in_turn, key=lambda job: tier(job.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
-        """Start it, preempt for it, or say why it waits."""
+        """Start the job, preempt for it, or record why it waits."""
         if (refused := self.pauses.holds_back(job)) is not None:
             self.reasons[job.name] = refused
             return
@@ -85,10 +85,11 @@ class QueueWalk:
             self.answered.forget()
 
     def _waits(self, job: WaitingJob) -> bool:
-        """For others, and nothing else has changed."""
+        """Tell whether the job waits for others, and nothing else has changed."""
         shapes = self._possible(job)
         why = None if shapes else self.reasons[job.name]
         assert not isinstance(why, Later)  # a refusal is worded at once
+        # Releasing takes minutes; the job waits for it without stopping anybody.
         if released := self.limited.given_up_for(job, why):
             self.reasons[job.name] = wait_reasons.releasing(job.vector, released)
             return False
@@ -101,6 +102,7 @@ class QueueWalk:
         if job.name in self.capacity.holds:
             self._wait_for_victims(job)
             return False
+        # Instances that are freed for a job which AWS refuses would stand idle, so none are.
         taken = self._never_refused(job, shapes)
         if not taken:
             self.limited.give_up_for_a_try(job, shapes[0].vector)
@@ -115,7 +117,10 @@ class QueueWalk:
     # ---- may it start at all
 
     def _possible(self, job: WaitingJob) -> tuple[Shape, ...]:
-        """The shapes in which only capacity may be missing; with none, the reason is said."""
+        """Return the shapes in which only capacity may be missing.
+
+        If there are none, the reason is recorded.
+        """
         refusals: list[Reason] = []
         possible: list[Shape] = []
         for shape in self._choices(job):
@@ -132,11 +137,11 @@ class QueueWalk:
         shapes = self.budgets.shapes(job, self.capacity.capacity) if self.snapshot.budgets else job.shapes
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
-        together = self.capacity.with_room(one for one in shapes if self._refusal(job, one) is None)
+        together = self.capacity.with_room(shape for shape in shapes if self._refusal(job, shape) is None)
         return shapes if together is None else (together,)
 
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
-        """What waiting for capacity would not change."""
+        """Return a reason that waiting for capacity would not change."""
         if not fits(shape.vector, self.capacity.capacity):
             return wait_reasons.too_big(shape.vector, self.capacity.capacity)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
@@ -144,10 +149,10 @@ class QueueWalk:
         return budget or limited(job, shape, self.capacity) or quota
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-        """The shapes that room may be made and kept for: AWS is not known to refuse them."""
+        """Return the shapes that capacity may be made and kept for: AWS is not known to refuse them."""
         if job.is_refused or self.pauses.key_of(job) is not None:
             return ()
-        return tuple(one for one in shapes if not self.capacity.above_limit(one.vector, None))
+        return tuple(shape for shape in shapes if not self.capacity.above_limit(shape.vector, None))
 
     # ---- start
 
@@ -172,7 +177,7 @@ class QueueWalk:
 
     def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
         backfill = self.pool.order.backfill
-        return all(backfill and one.admits(vector, ends_by=until) for one in ahead)
+        return all(backfill and reservation.admits(vector, ends_by=until) for reservation in ahead)
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
@@ -198,7 +203,7 @@ class QueueWalk:
         )
 
     def _makes_room(self, job: WaitingJob, shape: Shape) -> bool:
-        """Warm pools are given up first, then running jobs are stopped; nobody if neither is enough."""
+        """Give up warm pools first, then stop running jobs; neither if that is not enough."""
         ahead = self.front.ahead(shape.vector)
         if not self._admitted(shape.vector, ahead, self._frees_by(job, shape)):
             return self._preempts(job, shape, ahead)
@@ -218,7 +223,7 @@ class QueueWalk:
         return True
 
     def _preempt_own(self, job: WaitingJob) -> None:
-        """A team at its borrowing limit preempts for its more urgent job among its own, or that waits."""
+        """Preempt within a team at its borrowing limit, for its job that is more urgent than others of it."""
         if job.is_refused or self.pauses.key_of(job) is not None:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
@@ -264,7 +269,7 @@ class QueueWalk:
             short = wait_reasons.short(vector, self.capacity.free)
             self.reasons[job.name] = wait_reasons.with_wait(short, futile)
         elif job.name in self.not_worth:
-            free = {one: self.capacity.free.get(one, 0) for one in vector}
+            free = {capacity: self.capacity.free.get(capacity, 0) for capacity in vector}
             words = partial(wait_reasons.not_worth, vector, free, self.not_worth[job.name], to=job.team)
             self.reasons[job.name] = Later(words)
         elif first := next(iter(ahead), None) or self.front.holder(vector):
@@ -278,7 +283,7 @@ class QueueWalk:
             self._reserve(job, shapes)
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
-        """Keep its place: the first to wait for a type has it reserved."""
+        """Keep the job's place: the first to wait for a type has it reserved."""
         if not all(self.front.is_reserved(shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm()
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))

@@ -1,4 +1,4 @@
-"""Quotas of teams: whose jobs are covered by their own, and who borrows what others leave idle.
+"""Quotas of teams: which jobs are covered by their own, and which borrow what others leave idle.
 
 Quotas count on-demand instances; spot runs outside of them.
 """
@@ -20,7 +20,7 @@ COVERED = 0
 BORROWER = 1
 
 _Jobs: TypeAlias = dict[Held, list[RunningJob | WaitingJob]]
-"""By what they hold or ask for: there are fewer vectors than jobs."""
+"""Jobs by what they hold or ask for: there are fewer vectors than jobs."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Quotas:
 
     quotas: Mapping[str, Quota]
     tiers: dict[str, int] = field(default_factory=dict)
-    """Of jobs, live and waiting, by name; who is not named is covered, and without quotas everybody is."""
+    """Tiers of jobs, live and waiting, by name; a job without one is covered, and without quotas all are."""
     used: dict[str, dict[Capacity, int]] = field(default_factory=dict)
     """On-demand instances by team."""
     loans: Loans = field(default_factory=lambda: Loans(quotas={}, rules=Preemption()))
@@ -48,6 +48,12 @@ class Quotas:
         """Fill each team's nominal quota with its jobs, live and waiting together, in score order.
 
         Live jobs that keep to their team's own quota come first: they are never what a team borrows.
+
+        Args:
+            pool: The policy of the pool.
+            running: Jobs that hold instances.
+            waiting: Candidates that wait.
+            reserved: Names of jobs that others were stopped for already.
         """
         if not pool.quotas:
             return cls(quotas={})
@@ -70,9 +76,9 @@ class Quotas:
         return self.tiers.get(name, COVERED)
 
     def party(self, job: WaitingJob) -> tuple[int, str]:
-        """Its tier, and its team where that decides what it may take or stop.
+        """Return its tier, and its team where that decides what it may take or stop.
 
-        A borrower may stop those whom any borrower of its rank may, unless its team's borrowing is limited.
+        A borrower may stop the same jobs as any borrower of its rank, unless its team's borrowing is limited.
         """
         tier, quota = self.tier(job.name), self.quotas.get(job.team)
         is_own = tier == COVERED or (quota is not None and quota.borrowing_limit is not None)
@@ -83,7 +89,7 @@ class Quotas:
         return {Capacity(name): count for name, count in quota.nominal.items()} if quota else {}
 
     def count(self, team: str, vector: Vector) -> None:
-        """The team uses so much more."""
+        """Add to the instances that the team uses."""
         if not self.quotas:
             return
         used = self.used.setdefault(team, {})
@@ -91,19 +97,21 @@ class Quotas:
             used[capacity] = used.get(capacity, 0) + count
 
     def start(self, job: WaitingJob, vector: Vector) -> None:
-        """The job takes so much."""
+        """Count the instances of a job that starts."""
         self.count(job.team, vector)
         if self.quotas:
             self.loans.count(job, vector)
 
     def borrowed(self, team: str) -> dict[Capacity, int]:
-        """What the team uses beyond its nominal quota."""
+        """Return the instances that the team uses beyond its nominal quota."""
         nominal = self.nominal(team)
-        over = {one: count - nominal.get(one, 0) for one, count in self.used.get(team, {}).items()}
+        over = {
+            capacity: count - nominal.get(capacity, 0) for capacity, count in self.used.get(team, {}).items()
+        }
         return {capacity: count for capacity, count in over.items() if count > 0}
 
     def excess(self, team: str, vector: Vector) -> dict[Capacity, int]:
-        """By how much the team would use more than its quota and what it may borrow, with so much more."""
+        """Return by how much the team would exceed its quota and what it may borrow, with ``vector`` more."""
         quota = self.quotas.get(team)
         if quota is None or quota.borrowing_limit is None:
             return {}
@@ -116,11 +124,11 @@ class Quotas:
         return over
 
     def refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
-        """Why the team may not borrow for this job, or not so much; None: it may, or need not."""
+        """Return why the team may not borrow for this job, or not so much; None: it may, or need not."""
         return self.loan_refusal(job, vector) or self._limit_refusal(job, vector)
 
     def loan_refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
-        """Why it would be on borrowed instances for as long as it runs; no stop of others changes that.
+        """Return why it would be on borrowed instances as long as it runs; no stop of others changes that.
 
         A job that others were stopped for counts as covered: else they would have been stopped for nothing
         when a more urgent job of the team comes meanwhile.
@@ -145,31 +153,34 @@ class Quotas:
 
 
 def _beyond(nominal: dict[Capacity, int], jobs: _Jobs, *, first: Collection[str]) -> dict[str, int]:
-    """Those of a team's jobs that its nominal quota does not cover; who asks for spot alone needs none.
+    """Return the jobs of a team that its nominal quota does not cover; a job of spot alone needs none.
 
     Their order counts only where something is left for some of them and not for all. ``first`` are names of
     jobs that come before all others.
     """
-    asked = _on_demand(jobs)
-    if fits(asked, nominal):
+    demand = _on_demand(jobs)
+    if fits(demand, nominal):
         return {}
-    if asked.keys().isdisjoint(nominal):
-        uncovered = [alike for held, alike in jobs.items() if any(one in asked for one, _ in held)]
+    # The team has no quota of any type that it asks for: no order is needed, as nothing is left for any of
+    # them.
+    if demand.keys().isdisjoint(nominal):
+        uncovered = [alike for held, alike in jobs.items() if any(capacity in demand for capacity, _ in held)]
         return {job.name: BORROWER for alike in uncovered for job in alike}
+    # Some are covered and some are not: give the quota away in the order of their turns.
     turns: list[tuple[bool, int, str, Held]] = []
     for held, alike in jobs.items():
-        counted = tuple((capacity, count) for capacity, count in held if capacity in asked)
+        counted = tuple((capacity, count) for capacity, count in held if capacity in demand)
         turns += [(job.name not in first, *job.rank, counted) for job in alike]
-    left = dict.fromkeys(asked, 0) | nominal
+    left = dict.fromkeys(demand, 0) | nominal
     return {name: BORROWER for *_, name, counted in sorted(turns) if not _taken_from(left, counted)}
 
 
-def _taken_from(left: dict[Capacity, int], asked: Held) -> bool:
-    """Whether all of it is left; then it is taken."""
-    for capacity, count in asked:
+def _taken_from(left: dict[Capacity, int], wanted: Held) -> bool:
+    """Take instances if all of them are left; tell whether they were."""
+    for capacity, count in wanted:
         if left[capacity] < count:
             return False
-    for capacity, count in asked:
+    for capacity, count in wanted:
         left[capacity] -= count
     return True
 

@@ -1,26 +1,27 @@
-"""What is kept of AWS's refusals in a pool: of a type by the account's limits, of starts with a role."""
+"""Records of AWS's refusals in a pool: of a type by the account's limits, of starts with a role."""
 
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
 MOST_ROLES = 20
-"""Roles that a pool keeps records of: in its counters, a row that each claim of the pool writes."""
+"""Most roles that a pool keeps records of: in its counters, a row that each claim of the pool writes."""
 MOST_REFUSED_STARTS = 8
-"""Jobs that a role's record names: three of one code pause it, and a few codes may come mixed."""
+"""Most jobs that a role's record names: three of one code pause it, and a few codes may come mixed."""
 MOST_SHOWN = 500
-"""Characters of AWS's words, and of a role's ARN, that a record keeps."""
+"""Most characters of AWS's words, and of a role's ARN, that a record keeps."""
 _KEY_BYTES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountLimit:
-    """What ResourceLimitExceeded taught about one type."""
+    """Lessons of ResourceLimitExceeded about one type."""
 
     limit: int
-    """One less than what was refused in all: instances in use and warm, and those asked for."""
+    """One less than the sum that was refused: instances in use and warm, and those asked for."""
     until: datetime
-    """No job that was never refused is tried above the limit before; then one start probes it."""
+    """Instant before which no job that was never refused is tried above the limit; then one start probes
+    it."""
     refusals: int
     """Different jobs in a row that were refused; the exponent of the wait."""
 
@@ -32,22 +33,22 @@ class RefusedStart:
     entry_id: str
     code: str
     number: int
-    """Of the role's refusals."""
+    """Number of the refusal, counted by role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPause:
-    """Starts with the role wait; one at a time tries whether AWS still refuses them."""
+    """A pause of starts with the role, in which one at a time is tried again."""
 
     since: datetime
     number: int
-    """Of the refusal that began it: only a start that was sent after it can end the pause."""
+    """Number of the refusal that began it: only a start that was sent after it can end the pause."""
     code: str
     message: str
-    """AWS's words about the start of the team below."""
+    """AWS's words about the start of ``team``."""
     team: str
     probes: int = 0
-    """Refused since; the exponent of the wait."""
+    """Starts refused since; the exponent of the wait."""
     next_probe_at: datetime
 
     def words(self, *, to: str | None) -> str:
@@ -60,23 +61,23 @@ class StartPause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleStarts:
-    """How AWS answers starts with one role in one pool, since it first refused one.
+    """AWS's answers to starts with one role in one pool, since it first refused one.
 
     Refusals are numbered, so that "was another start accepted between these two" needs no clock: a start
-    that was sent when ``n`` refusals were known and was accepted says that ``n`` of them are not general.
+    that was sent when ``n`` refusals were known and was accepted shows that ``n`` of them are not general.
     """
 
     role_arn: str
     launcher: str | None = None
     """ARN of the launcher role that sends these starts; None: the function ``schedule`` itself."""
     ver: int
-    """Rises with each write, which is conditional on it."""
+    """Version; it rises with each write, which is conditional on it."""
     number: int
-    """Refusals so far."""
+    """Number of refusals so far."""
     accepted: int = 0
-    """How many of them were known when the last accepted start was sent."""
+    """Number of them that were known when the last accepted start was sent."""
     at: datetime
-    """The last refusal."""
+    """Instant of the last refusal."""
     refused: tuple[RefusedStart, ...] = ()
     """Different jobs that were refused after that, the oldest first."""
     pause: StartPause | None = None
@@ -90,7 +91,7 @@ class RoleChange:
     before: RoleStarts | None
     after: RoleStarts
     drops: str | None = None
-    """Key of the record that makes place for a new one."""
+    """Key of the record that a new one displaces."""
 
     @property
     def begins_pause(self) -> bool:
@@ -98,10 +99,10 @@ class RoleChange:
 
 
 def role_digest(role_arn: str) -> str:
-    """Stand for a role in queue entries, whatever the length of its ARN."""
+    """Digest a role for queue entries, whatever the length of its ARN."""
     return hashlib.blake2b(role_arn.encode(), digest_size=_KEY_BYTES).hexdigest()
 
 
 def starts_key(role: str, launcher: str | None) -> str:
-    """Name the record of starts with a role (its digest) that one launcher role, or none, sends."""
+    """Return the key of the record of starts with a role (its digest) that a launcher role or none sends."""
     return role if launcher is None else f"{role}-{role_digest(launcher)}"

@@ -22,14 +22,14 @@ from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption
 
 HOLD_LIFE = timedelta(minutes=15)
-"""A preemptor that has not started this long after its last victim ended loses its capacity."""
+"""Time after its last victim's end in which a preemptor must start, or it loses its capacity."""
 MAX_RESERVATIONS = 256
-"""At a time: they are kept in the pool's counters, a row that each claim of the pool writes."""
+"""Most at a time: they are kept in the pool's counters, a row that each claim of the pool writes."""
 
 
 @dataclass(kw_only=True)
 class Preemptions:
-    """What a plan stops for whom."""
+    """Preemptions of a plan: which jobs it stops for which."""
 
     snapshot: Snapshot
     rules: Preemption
@@ -40,10 +40,10 @@ class Preemptions:
     def first(
         self, preemptor: Preemptor, ahead: Sequence[BackfillReservation], *, until: datetime
     ) -> Preempt | NotWorth | None:
-        """Place a reservation, if it is worth it; None where too few can be stopped, or those ahead suffer.
+        """Place a reservation, if it is worth it; None if too few can be stopped, or those ahead suffer.
 
         Args:
-            preemptor: Fits nowhere.
+            preemptor: A job that fits nowhere.
             ahead: Reservations of those before it on the same types.
             until: When it would be certain to have given its instances back.
         """
@@ -62,7 +62,10 @@ class Preemptions:
         until: datetime,
         cheapest: bool,
     ) -> Preempt | NotWorth | None:
-        """``cheapest``: whoever costs least, where the lowest priority is not worth it."""
+        """Place a reservation.
+
+        ``cheapest`` takes the victims that cost least, if the lowest priority is not worth it.
+        """
         chosen = self._chosen(preemptor, cheapest=cheapest)
         vector, victims = preemptor.shape.vector, chosen.victims
         if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
@@ -79,9 +82,9 @@ class Preemptions:
         return found
 
     def rest(self, job: WaitingJob, hold: PreemptionReservation) -> Preempt | None:
-        """Go on with one whose victims were not all asked: a pass ended in between, or lost a race.
+        """Continue one whose victims were not all asked, as a pass ended in between, or lost a race.
 
-        The others are asked as far as they are still needed, and none where they are not enough any more.
+        The others are asked as far as they are still needed, and none if they are not enough any more.
         """
         shape = next((one for one in job.shapes if one.vector == hold.vector), Shape(vector=hold.vector))
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
@@ -92,21 +95,21 @@ class Preemptions:
         return found
 
     def goes_ahead(self, vector: Vector) -> None:
-        """What comes free by itself goes to those that wait, in their order."""
+        """Count a waiting job, as what comes free by itself goes to those that wait, in their order."""
         if self.prices is not None:
             self.prices.ends.goes_ahead(vector)
 
     def stopping_for(self, hold: PreemptionReservation) -> list[RunningJob]:
-        """Who was asked to stop for it and still holds instances."""
+        """Return the jobs that were asked to stop for it and still hold instances."""
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
         return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
 
     def wait_of(self, job: WaitingJob) -> FutilePreemptions | None:
-        """Say why nobody is stopped for it yet: the last times did not help; None: nothing keeps it."""
+        """Return why no job is stopped for it yet, as the last times did not help; None: nothing keeps it."""
         return self._waits.of(job)
 
     def _may_outrank(self, preemptor: Preemptor) -> bool:
-        """Whether anybody is there that it may stop, enough or not: the rest costs far more to find out."""
+        """Tell whether there is any job that it may stop, enough or not; more would cost far more to find."""
         below = preemptor.job.priority - self.rules.min_priority_gap
         return any(
             tier > preemptor.tier or (tier == preemptor.tier and lowest <= below)
@@ -115,7 +118,7 @@ class Preemptions:
 
     @cached_property
     def _lowest(self) -> dict[int, int]:
-        """Priority of those that may be stopped, by tier."""
+        """Lowest priority of those that may be stopped, by tier."""
         found: dict[int, int] = {}
         tiers = self.quotas.tiers
         for one in stoppable(self.snapshot.running, self.rules, now=self.now):
@@ -147,7 +150,7 @@ class Preemptions:
         return self._least(self._stoppable.of_team(team), lacking, preemptor)
 
     def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
-        """The lowest priority where that is worth it, else the cheapest: some were asked, so it goes on."""
+        """Choose the lowest priority if that is worth it, else the cheapest, as some were asked already."""
         chosen = stoppable.least(short, preemptor)
         if self.prices is None or not chosen.victims:
             return chosen
@@ -157,7 +160,7 @@ class Preemptions:
         return stoppable.least(short, preemptor, cheapest=True)
 
     def _excess(self, team: str, vector: Vector) -> Vector:
-        """Above its borrowing limit; only its own jobs bring a team back below it."""
+        """Return what exceeds its borrowing limit; only its own jobs bring a team back below it."""
         return self.quotas.excess(team, vector) if self.quotas.quotas else {}
 
     def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
@@ -178,7 +181,7 @@ class Preemptions:
 
     @cached_property
     def prices(self) -> PreemptionPrices | None:
-        """None: each preemption is worth it."""
+        """Prices of stops; None: each preemption is worth it."""
         if not self.rules.cost.enabled:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
@@ -217,7 +220,7 @@ def ended(
 def limited(
     holds: Iterable[PreemptionReservation], preemptions: Preemptions, *, now: datetime
 ) -> list[LimitReservation]:
-    """Those for which nobody is stopping any more, and nobody else is asked to."""
+    """Limit those for which no job is stopping any more, and no other is asked to."""
     return [
         LimitReservation(hold=hold, until=now + HOLD_LIFE)
         for hold in holds

@@ -1,4 +1,4 @@
-"""What attempts that still run have cost so far: the part of "spent" that no bill has yet."""
+"""Cost so far of attempts that still run: the part of "spent" that no bill has yet."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCost:
-    """Attempts that hold instances, and what they cost up to now."""
+    """Attempts that hold instances, and their cost up to now."""
 
     jobs: int = 0
     known_cents: int = 0
@@ -31,6 +31,12 @@ def cost_so_far(
 
     All time since the claim counts, at the on-demand price: the bill, which takes SageMaker's billable time,
     is not above that.
+
+    Args:
+        running: Rows of live jobs.
+        teams: Names of the teams that count.
+        months: Months (``YYYY-MM``) that count.
+        now: Instant up to which they cost.
     """
     mine = [job for job in running if job.team in teams and month_of(job.claimed_at) in months]
     known = [job for job in mine if job.cents_per_hour is not None]

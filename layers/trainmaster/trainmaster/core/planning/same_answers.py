@@ -1,4 +1,4 @@
-"""What a job is answered that asks for the same as one that was just told to wait."""
+"""Answers to jobs that ask for the same as one that was just made to wait."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -8,18 +8,20 @@ from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import Held, Snapshot, WaitingJob
 
 _Party = tuple[int, str]
-"""As ``Quotas.party``."""
+"""Tier and team, as ``Quotas.party`` returns them."""
 _Asked = tuple[_Party, Held]
-"""For whom, and the instances."""
+"""A demand: the party, and the instances."""
 _Answer = tuple[int, timedelta, BackfillReservation]
-"""The highest priority and the shortest run that were answered, and who is ahead."""
+"""The highest priority and the shortest run that were answered, and the reservation ahead."""
 
 
 @dataclass(kw_only=True)
 class SameAnswers:
-    """Of one plan. They hold as long as nothing is given away, kept or freed: then all of them are forgotten.
+    """Answers of one plan.
 
-    Nothing else about a job decides once it fits nowhere, others wait ahead, and nobody may be stopped for
+    They hold until something is given away, kept or freed: then all of them are forgotten.
+
+    Nothing else about a job decides once it fits nowhere, others wait ahead, and none may be stopped for
     one of its priority. A warm pool of its own would have been given up for the one that was answered.
     """
 
@@ -28,17 +30,22 @@ class SameAnswers:
     by_request: dict[_Asked, _Answer] = field(default_factory=dict)
 
     def of(self, job: WaitingJob) -> BackfillReservation | None:
-        """Who is ahead of it; None: it has to be looked at. One that ends sooner might pass those ahead."""
+        """Return the reservation ahead of it.
+
+        None means that it must be considered, as a shorter job might pass those ahead.
+        """
         if not self.by_request or not _is_plain(job):
             return None
         answer = self.by_request.get((self.quotas.party(job), job.held))
         if answer is None:
             return None
         priority, runs_at_most, first = answer
+        # A higher priority might preempt, and a shorter run might backfill: such a job must be considered
+        # itself.
         return first if job.priority <= priority and job.runs_at_most >= runs_at_most else None
 
     def note(self, job: WaitingJob, first: BackfillReservation) -> None:
-        """It waits behind others. With budgets more counts than what it asks for."""
+        """Record that it waits behind others; not with budgets, as more than its demand counts then."""
         if _is_plain(job) and not self.snapshot.budgets:
             self.by_request[self.quotas.party(job), job.held] = (job.priority, job.runs_at_most, first)
 
@@ -47,7 +54,7 @@ class SameAnswers:
 
 
 def _is_plain(job: WaitingJob) -> bool:
-    """How long it may run decides when its instances are free again."""
+    """Tell whether only its demand, priority and length decide about it."""
     if job.own_quota is not None:  # what its team uses decides, too
         return False
     return len(job.shapes) == 1 and not job.is_refused and job.futile is None and job.max_wait is None

@@ -1,4 +1,4 @@
-"""What a pass knows about one pool: read once, then decided on."""
+"""Facts that a pass knows about one pool: read once, then decided on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
-from trainmaster.core.jobs.conditions import NOT_YET
+from trainmaster.core.jobs.conditions import NOT_YET as FOREVER
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
@@ -23,7 +23,6 @@ from trainmaster.core.policy.governance import Watch
 
 Held: TypeAlias = tuple[tuple[Capacity, int], ...]
 """Instances as a key: a plan has fewer of them than jobs."""
-FOREVER = NOT_YET  # until then a held job is parked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,34 +40,34 @@ class WaitingJob:
     runs_at_most: timedelta
     """MaxRuntimeInSeconds of its next attempt."""
     max_wait: timedelta | None = None
-    """MaxWaitTimeInSeconds as submitted, of spot jobs."""
+    """MaxWaitTimeInSeconds as submitted; only of spot jobs."""
     choice: Choice = Choice.FIRST_FIT
     has_checkpoint: bool = False
     left_spot: bool = False
-    """The spot rules moved it to on-demand instances: nothing puts it on spot again."""
+    """Whether the spot rules moved it to on-demand instances: it never returns to spot."""
     predicted: timedelta | None = None
-    """How long its next attempt is likely to train; a guess, never a promise."""
+    """Likely training time of its next attempt; a guess, never a promise."""
     trained: timedelta | None = None
-    """How long it is known to train at least, from earlier attempts; None before it was ever stopped."""
+    """Least training time known from earlier attempts; None before it was ever stopped."""
     likely: LikelyLengths | None = None
-    """How long jobs like it train in all."""
+    """Whole training times of jobs like it."""
     ranked_by: str = ""
-    """``PoolPolicy.order_key`` of the order the score was made with."""
+    """``PoolPolicy.order_key`` of the order that the score was made with."""
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
-    """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    """Refusals since AWS last accepted a start of it; while it has any, it neither preempts nor reserves."""
     preemptible: bool | None = None  # False: never to be stopped for others
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     role: str | None = None
     """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
     turned_down: int | None = None
-    """Refusals in a row of what it asks for, or of a right that it takes; as for ``refused``."""
+    """Refusals in a row of its request, or of a right that it needs; with the effect of ``refused``."""
     futile: FutilePreemptions | None = None
-    """Preemptions for it that did not help: it stops nobody for a while (``preemption_waits``)."""
+    """Preemptions for it that did not help: it stops no other for a while (``preemption_waits``)."""
     share_ms: int | None = None
-    """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
+    """Shift of the score by its team's past use (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
-    """What it asks for: its best shape, or all that SageMaker may choose from. ``held``: as a key."""
+    """Demand: its best shape, or all that SageMaker may choose from. ``held`` is the same as a key."""
     held: Held = field(init=False, compare=False, repr=False)
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
     """Its turn among the jobs of its tier."""
@@ -85,29 +84,29 @@ class WaitingJob:
 
     @property
     def is_parked(self) -> bool:
-        """Waits for an instant or for a person, not for its turn."""
+        """Whether it waits for an instant or for a person, not for its turn."""
         return self.state is JobState.HELD or self.not_before is not None
 
     @property
     def parked_until_ms(self) -> int:
-        """Where it stands among those that wait for an instant or for a person."""
+        """Its position among those that wait for an instant or for a person."""
         return epoch_ms(self.not_before or FOREVER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedRun:
-    """How long a job that holds its instances will hold them, as far as anybody knows."""
+    """Time that a job will hold its instances, as far as is known."""
 
     at_most: timedelta | None = None
-    """MaxRuntimeInSeconds of the attempt; None: nobody noted it."""
+    """MaxRuntimeInSeconds of the attempt; None: it was not recorded."""
     ends_by: datetime | None = None
     """When its instances are certain to be free at the latest; None before that is known."""
     predicted: timedelta | None = None
-    """How long this attempt is likely to train in all; a guess."""
+    """Likely training time of this attempt in all; a guess."""
     trained: timedelta | None = None
-    """How long the job is known to train at least, from earlier attempts; None in its first."""
+    """Least training time of the job known from earlier attempts; None in its first."""
     likely: LikelyLengths | None = None
-    """How long jobs like it train in all."""
+    """Whole training times of jobs like it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,17 +132,17 @@ class RunningJob:
     expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
     cents_per_hour: int | None = None
-    """Of all its instances; None where the price is unknown."""
+    """Cents per hour for all its instances; None where the price is unknown."""
     warm_key: str | None = None
-    """Of the warm pool it would leave behind; None: none."""
+    """Warm key of the pool that it would leave behind; None: it leaves none."""
     ranked_by: str = ""
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None
-    """Code of the reason why nobody sees whether its GPUs work."""
+    """Code of the reason why its GPUs are not monitored."""
     reuses: str | None = None
-    """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
+    """Training job whose warm pool it was claimed with, until SageMaker has reported what became of it."""
     preempted_for: str | None = None
-    """Once it was asked to stop for another job: that one's name."""
+    """Name of the job that it was asked to stop for; None if it was not."""
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
@@ -161,11 +160,11 @@ class PreemptionReservation:
     preemptor: str
     vector: Vector
     victims: tuple[str, ...] = ()
-    """Only in what earlier releases placed; now each victim says for whom it was asked to stop."""
+    """Victims that earlier releases recorded here; now each victim has ``preempted_for``."""
     until: datetime | None = None
-    """Set once the last victim has ended; then the hold dies by itself."""
+    """Deadline, set once the last victim has ended; then the hold ends by itself."""
     missing: Vector | None = None
-    """What victims are to free that were not asked to stop yet; None: all were."""
+    """Instances to be freed by victims that were not asked to stop yet; None: all were asked."""
 
     @property
     def goes_on(self) -> bool:
@@ -177,7 +176,7 @@ class WarmPool:
     """Instances that SageMaker keeps for the next job of the same key. They count as taken."""
 
     training_job_name: str
-    """Whose end left it behind: the name that UpdateTrainingJob and DescribeTrainingJob take."""
+    """Training job whose end left it: the name that UpdateTrainingJob and DescribeTrainingJob take."""
     team: str
     vector: Vector
     warm_key: str
@@ -185,22 +184,22 @@ class WarmPool:
     expires_at: datetime
     """When SageMaker gives it up by itself."""
     releasing: bool = False
-    """SageMaker was asked to give it up; still counted until DescribeTrainingJob says Terminated."""
+    """Whether SageMaker was asked to give it up; it counts until DescribeTrainingJob returns Terminated."""
     job: str | None = None
-    """Whose attempt left it, and pays for it."""
+    """Job whose attempt left it, and pays for it."""
     month: str | None = None
-    """``YYYY-MM`` of that attempt's claim."""
+    """Month of that attempt's claim, ``YYYY-MM``."""
     usd_per_hour: Decimal | None = None
-    """Of all its instances; None where the price is unknown."""
+    """USD per hour for all its instances; None where the price is unknown."""
     billed_from: datetime | None = None
-    """Where that is not ``since``: an attempt was claimed with it and did not land in it."""
+    """Start of its bill if not ``since``: an attempt was claimed with it and did not land in it."""
 
     def bill(self, at: datetime, *, retained: timedelta | None = None) -> UsageLine | None:
-        """What it has cost by then; None where nobody is known to pay.
+        """Return its cost up to an instant; None if it is unknown who pays.
 
         Args:
-            at: When it was claimed, or seen to be gone; nobody is billed for longer than SageMaker keeps it.
-            retained: What SageMaker says that it is billed for, all in all; None: it does not say.
+            at: When it was claimed, or seen to be gone; the bill ends when SageMaker stops keeping it.
+            retained: Billed time that SageMaker reports, all in all; None: it reports none.
         """
         if self.job is None or self.month is None:
             return None
@@ -216,27 +215,27 @@ class WarmPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetState:
-    """One team's month."""
+    """The month of one team's budget."""
 
     month: str  # ``YYYY-MM``, UTC
     account: MonthAccount
     limit_cents: int
     at_limit: AtLimit
     warned: bool = False
-    """The team was notified that most of it is spent."""
+    """Whether the team was notified that most of it is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneRow:
-    """Jobs of one team that ask for the same thing; the row is there from the first of them on."""
+    """Jobs of one team that ask for the same; the row exists from the first of them on."""
 
     team: str
     text: str
-    """``candidates.lane``."""
+    """Text of the lane as ``candidates.lane`` returns it."""
     head: str = ""
     """Rank, as text, of the job that it was made for: a hint of how early its jobs are."""
     puts: int = 0
-    """How often a job was put into it; of an earlier lane what its team counts in it."""
+    """Number of jobs ever put into it; in an earlier lane the number that its team counts in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,11 +248,11 @@ class Snapshot:
 
     paused: bool = False
     policy_version: int | None = None
-    """That the pool has heard of: claims decided on another policy fail. None: it has heard of none."""
+    """Version of the policy that the pool has: claims decided on another one fail. None: it has none yet."""
     goes_on_until: datetime | None = None
-    """Passes in a row are at the pool; see ``chains``."""
+    """End of the chain of passes that is at the pool; see ``chains``."""
     recount: Reason | None = None
-    """Why nothing starts: what is used is not known. None: it is."""
+    """Reason why nothing starts, as the instances in use are unknown; None: they are known."""
     used: Vector = field(default_factory=dict)
     warm: Vector = field(default_factory=dict)
     """Instances of warm pools, by the counters."""
@@ -267,35 +266,35 @@ class Snapshot:
     """Owners of holds that are no longer waiting."""
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
     role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
-    """By ``starts_key``, of roles that AWS refused starts with."""
+    """Starts by ``starts_key``, only of roles that AWS refused starts with."""
     launchers: Mapping[str, str] = field(default_factory=dict)
-    """ARNs of the launcher roles of teams; none where no start was ever refused."""
+    """ARNs of the launcher roles of teams; empty where no start was ever refused."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
     served: ServedStarts = field(default_factory=dict)
-    """Of attempts that have ended; those that run say it themselves."""
+    """Served starts of attempts that have ended; running ones have them in their own rows."""
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
-    """By team, of those with a budget."""
+    """Budget by team, only of teams that have one."""
     prices: PriceTable = field(default_factory=PriceTable)
     empty_lanes: tuple[LaneRow, ...] = ()
-    """Lanes in which nobody waits any more: their rows may go."""
+    """Lanes in which no job waits any more: their rows may be deleted."""
     earlier_lanes: tuple[LaneRow, ...] = ()
     """Lanes whose entries are not in the pool's order yet: the release before left them."""
     order_key: str | None = None
     """``PoolPolicy.order_key`` of the order that every job is known to have a score of."""
     past_use: Mapping[str, UseSums] | None = None
-    """By team, of attempts that have ended. None: jobs have their ``share_ms`` already, or need none."""
+    """Past use by team, of attempts that have ended. None: jobs have their ``share_ms``, or need none."""
     spot_max_wait: timedelta = timedelta(hours=6)
-    """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
+    """Time by which MaxWaitTimeInSeconds exceeds MaxRuntimeInSeconds where the planner picks spot."""
     watch: Watch | None = None
-    """How GPUs are to be watched; None: that is not asked (a forecast)."""
+    """Monitoring of GPUs that is wanted; None: it does not matter (a forecast)."""
 
     @property
     def blocked(self) -> bool:
-        """Nothing starts and nobody is preempted."""
+        """Whether nothing starts and no job is preempted."""
         return self.paused or self.recount is not None
 
 
 def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:
-    """A job as team ``to`` may hear of it: names stay within their team."""
+    """Name a job as team ``to`` may know it: names stay within their team."""
     return job.name if job.team == to else f"a job of team {job.team}"

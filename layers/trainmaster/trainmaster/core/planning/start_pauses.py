@@ -1,4 +1,4 @@
-"""Starts with a role that AWS refuses pause: its jobs wait, and one at a time, in turn, tries again."""
+"""Pauses of starts with a role that AWS refuses: its jobs wait, and one at a time, in turn, is retried."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -13,30 +13,32 @@ from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, 
 
 @dataclass(kw_only=True)
 class StartPauses:
-    """What one plan knows of them."""
+    """The pauses as one plan knows them."""
 
     snapshot: Snapshot
     pool: str
     now: datetime
     probing: dict[str, WaitingJob] = field(default_factory=dict)
-    """The job that tries again in this plan, by the key of its role's starts."""
+    """The job that is tried again in this plan, by the key of its role's starts."""
     deferred: list[WaitingJob] = field(default_factory=list)
     """Jobs that were refused more often than others of their role, which go first."""
     is_last_round: bool = False
-    """Nobody is deferred any more."""
+    """Whether no job is deferred any more."""
 
     def key_of(self, job: WaitingJob) -> str | None:
-        """Name the paused starts that the job's belong to; None where they do not pause."""
+        """Return the key of the paused starts that the job's belong to; None if they do not pause."""
         if not self._paused or job.role is None:
             return None
         key = starts_key(job.role, self.snapshot.launchers.get(job.team))
         return key if key in self._paused else None
 
     def holds_back(self, job: WaitingJob) -> Reason | None:
-        """Say why the job may not even try; None where its role's starts do not pause, or it is to try.
+        """Return why the job may not even be tried.
 
-        Who was refused least often tries first. Otherwise one job that AWS will never take, whatever it
-        takes from others, could be the one that tries each time, and the pause would not end.
+        None if its role's starts do not pause, or it is to be tried.
+
+        The job that was refused least often is tried first. Otherwise one job that AWS will never accept,
+        whatever it accepts from others, could be tried each time, and the pause would not end.
         """
         key = self.key_of(job)
         if key is None:
@@ -47,25 +49,29 @@ class StartPauses:
         assert role.pause is not None, role
         if role.pause.next_probe_at > self.now:
             return wait_reasons.starts_paused(role, self.pool, to=job.team)
+        # The least refused job may not fit now; then the last round gives its turn to one of the others.
         if (job.turned_down or 0) > self._fewest[key] and not self.is_last_round:
             self.deferred.append(job)
             return wait_reasons.starts_paused(role, self.pool, to=job.team)
         return None
 
     def why_not_yet(self, job: WaitingJob) -> Reason | None:
-        """Explain a job that was to try and found no room; None where its role's starts do not pause."""
+        """Explain a job that was to be tried and did not fit; None if its role's starts do not pause."""
         key = self.key_of(job)
         return None if key is None else wait_reasons.starts_paused(self._paused[key], self.pool, to=job.team)
 
     def tries(self, job: WaitingJob) -> str | None:
-        """Let the job be the one that tries; the key of its role's starts, None where they do not pause."""
+        """Let the job be the one that is tried.
+
+        Return the key of its role's starts, None if they do not pause.
+        """
         key = self.key_of(job)
         if key is not None:
             self.probing[key] = job
         return key
 
     def last_round(self) -> list[WaitingJob]:
-        """The deferred jobs, the least refused first: nobody before them fitted."""
+        """Return the deferred jobs, the least refused first, as no job before them fitted."""
         self.is_last_round = True
         return sorted(self.deferred, key=lambda job: job.turned_down or 0)
 
@@ -75,7 +81,7 @@ class StartPauses:
 
     @cached_property
     def _fewest(self) -> dict[str, int]:
-        """How often the least refused job of each role was, of those that may try now."""
+        """Refusals of the least refused job of each role, of those that may be tried now."""
         refusals: defaultdict[str, list[int]] = defaultdict(list)
         for job in self.snapshot.waiting:
             if (key := self.key_of(job)) is not None:
@@ -84,6 +90,6 @@ class StartPauses:
 
 
 def kept_for_paused(snapshot: Snapshot, pauses: StartPauses) -> list[PreemptionReservation]:
-    """Find reservations of jobs whose starts pause: while AWS refuses those, others use the instances."""
+    """Return reservations of jobs whose starts pause: while AWS refuses those, others use the instances."""
     paused = {job.name for job in snapshot.waiting if pauses.key_of(job) is not None}
     return [hold for hold in snapshot.holds if hold.preemptor in paused]

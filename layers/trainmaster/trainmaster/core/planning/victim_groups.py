@@ -1,4 +1,4 @@
-"""Jobs of one tier and priority that hold the same, and those of them whom one preemptor may stop."""
+"""Groups of victims: jobs of one tier and priority that hold the same, and those one preemptor may stop."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -11,9 +11,9 @@ from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.planning.snapshot import Held, RunningJob
 
 _Entry: TypeAlias = tuple[float, int, str, RunningJob]
-"""What its stop costs, its score negated, its name."""
+"""Cost of its stop, its score negated, its name, and the job."""
 Turn: TypeAlias = tuple[float, bool, int, str, RunningJob]
-"""Who of equal tier and priority goes first: cost for each useful instance, another warm key, as above."""
+"""Sort key among equal tier and priority: cost for each useful instance, another warm key, then as above."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,26 +24,26 @@ class Alike:
     tier: int
     priority: int
     is_spared: bool = False
-    """They may be stopped by a reclaim alone."""
+    """Whether they may be stopped only by a reclaim."""
     cost: Callable[[RunningJob], float]
-    """Of the stop of one."""
+    """Function that returns the cost of stopping one."""
     jobs: list[RunningJob] = field(default_factory=list)
-    """Until somebody has to choose among them."""
+    """The jobs, until a choice among them is needed."""
     sorted: list[_Entry] | None = None
     by_warm_key: dict[str, list[_Entry]] = field(default_factory=dict)
     teams: Counter[str] | None = None
-    """How many of each team; once somebody asked."""
+    """Number of jobs by team; None until it is needed."""
     first: tuple[int, str] | None = None
-    """A rank that none of them is before; once somebody asked."""
+    """Rank that none of them is before; None until it is needed."""
 
     def count(self, *, but: str | None) -> int:
-        """How many there are, but those of one team."""
+        """Count the jobs, without those of team ``but``."""
         if self.teams is None:
             self.teams = Counter(job.team for job in self._all())
         return self.teams.total() - (self.teams[but] if but is not None else 0)
 
     def is_behind(self, rank: tuple[int, str]) -> bool:
-        """Whether all of them rank behind."""
+        """Tell whether all of them rank behind."""
         if self.first is None:
             self.first = min((job.rank for job in self._all()), default=rank)
         return self.first > rank
@@ -52,7 +52,7 @@ class Alike:
         return self.jobs if self.sorted is None else (entry[-1] for entry in self.sorted)
 
     def entries(self) -> list[_Entry]:
-        """The cheapest to stop first."""
+        """Return the jobs, the cheapest to stop first."""
         if self.sorted is None:
             self.sorted = sorted((self.cost(one), -one.rank[0], one.name, one) for one in self.jobs)
             for entry in self.sorted:
@@ -71,7 +71,7 @@ class Alike:
 
 
 Group: TypeAlias = dict[tuple[Held, bool], Alike]
-"""By what they hold, and whether they are spared by priorities (``preemption.is_spared``)."""
+"""Jobs by what they hold, and by whether priorities spare them (``preemption.is_spared``)."""
 
 
 def _drop(entries: list[_Entry], entry: _Entry) -> None:
@@ -80,15 +80,15 @@ def _drop(entries: list[_Entry], entry: _Entry) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Those of some that are alike whom one preemptor may stop."""
+    """Those of a group that one preemptor may stop."""
 
     alike: Alike
     spared_team: str | None
-    """It may take back its quota from others, and not from its own team."""
+    """The preemptor's team, if it takes back its quota: only from others, not from its own jobs."""
     behind: tuple[int, str] | None
-    """None: all are."""
+    """Rank that they must be behind; None: all are."""
     cost_of_wait: float
-    """Of each instance that is taken: the wait for another."""
+    """Cost of the wait for another instance, for each instance that is taken."""
 
     def count(self) -> int:
         if self.behind is None:
@@ -97,7 +97,7 @@ class Choice:
         return sum(map(self._may_stop, jobs))
 
     def turns(self, short: Vector, warm_key: str | None) -> Iterator[Turn]:
-        """In the order in which they would be stopped."""
+        """Yield them in the order in which they would be stopped."""
         useful = sum(min(count, self.alike.vector.get(capacity, 0)) for capacity, count in short.items())
         entries = self.alike.entries()
         same = self.alike.by_warm_key.get(warm_key) if warm_key is not None else None

@@ -1,4 +1,4 @@
-"""Whom a plan may stop, sorted once: each preemptor costs by what it takes, not by how many run."""
+"""Victims that a plan may choose, sorted once: each preemptor costs by what it takes, not by how many run."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -27,18 +27,20 @@ from trainmaster.core.policy import Preemption
 
 @dataclass(kw_only=True)
 class Victims:
-    """The running jobs of a pool that its rules let somebody stop."""
+    """The running jobs of a pool that its rules allow to be stopped."""
 
     running: tuple[RunningJob, ...]
     quotas: Quotas
     rules: Preemption
     now: datetime
     groups: dict[tuple[int, int], Group]
-    """By tier (borrowers first) and priority (lowest first), those that hold the same instances together."""
+    """Jobs by tier (borrowers first) and priority (lowest first), those that hold the same instances
+    together."""
     ending: dict[Capacity, int]
-    """Certain to be free within ``preempt_delay``."""
+    """Instances that are certain to be free within ``preempt_delay``."""
     prices: PreemptionPrices | None = None
-    """None: among equal priorities the least work lost goes first, and every stop is worth it."""
+    """Prices of stops; None: of equal priorities the least work lost goes first, and every stop is worth
+    it."""
     by_team: dict[str, "Victims"] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
@@ -78,7 +80,7 @@ class Victims:
         )
 
     def of_team(self, team: str) -> "Victims":
-        """Its own jobs alone."""
+        """Return only the team's own jobs."""
         if team not in self.by_team:
             own = tuple(one for one in self._teams.get(team, ()) if one.name not in self.taken)
             self.by_team[team] = Victims.of(
@@ -94,7 +96,7 @@ class Victims:
         return teams
 
     def take(self, victims: Iterable[RunningJob]) -> None:
-        """They are being stopped: nobody counts on them any more."""
+        """Remove jobs that are being stopped, so that they are not counted on any more."""
         for job in victims:
             self.taken.add(job.name)
             self._remove(job)
@@ -111,10 +113,10 @@ class Victims:
             del group[key]  # nobody is left to look at
 
     def chosen_for(self, preemptor: Preemptor, *, free: Vector, cheapest: bool = False) -> Chosen:
-        """The jobs to stop so that it fits; nobody where it would do so by itself within ``preempt_delay``.
+        """Return the jobs to stop so that it fits; none if it would by itself within ``preempt_delay``.
 
         Args:
-            preemptor: Does not fit into ``free``.
+            preemptor: A job that does not fit into ``free``.
             free: What it may use, with everything that is already being stopped counted as free.
             cheapest: As in ``least``.
         """
@@ -124,17 +126,18 @@ class Victims:
         return self.least(lacking(vector, free), preemptor, cheapest=cheapest)
 
     def least(self, short: Vector, preemptor: Preemptor, *, cheapest: bool = False) -> Chosen:
-        """Those that free so much together, all or none.
+        """Return the jobs that free this much together, all or none.
 
-        Borrowers before those within their quota, then lowest priority first, then least work lost, then an
-        equal warm key, then fewest; whoever turns out not to be needed is spared. With prices (ADR 56) what
-        all of it costs takes the place of the work lost. Whether it is worth that is the caller's question.
+        Borrowers come before those within their quota, then lowest priority first, then least work lost,
+        then an equal warm key, then fewest; a job that turns out not to be needed is spared. With prices
+        (ADR 56) the cost of all of it takes the place of the work lost. The caller decides whether it is
+        worth that.
 
         Args:
-            short: What is lacking.
-            preemptor: For whom.
-            cheapest: Priorities do not count among those that it may stop: for where the lowest is not
-                worth it.
+            short: Instances that are lacking.
+            preemptor: The job that they are for.
+            cheapest: Whether priorities do not count among those that it may stop: for where the lowest is
+                not worth it.
         """
         if not short or not self._are_enough(short, preemptor):
             return Chosen()
@@ -142,7 +145,7 @@ class Victims:
         return Chosen(victims=order.first(), short=short)
 
     def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
-        """Counted by groups, before anybody is put in order."""
+        """Tell whether they suffice, counted by groups, before any job is put in order."""
         missing = dict(short)
         for choice in self.choices(short, preemptor, wait=timedelta()):
             count = choice.count()
@@ -152,7 +155,7 @@ class Victims:
         return not missing
 
     def choices(self, short: Vector, preemptor: Preemptor, *, wait: timedelta) -> Iterator[Choice]:
-        """Whom it may stop that has something of what it lacks, by tier and priority."""
+        """Yield those that it may stop and that hold something of what it lacks, by tier and priority."""
         job, mine = preemptor.job, preemptor.tier
         for (_, priority), group in self.groups.items():
             outranked = priority + self.rules.min_priority_gap <= job.priority
@@ -180,7 +183,7 @@ class Victims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Order:
-    """Who goes first for one preemptor, where enough may be stopped."""
+    """The order of victims for one preemptor, where enough may be stopped."""
 
     victims: Victims
     short: Vector
@@ -188,17 +191,17 @@ class _Order:
     cheapest: bool
 
     def first(self) -> tuple[RunningJob, ...]:
-        """The best set."""
+        """Return the best set."""
         chosen = _spared(self._enough(), self.short)
         single = self._single(least=chosen)
         return min([chosen, (single,)] if single else [chosen], key=self._worth)
 
     def _rank(self, alike: Alike) -> tuple[int, int]:
-        """Who goes first whatever it costs."""
+        """Return the rank that decides before any cost."""
         return (-alike.tier, 0 if self.cheapest else alike.priority)
 
     def _choices(self) -> Iterator[list[Choice]]:
-        """Those of equal rank together."""
+        """Yield those of equal rank together."""
         prices = self.victims.prices
         wait = timedelta() if prices is None else prices.ends.wait(self.short)
         choices = self.victims.choices(self.short, self.preemptor, wait=wait)
@@ -222,7 +225,7 @@ class _Order:
         return ()
 
     def _single(self, *, least: tuple[RunningJob, ...]) -> RunningJob | None:
-        """The best job that is enough by itself, unless it is of a worse rank than ``least``."""
+        """Return the best job that is enough by itself, unless it is of a worse rank than ``least``."""
         worst = self._worth(least)[:2]
         for choices in self._choices():
             if self._rank(choices[0].alike) > worst:
@@ -234,7 +237,7 @@ class _Order:
         return None
 
     def _worth(self, chosen: tuple[RunningJob, ...]) -> tuple[int, int, float, int, int]:
-        """Lower is better."""
+        """Return the sort key of a set; lower is better."""
         warm_key = self.preemptor.shape.warm_key
         return (
             -min(self.victims.quotas.tier(one.name) for one in chosen),

@@ -1,4 +1,4 @@
-"""Why a job waits, in words: each with numbers or names that its owner can act on."""
+"""Reasons why a job waits, in words: each with numbers or names that its owner can act on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob, WarmPool, known_as
 
 MOST_NAMED = 10
-"""Of those that make room; the reason is kept in the job's row."""
+"""Most victims that a reason names, as it is kept in the job's row."""
 PAUSED = Reason(
     code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; 0 jobs start until they resume"
 )
 
 
 def recount(pool: str) -> Reason:
-    """What is in use is not known, so nobody knows what is free."""
+    """Say that the instances in use are unknown, so that it is unknown what is free."""
     message = (
         f"what is in use in pool {pool} cannot be read; no job starts until an admin recounts it: "
         "trainmaster policy pause, then trainmaster repair --apply"
@@ -30,14 +30,14 @@ def recount(pool: str) -> Reason:
 
 
 def ahead(job: WaitingJob, reservation: BackfillReservation) -> Reason:
-    """Nothing is free that the job ahead does not wait for too."""
+    """Say that nothing is free that the job ahead does not wait for, too."""
     first = known_as(reservation.job, to=job.team)
     wanted = vector_text(reservation.vector)
     return Reason(code=ReasonCode.AHEAD, message=f"{first} is ahead and waits for {wanted}{_by(reservation)}")
 
 
 def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, *, until: datetime) -> Reason:
-    """It would fit now, and hold on to its instances for longer than the job ahead can wait."""
+    """Say that it would fit now, but hold on to its instances for longer than the job ahead can wait."""
     first = known_as(reservation.job, to=job.team)
     message = (
         f"{vector_text(vector)} would fit now, but may run until {minute_text(until)};"
@@ -53,7 +53,7 @@ def short(vector: Vector, free: Mapping[Capacity, int], *, note: str = "") -> Re
 
 
 def too_big(vector: Vector, capacity: Vector) -> Reason:
-    have = vector_text({one: capacity.get(one, 0) for one in vector})
+    have = vector_text({kind: capacity.get(kind, 0) for kind in vector})
     message = f"needs {vector_text(vector)}, the pool has {have} in all"
     return Reason(code=ReasonCode.CAPACITY, message=message)
 
@@ -68,7 +68,7 @@ def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Re
 
 
 def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *, to: str) -> Reason:
-    """A preemption would help, at a price."""
+    """Say that a preemption would help, but costs more than it spares."""
     names = sorted(known_as(victim, to=to) for victim in refusal.victims)
     who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     when = "" if refusal.until is None else f" until {minute_text(refusal.until)}"
@@ -80,12 +80,12 @@ def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *
 
 
 def with_wait(why: Reason, futile: FutilePreemptions) -> Reason:
-    """A preemption would help, if AWS served the job: the last ones did not."""
+    """Say that a preemption would help if AWS served the job, which it did not at the last ones."""
     return replace(why, message=f"{why.message}; {stops_nobody(futile)}")
 
 
 def stops_nobody(futile: FutilePreemptions) -> str:
-    """The wait of a job whose preemptions did not help, with its end."""
+    """Say how long a job whose preemptions did not help has to wait."""
     times = "the last time" if futile.count == 1 else f"the last {futile.count} times"
     wanted = vector_text(futile.vector)
     return (
@@ -96,7 +96,7 @@ def stops_nobody(futile: FutilePreemptions) -> str:
 
 
 def _minute_after(instant: datetime) -> str:
-    """The first full minute at which it is over."""
+    """Render the first full minute at which it is over."""
     full = instant.replace(second=0, microsecond=0)
     return minute_text(full if full == instant else full + timedelta(minutes=1))
 
@@ -120,7 +120,7 @@ def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
 
 
 def refused(job: WaitingJob, vector: Vector, free: Mapping[Capacity, int]) -> Reason:
-    """Say what a job needs that AWS refused: what is free goes to others until AWS takes a start of it."""
+    """Say what a job needs that AWS refused: what is free goes to others until AWS accepts a start of it."""
     have = {capacity: max(free.get(capacity, 0), 0) for capacity in vector}
     message = f"needs {vector_text(vector)}, free {vector_text(have)}; nothing is kept free for it"
     code = ReasonCode.ACCOUNT_LIMIT if job.turned_down is None else ReasonCode.REFUSED
@@ -142,7 +142,7 @@ def starts_paused(role: RoleStarts, pool: str, *, to: str) -> Reason:
 
 
 def trying(role: RoleStarts, pool: str, probe: WaitingJob, *, to: str) -> Reason:
-    """Say which job finds out whether AWS takes starts with the role again."""
+    """Say which job finds out whether AWS accepts starts with the role again."""
     message = f"{_paused(role, pool, to=to)}; {known_as(probe, to=to)} tries again now, the others follow it"
     return Reason(code=ReasonCode.REFUSED, message=message)
 
@@ -169,25 +169,25 @@ def _by(reservation: BackfillReservation) -> str:
 
 
 def minute_text(instant: datetime) -> str:
-    """The minute of an instant as all reasons write it."""
+    """Render the minute of an instant as all reasons write it."""
     day = f"{instant.year:04}-{instant.month:02}-{instant.day:02}"  # a third of what strftime takes
     return f"{day} {instant.hour:02}:{instant.minute:02} UTC"
 
 
 MAX_POSITION = 1000
-"""Positions are counted up to here; behind it only this much is known."""
+"""Highest position that is counted; behind it only this much is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePosition:
-    """Where a job stands in its pool's queue."""
+    """Position of a job in its pool's queue."""
 
     number: int | None = None
-    """1 is next; None when the job does not wait its turn, or too far behind to count."""
+    """Position, 1 is next; None when the job does not wait its turn, or is too far behind to count."""
     ahead_at_least: int | None = None
-    """Only for those too far behind."""
+    """Least number of jobs ahead; only for those too far behind."""
     waiting: int = 0
-    """How many jobs the pool has waiting at least, where nobody counted further."""
+    """Least number of jobs that the pool has waiting, if they were not counted further."""
 
     @classmethod
     def behind(cls, ahead: int) -> "QueuePosition":
@@ -199,7 +199,7 @@ NEXT_BUT_ONE = 2
 
 
 def in_line(position: QueuePosition) -> Reason:
-    """For a job that the planner has not looked at: those before it speak for it."""
+    """Return the reason of a job that the planner has not looked at: those before it represent it."""
     if position.ahead_at_least is not None:
         message = f"at least {position.ahead_at_least} jobs are ahead in this pool"
     elif position.number is None:
@@ -214,4 +214,4 @@ def in_line(position: QueuePosition) -> Reason:
 
 
 NEXT = Reason(code=ReasonCode.AHEAD, message="no job in the pool is ahead; the next pass starts it")
-"""What the planner would start now."""
+"""Reason of a job that the planner would start now."""

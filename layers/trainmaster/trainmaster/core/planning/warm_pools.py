@@ -1,4 +1,4 @@
-"""Which warm pools to keep, and for how long: only while a job that can use one is due."""
+"""Upkeep of warm pools: which to keep, and for how long: only while a job that can use one is due."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
 from trainmaster.core.policy import WarmPool as WarmRules
 
 LAST_MOMENT = timedelta(seconds=60)
-"""A warm pool that expires sooner may be gone before the training job reaches it."""
+"""Least time to its expiry at which a warm pool is reused: a later training job may not reach it."""
 EXTEND_BEFORE = timedelta(minutes=2)
-"""Reconciling comes each minute: extended in time even if one run fails."""
+"""Time before its end at which it is extended: reconciling comes each minute, and one run may fail."""
 WORTH_A_CALL = timedelta(seconds=30)
-"""Gained by an extension: where less is kept than ``EXTEND_BEFORE``, the end is always near."""
+"""Least time that an extension gains: if less is kept than ``EXTEND_BEFORE``, the end is always near."""
 
 
 def is_leaving(pool: WarmPool, *, now: datetime) -> bool:
-    """Its instances are free as soon as SageMaker says so."""
+    """Tell whether its instances are free as soon as SageMaker reports it."""
     return pool.releasing or pool.expires_at <= now
 
 
@@ -28,24 +28,30 @@ def reusable(pool: WarmPool, *, now: datetime) -> bool:
 
 
 def matching(shape: Shape, pools: Iterable[WarmPool], *, now: datetime) -> WarmPool | None:
-    """The warm pool that the shape lands in: of several the one that ends first."""
+    """Return the warm pool that the shape lands in: of several the one that ends first."""
     if shape.warm_key is None:
         return None
-    found = [pool for pool in pools if pool.warm_key == shape.warm_key and reusable(pool, now=now)]
-    return min(found, key=lambda pool: (pool.expires_at, pool.training_job_name), default=None)
+    matches = [pool for pool in pools if pool.warm_key == shape.warm_key and reusable(pool, now=now)]
+    return min(matches, key=lambda pool: (pool.expires_at, pool.training_job_name), default=None)
 
 
 def to_release(
-    asked: Vector, free: Vector, pools: Sequence[WarmPool], *, wanted: frozenset[str]
+    needed: Vector, free: Vector, pools: Sequence[WarmPool], *, wanted: frozenset[str]
 ) -> tuple[WarmPool, ...]:
-    """Warm pools to give up so that ``asked`` fits; none if that is not enough.
+    """Return the warm pools to give up so that ``needed`` fits; none if that is not enough.
 
     Those that no waiting job can use go first, then those that end first.
+
+    Args:
+        needed: Instances that are to fit.
+        free: Instances that are free without warm pools.
+        pools: Warm pools that may be given up.
+        wanted: Warm keys of jobs that wait.
     """
-    missing = lacking(asked, free)
+    missing = lacking(needed, free)
     chosen: list[WarmPool] = []
     for pool in sorted(
-        pools, key=lambda one: (one.warm_key in wanted, one.expires_at, one.training_job_name)
+        pools, key=lambda pool: (pool.warm_key in wanted, pool.expires_at, pool.training_job_name)
     ):
         if not missing:
             break
@@ -57,21 +63,21 @@ def to_release(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """What the rest of the pass has decided about the warm pools."""
+    """Decisions of the rest of the pass about the warm pools."""
 
     rules: WarmRules
     reused: frozenset[str]
     released: frozenset[str]
-    """By training-job name; as ``reused``."""
+    """Pools that were given up, by training-job name; likewise ``reused``."""
     wanted: frozenset[str]
     """Warm keys of jobs that wait."""
     limited: frozenset[Capacity]
-    """Types of which the account has refused to start more: what is warm counts towards its limit."""
+    """Types that the account has refused to start more of: what is warm counts towards its limit."""
     now: datetime
 
     def actions(self, pools: Iterable[WarmPool]) -> list[Action]:
-        found = (self._action(pool) for pool in pools if pool.training_job_name not in self.reused)
-        return [action for action in found if action is not None]
+        planned = (self._action(pool) for pool in pools if pool.training_job_name not in self.reused)
+        return [action for action in planned if action is not None]
 
     def _action(self, pool: WarmPool) -> Action | None:
         idle = max(self.now - pool.since, timedelta())  # SageMaker's clock may be ahead of ours
@@ -84,12 +90,14 @@ class Upkeep:
         if pool.warm_key in self.wanted:
             return self._extended(pool, upto=pool.since + self.rules.max_idle)
         retain = min(self.rules.retain, self.rules.max_idle)
+        # No waiting job can use it, but one that is submitted soon may: ``retain`` is what the policy pays
+        # for that.
         if idle < retain and self.limited.isdisjoint(pool.vector):
             return self._extended(pool, upto=pool.since + retain)
         return ReleaseWarm(warm_pool=pool, because="no waiting job can use it")
 
     def _extended(self, pool: WarmPool, *, upto: datetime) -> Action | None:
-        """Longer, when its end is near, it may still be kept, and that gains more than a moment."""
+        """Extend it when its end is near, it may still be kept, and that gains more than a moment."""
         until = min(self.now + self.rules.keep_alive, upto)
         near = pool.expires_at - self.now <= EXTEND_BEFORE
         gained = until - pool.expires_at
@@ -98,6 +106,6 @@ class Upkeep:
 
 
 def keys_wanted(waiting: Iterable[WaitingJob]) -> frozenset[str]:
-    """Warm keys of the shapes that jobs wait for."""
-    found = {shape.warm_key for job in waiting for shape in job.shapes}
-    return frozenset(one for one in found if one is not None)
+    """Return the warm keys of the shapes that jobs wait for."""
+    keys = {shape.warm_key for job in waiting for shape in job.shapes}
+    return frozenset(key for key in keys if key is not None)

@@ -1,4 +1,4 @@
-"""A request as the queue reads it: whole numbers as such, and defaults that SageMaker itself has."""
+"""The request as the queue reads it: whole numbers as such, and the defaults that SageMaker itself has."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -24,9 +24,12 @@ def _read(name: str, value: Any) -> Any:  # noqa: ANN401  any JSON value
     match shape["type"], value:
         case "structure", Mapping():
             members = shape["members"]
-            return {key: _read(members[key], one) if key in members else one for key, one in value.items()}
+            return {
+                key: _read(members[key], member) if key in members else member
+                for key, member in value.items()
+            }
         case "list", list():
-            return [_read(shape["member"], one) for one in value]
+            return [_read(shape["member"], member) for member in value]
         case "integer" | "long", float() if value.is_integer():
             return int(value)
         case _:

@@ -1,4 +1,4 @@
-"""What users tell trainmaster in tags, because tags are what plain SDK code can set."""
+"""Options that users set in tags, because tags are what plain SDK code can set."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 class OnOom(StrEnum):
-    """What a retry after running out of GPU memory changes."""
+    """A change that a retry makes after the job ran out of GPU memory."""
 
     HALVE_BATCH = "halve_batch"
 
@@ -71,10 +71,10 @@ class UserOptions:
     team: str | None = None
     preemptible: bool = True
     retries: int | None = None
-    """None: as many as the policy allows."""
+    """Retries that the user allows; None: as many as the policy allows."""
     on_oom: OnOom | None = None
     alternatives: tuple[Alternative, ...] = ()
-    """In the order of preference; empty: only what ResourceConfig says."""
+    """Shapes in the order of preference; empty: only the one in ResourceConfig."""
     after: tuple[WantedCondition, ...] = ()
     """All of its tags together."""
     holds_after_failure: bool = False
@@ -82,7 +82,7 @@ class UserOptions:
 
 
 class BadOptionError(ValueError):
-    """The value of an option's tag says nothing; ``hint`` tells what would."""
+    """The value of an option's tag is invalid; ``hint`` says which values are valid."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ class BadOptionError(ValueError):
 
 
 def read_options(tags: Mapping[str, str]) -> UserOptions:
-    """The options among a job's tags. Raises BadOptionError."""
+    """Read the options among a job's tags. Raises BadOptionError."""
     read = {key: READERS[key][1](tags[key]) for key in READERS if key in tags}
     after = tuple(chain.from_iterable(read[key] for key in AFTER_TAGS if key in read))
     return UserOptions(**{READERS[key][0]: value for key, value in read.items()} | {"after": after})
@@ -133,10 +133,10 @@ def _on_oom(text: str) -> OnOom:
 
 
 def _alternatives(text: str) -> tuple[Alternative, ...]:
-    found = tuple(_alternative(part) for part in text.split(" "))
-    if len(set(found)) < len(found):
+    alternatives = tuple(_alternative(part) for part in text.split(" "))
+    if len(set(alternatives)) < len(alternatives):
         raise BadOptionError("names the same shape twice", "name each shape once, the best first")
-    return found
+    return alternatives
 
 
 def _alternative(text: str) -> Alternative:
@@ -201,12 +201,15 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def nearest_option(key: str) -> str | None:
-    """The option whose name the key has but for case, blanks and our prefix; None: it has none."""
+    """Return the option that the key spells but for case, blanks and our prefix; None if there is none."""
     return _BY_BARE_NAME.get(_bare(key))
 
 
 def near_misses(body: Mapping[str, Any]) -> Iterator[FieldError]:
-    """A warning for each tag that looks like an option and is none. Those below our prefix are refused."""
+    """Yield a warning for each tag that looks like an option and is none.
+
+    Those with our prefix are refused.
+    """
     for index, tag in enumerate(body.get("Tags", [])):
         key = tag["Key"]
         option = nearest_option(key)

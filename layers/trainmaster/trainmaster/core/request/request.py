@@ -1,4 +1,4 @@
-"""What a valid CreateTrainingJob request asks for, and what CreateTrainingJob gets for each attempt."""
+"""The demands of a valid CreateTrainingJob request, and the request to send for each attempt."""
 
 import hashlib
 import json
@@ -36,17 +36,18 @@ ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
 """Families that MaxPendingTimeInSeconds works for. Source: as above."""
 
 TAG_TEAM = "trainmaster:team"
-"""Of a session of a launcher role, beside ``TAG_STACK``."""
+"""Tag of a session of a launcher role, beside ``TAG_STACK``."""
 
 _HASH_CHARACTERS = 6
 _WARM_KEY_BYTES = 8
 _SDK_INSTANCE_TYPE = "sagemaker_instance_type"
-"""Where SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker 2.257.7."""
+"""Hyperparameter in which SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker
+2.257.7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What one job asks for."""
+    """The demands of one job, read from its request."""
 
     name: str
     shapes: tuple[Shape, ...]
@@ -67,7 +68,7 @@ class Ask:
 
 
 def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
-    """What a request says about how long its job trains."""
+    """Collect the traits of a request that help to predict how long its job trains."""
     algorithm, hyperparameters = body.get("AlgorithmSpecification", {}), body.get("HyperParameters")
     return Traits(
         team=team,
@@ -120,12 +121,14 @@ def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape
 
 
 def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
-    return tuple(_alternative(body, one) for one in options.alternatives)
+    return tuple(_alternative(body, alternative) for alternative in options.alternatives)
 
 
-def _alternative(body: Mapping[str, Any], one: Alternative) -> Shape:
-    vector = {one.capacity: one.count}
-    return Shape(vector=vector, subnet=one.subnet, warm_key=warm_key(body, vector, subnet=one.subnet))
+def _alternative(body: Mapping[str, Any], alternative: Alternative) -> Shape:
+    vector = {alternative.capacity: alternative.count}
+    return Shape(
+        vector=vector, subnet=alternative.subnet, warm_key=warm_key(body, vector, subnet=alternative.subnet)
+    )
 
 
 def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
@@ -137,7 +140,7 @@ def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> 
 
 
 def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
-    """What a job must have in common with another to reuse its warm pool, as a digest.
+    """Return a digest of what a job must have in common with another to reuse its warm pool.
 
     None where SageMaker keeps no warm pool: spot, and more than one instance type.
     Source: SageMaker developer guide, managed warm pools, matching training jobs.
@@ -146,6 +149,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
     if others or capacity.capacity_type is CapacityType.SPOT:
         return None
     resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
+    # Lists whose order means nothing to SageMaker are sorted, so that equal requests have equal keys.
     matching = [
         body["RoleArn"],
         capacity.instance_type,
@@ -162,7 +166,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:
-    """The same bytes for the same request, whatever the order of keys and tags; no more than were sent."""
+    """Encode the request so that the order of keys and tags makes no difference; adds nothing to it."""
     tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
     ordered = {**body, "Tags": tags} if "Tags" in body else body
     text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -170,7 +174,7 @@ def canonical(body: Mapping[str, Any]) -> bytes:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Whether two submissions are the same one: SHA-256 of the canonical body, in hex."""
+    """Return the SHA-256 of the canonical body, in hex: equal for two submissions of the same request."""
     return hashlib.sha256(canonical(body)).hexdigest()
 
 
@@ -182,6 +186,7 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
     assert attempt >= 0, attempt
     if attempt == 0:
         return name
+    # The digest keeps attempts of two jobs apart whose names are equal as far as they are kept.
     digest = hashlib.sha256(f"{entry_id}:{attempt}".encode()).hexdigest()[:_HASH_CHARACTERS]
     suffix = f"-r{attempt}-{digest}"
     return name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-") + suffix
@@ -189,7 +194,7 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher:
-    """Who calls CreateTrainingJob, where that is not the stack itself: a role that a team has for it."""
+    """The caller of CreateTrainingJob instead of the stack itself: a role that a team has for it."""
 
     role_arn: str
     team: str
@@ -199,15 +204,15 @@ class Launcher:
 def attempt_request(
     body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta | None
 ) -> dict[str, Any]:
-    """What CreateTrainingJob gets: the user's request in the attempt's shape and name, our tags last.
+    """Build the request for CreateTrainingJob: the user's, in the attempt's shape and name, our tags last.
 
     Args:
-        body: As submitted.
-        attempt: As claimed.
-        job: Whose attempt it is.
-        stack: Whose job it is: several stacks may share an account.
-        capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself;
-            None: as long as it wants.
+        body: The request as submitted.
+        attempt: The attempt as claimed.
+        job: The attempt's job.
+        stack: The job's stack: several stacks may share an account.
+        capacity_wait: The longest wait for accelerated instances where the user's request sets none;
+            None leaves it to SageMaker.
     """
     return {
         **_in_shape(body, job, attempt),
@@ -223,9 +228,9 @@ def attempt_request(
 
 
 def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, Any]:
-    """Spot flag, subnet and the SDK's own note of the instance type follow the shape that was pinned.
+    """Set the spot flag, the subnet and the SDK's own note of the instance type as the pinned shape has them.
 
-    So do hyperparameters that were rewritten since the job ran out of GPU memory.
+    Hyperparameters that were rewritten since the job ran out of GPU memory are set too.
     """
     changed = dict(body)
     if attempt.capacity_type is CapacityType.SPOT:
@@ -249,12 +254,14 @@ def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -
 
 
 def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
-    """The pinned type and count; of InstancePreferences those that are held; the pool's keep-alive."""
+    """Set the pinned type and count, keep the InstancePreferences that are held, add the keep-alive."""
     shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
     if "InstancePreferences" in resources:
         held = {capacity.instance_type for capacity in attempt.vector}
         shaped["InstancePreferences"] = [
-            one for one in resources["InstancePreferences"] if one["InstanceType"] in held
+            preference
+            for preference in resources["InstancePreferences"]
+            if preference["InstanceType"] in held
         ]
     elif "InstanceType" in resources:
         ((capacity, count),) = attempt.vector.items()
@@ -265,7 +272,7 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
 
 
 def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | None) -> dict[str, Any]:
-    """What is left of the job's run time, the wait of a spot attempt, and for accelerated instances."""
+    """Set the remaining run time, the wait of a spot attempt and the wait for accelerated instances."""
     shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
     shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
     if attempt.max_wait is not None:
@@ -278,7 +285,7 @@ def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | N
 
 
 def is_ours(tags: Mapping[str, str], job: Job) -> bool:
-    """True when a training job with these tags was started for the attempt that the job is at."""
+    """Tell whether a training job with these tags was started for the job's present attempt."""
     return all(tags.get(key) == value for key, value in _marks(job).items())
 
 

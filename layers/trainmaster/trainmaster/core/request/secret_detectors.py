@@ -1,4 +1,4 @@
-"""What looks or is called like a secret: a training job shows its request to all who may describe it."""
+"""Patterns of secrets by look or name: a training job shows its request to all who may describe it."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ from functools import lru_cache
 @dataclass(frozen=True, slots=True)
 class Detector:
     finds: str
-    """What to call it in a message."""
+    """Noun for messages, such as "a GitHub token"."""
     contains: str
     """One of these words is in whatever it finds, in lower case: few texts need the pattern."""
     pattern: str
@@ -55,9 +55,9 @@ ANYWHERE = (
     ),
     Detector("a Weights & Biases key", "wandb", r"\b(?i:wandb)\b.{0,40}?\b[0-9a-f]{40}\b"),
 )
-"""By their own shape, in whatever text they stand. No pattern may begin again within what it repeats without
-bound: the time would grow with the square of the length. Sources: the issuers' documents and the public rules
-of gitleaks and detect-secrets, read in November 2026."""
+"""Secrets recognised by their own shape, in any text. No pattern may begin again within what it repeats
+without bound: the time would grow with the square of the length. Sources: the issuers' documents and the
+public rules of gitleaks and detect-secrets, read in November 2026."""
 WHOLE = (
     Detector(
         "an AWS secret access key",
@@ -66,15 +66,17 @@ WHOLE = (
     ),
     Detector("a key of 40 hexadecimal digits", "", r"[0-9a-f]{40}"),
 )
-"""Where nothing else stands in a free text: in the middle of one they would be anything."""
+"""Secrets recognised only if they are the whole text: within a longer text they may be anything."""
 
-SECRETS = re.compile("|".join(f"(?:{one.pattern})" for one in ANYWHERE))
+SECRETS = re.compile("|".join(f"(?:{detector.pattern})" for detector in ANYWHERE))
 _ONE_BY_ONE = tuple(
-    (word, one.finds, re.compile(one.pattern)) for one in ANYWHERE for word in one.contains.split("|")
+    (word, detector.finds, re.compile(detector.pattern))
+    for detector in ANYWHERE
+    for word in detector.contains.split("|")
 )
 _SHORTEST = 15
-"""Characters of what is found and is no URL."""
-_WHOLE = tuple((one.finds, re.compile(rf'"?(?:{one.pattern})"?')) for one in WHOLE)
+"""Shortest text that may hold a secret, unless it is a URL, in characters."""
+_WHOLE = tuple((detector.finds, re.compile(rf'"?(?:{detector.pattern})"?')) for detector in WHOLE)
 _HEX = WHOLE[1].finds
 
 
@@ -94,7 +96,7 @@ _SECRET_KEYS = _words_of(
     api secret private access storage account encryption signing master shared auth ssh service license
     """
 )
-"""What stands before ``key`` where that is a secret."""
+"""Words that make a secret of the word ``key`` behind them."""
 _HARMLESS_TOKENS = _words_of(
     """
     pad padding eos bos unk mask sep cls eot fim special stop start end begin first last new next max min num
@@ -105,7 +107,7 @@ _HARMLESS_TOKENS = _words_of(
     draft
     """
 )
-"""What stands before ``token`` where that is one of a text."""
+"""Words that make the word ``token`` behind them one of a text, which is no secret."""
 _HARMLESS_PASSES = _words_of(
     """
     first second one two three single multi forward backward num n max per high low band by train eval
@@ -118,11 +120,11 @@ _HASHES = _words_of(
     head build fingerprint id uuid md5
     """
 )
-"""Words in names of what is as long as a key and is none."""
+"""Words in the names of values that are as long as a key and are none."""
 _COUNTS = {"token": re.compile(r'"?[-+]?[0-9.]{1,16}"?'), "pass": re.compile(r'"?[0-9]{1,3}"?')}
 _SHORTEST_KEY = 8
 _KEYS_OF_PLACES = _words_of("storage account encryption master shared service")
-"""Before ``key`` in names of columns and places, too, whose values are short."""
+"""Words before ``key`` that also occur in names of columns and places, whose values are short."""
 _NO_SECRET = re.compile(
     r'["\']?(?:|true|false|none|null|unknown|required|optional|str|string|bool|int\d*|float\d*|0|1|\*+|<.{0,200}>|\[.{0,200}\]'
     r"|(?:arn:|ssm:|s3://|file:|/|\./|\$|\{|os\.environ).{0,2048}"
@@ -130,11 +132,10 @@ _NO_SECRET = re.compile(
     r"|-----BEGIN PUBLIC KEY-----[\s\S]{0,2048}",
     re.IGNORECASE,
 )
-"""What stands under a secret's name where there is none: nothing, a switch, where it is kept, a public key.
+"""Harmless values under a secret's name: nothing, a switch, the place where it is kept, a public key.
 
 The SDK v3 puts such a key into each job of a remote function, as REMOTE_FUNCTION_SECRET_KEY. Source:
-sagemaker-core 2.27, remote_function/job.py.
-"""
+sagemaker-core 2.27, remote_function/job.py."""
 _ASSIGNED = re.compile(
     r"(?<![\w.-])(?P<dashes>-{0,2})(?P<name>[A-Za-z][\w.-]{0,100})[\"'\\]{0,4}"
     r"(?:[ \t]{0,3}[=:][ \t]{0,3}|(?P<space>[ \t]{1,3}))[\"'\\]{0,4}(?P<value>[^\s\"'\\,;&)}\]]{1,512})"
@@ -144,11 +145,11 @@ _CALLED = "a secret, by what it is called"
 
 
 def secret_in(value: str, *, name: str = "") -> str | None:
-    """What kind of secret a free text holds, without a word of it; None: none that was found.
+    """Name the kind of secret that a free text holds, without quoting it; None if no secret is recognised.
 
     Args:
-        value: Of a hyperparameter, a variable, a tag, an argument.
-        name: What it is called; of an argument the option before it.
+        value: The text of a hyperparameter, a variable, a tag or an argument.
+        name: The value's name; for an argument the option before it.
     """
     if calls_for_secret(name) and not _is_harmless(name, value):
         return _CALLED
@@ -156,7 +157,7 @@ def secret_in(value: str, *, name: str = "") -> str | None:
 
 
 def secret_in_text(text: str) -> str | None:
-    """The same where names and places stand: only what has a shape of its own."""
+    """Do the same for texts that are names or places: recognise only secrets with a shape of their own."""
     if len(text) < _SHORTEST and "://" not in text and "=" not in text:
         return None
     low = text.lower()
@@ -168,7 +169,7 @@ def secret_in_text(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def calls_for_secret(name: str) -> bool:
-    """By its last words: ``DB_PASS``, ``hubToken``, ``azure-storage-key``; not ``eos_token``."""
+    """Tell by its last words whether a name calls for a secret: ``hubToken`` does, ``eos_token`` does not."""
     words = _words(name)
     if not words:
         return False
@@ -181,7 +182,7 @@ def calls_for_secret(name: str) -> bool:
 
 
 def option_named(argument: str) -> str:
-    """The option that the next argument is the value of; empty where this one is none."""
+    """Return the option whose value is the next argument; empty if this argument is no such option."""
     return argument if argument.startswith("-") and "=" not in argument and " " not in argument else ""
 
 
@@ -190,7 +191,10 @@ def _words(name: str) -> list[str]:
 
 
 def _is_harmless(name: str, value: str) -> bool:
-    """Of tokens and passes a number is a number of them, though a password may be one; keys are long."""
+    """Tell whether a value under a secret's name is none.
+
+    A number under a token's or pass's name counts them, though a password may be a number too; keys are long.
+    """
     counts = _COUNTS.get(_words(name)[-1])
     if counts is not None and counts.fullmatch(value):
         return True
@@ -207,7 +211,7 @@ def _by_shape(value: str, name: str) -> str | None:
 
 
 def _assigned(text: str) -> str | None:
-    """``secret=x``, ``"password": "x"``, ``--password x``."""
+    """Recognise assignments within a text: ``secret=x``, ``"password": "x"``, ``--password x``."""
     for name, value in _assignments(text):
         if calls_for_secret(name) and not _is_harmless(name, value):
             return _CALLED
@@ -215,21 +219,24 @@ def _assigned(text: str) -> str | None:
 
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
-    for found in _ASSIGNED.finditer(text):
-        if found["space"] is None or (found["dashes"] and not found["value"].startswith("-")):
-            yield found["name"], found["value"]
+    for match in _ASSIGNED.finditer(text):
+        if match["space"] is None or (match["dashes"] and not match["value"].startswith("-")):
+            yield match["name"], match["value"]
 
 
 def _encoded(text: str) -> str | None:
     for decoded in _decoded(_BASE64.findall(text)):
-        found = _by_shape(decoded, "") or _assigned(decoded)
-        if found is not None:
-            return f"{found}, in base64"
+        finding = _by_shape(decoded, "") or _assigned(decoded)
+        if finding is not None:
+            return f"{finding}, in base64"
     return None
 
 
 def _is_text_in_base64(value: str) -> bool:
-    """Of a key's bytes about one in three is a character of ASCII that is written."""
+    """Tell whether it is base64 of printable text.
+
+    Of random bytes only about one in three is printable ASCII.
+    """
     return any(text.isprintable() for text in _decoded([value.strip('"')]))
 
 

@@ -26,7 +26,8 @@ JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | flo
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_BODY_BYTES = 256 * 1024
-"""Of UTF-8. Leaves room for our own attributes in an item of 400 KB, the most DynamoDB stores."""
+"""Most bytes of a body in UTF-8. They leave room for our own attributes in an item of 400 KB, DynamoDB's
+limit."""
 MAX_DEPTH = 32
 """Objects and lists inside each other. The deepest field of CreateTrainingJob is at 7."""
 MAX_ERRORS = 50
@@ -52,7 +53,7 @@ class Mistake:
 
 
 def parse_object(body: str | None, *, base64: bool, content_type: str | None) -> JsonObject:
-    """The JSON object in a request body.
+    """Read the JSON object in a request body.
 
     Args:
         body: As the gateway hands it over.
@@ -80,6 +81,7 @@ def parse_object(body: str | None, *, base64: bool, content_type: str | None) ->
 
 
 def _check_size(text: str) -> None:
+    # A text with more characters than the limit has more bytes, too: it need not be encoded to be refused.
     size = len(text) if len(text) > MAX_BODY_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BODY_BYTES:
         error = FieldError(
@@ -93,8 +95,8 @@ def _check_size(text: str) -> None:
 def _check_content_type(content_type: str | None) -> None:
     media_type, *parameters = (content_type or "").lower().split(";")
     if media_type.strip() != "application/json":
-        found = f"is {quoted(content_type)}" if content_type else "is missing"
-        raise _refused(found, _CONTENT_TYPE_HINT, field="Content-Type")
+        problem = f"is {quoted(content_type)}" if content_type else "is missing"
+        raise _refused(problem, _CONTENT_TYPE_HINT, field="Content-Type")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in {"utf-8", "utf8"}:
@@ -141,7 +143,7 @@ _KINDS = {list: "a list", str: "a string", int: "a number", float: "a number", b
 
 
 def _flaws(value: object, path: Path) -> Iterator[Mistake]:
-    """Depth first, and lazily: what MAX_ERRORS cuts off costs nothing."""
+    """Yield mistakes depth first, and lazily: those that MAX_ERRORS cuts off cost nothing."""
     if isinstance(value, _Flaw):
         yield Mistake(path, value.message, value.hint)
     elif isinstance(value, str):

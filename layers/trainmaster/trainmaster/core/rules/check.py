@@ -1,4 +1,4 @@
-"""Everything the rules of the policy, and of the job's team, have against a request."""
+"""Check a request against all rules of the policy, and of the job's team."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -83,24 +83,26 @@ _CHECKS = (
 def check(
     body: Mapping[str, Any], *, team: str, policy: Policy, is_submission: bool = False
 ) -> tuple[Violation, ...]:
-    """All violations, enforced and audited; the rules of the team come behind those of the policy.
+    """Return all violations, enforced and audited.
 
-    Rules that nobody wrote judge submissions alone: never jobs that wait, run or bypassed the queue.
+    Those of the team's rules come behind those of the policy's.
+
+    Default rules judge submissions alone: never jobs that wait, run or bypassed the queue.
 
     Args:
-        body: A CreateTrainingJob request. It need not be a valid one: what cannot be read is not there.
-        team: Whose job it is; one that the policy does not know has no rules of its own.
-        policy: As it is in force.
-        is_submission: It is about to be queued.
+        body: A CreateTrainingJob request. It need not be valid: an unreadable field counts as missing.
+        team: Team of the job; one that the policy does not know has no rules of its own.
+        policy: The policy in force.
+        is_submission: Whether it is about to be queued.
     """
     prices = PriceTable(overrides=policy.prices)
-    found: dict[Violation, None] = {}
+    violations: dict[Violation, None] = {}
     for prefix, rules in _in_force(policy, policy.team(team), is_submission=is_submission):
-        for one in _violations(body, rules, prices):
-            found[replace(one, rule=prefix + one.rule)] = None
+        for violation in _violations(body, rules, prices):
+            violations[replace(violation, rule=prefix + violation.rule)] = None
     if is_submission and policy.is_guarded:
-        found |= dict.fromkeys(_without_roles(policy, team))
-    return tuple(found)
+        violations |= dict.fromkeys(_without_roles(policy, team))
+    return tuple(violations)
 
 
 def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -> Iterator[tuple[str, Rules]]:
@@ -112,16 +114,19 @@ def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -
 
 
 def longest_runtime(policy: Policy, team: str) -> timedelta | None:
-    """The least ``max_runtime`` of the rules that judge a submission of the team; None: none has one."""
+    """Return the least ``max_runtime`` of the rules that judge the team's submissions.
+
+    None means that no rule bounds it.
+    """
     in_force = _in_force(policy, policy.team(team), is_submission=True)
     bounds = [rules.max_runtime.value for _, rules in in_force if rules.max_runtime is not None]
     return min(bounds, default=None)
 
 
 def rules_of_submissions(policy: Policy) -> Rules:
-    """Those of the policy, with what stands for the ones that nobody wrote.
+    """Return the rules of the policy, with the defaults for those that are not written.
 
-    A team's own rules can only tighten: what is there is no reason to leave a default out.
+    A team's own rules can only tighten: a rule of a team is no reason to leave a default out.
 
     Earlier defaults refused secrets, too.
     """
@@ -137,7 +142,7 @@ def rules_of_submissions(policy: Policy) -> Rules:
 
 
 def _without_roles(policy: Policy, name: str) -> Iterator[Violation]:
-    """Any role that the stack may pass would do: also that of another team."""
+    """Yield a violation if the team has no list of roles, as then another team's role would do as well."""
     team = policy.team(name)
     if team is not None and team.roles is None:
         yield Violation(

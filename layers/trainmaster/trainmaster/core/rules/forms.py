@@ -1,4 +1,4 @@
-"""The forms a request may run in, read from any body: a checked one, or one that SageMaker described."""
+"""Forms that a request may run in, read from any body: a checked one, or one that SageMaker described."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _ROOT = "ResourceConfig"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Instances of one type, and where the request says so."""
+    """Instances of one type, and the fields of the request that name them."""
 
     instance_type: str
     count: int
@@ -23,7 +23,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What runs together."""
+    """Instances that run together."""
 
     asked: tuple[Asked, ...]
     is_spot: bool
@@ -31,17 +31,17 @@ class Form:
 
     @property
     def instances(self) -> int:
-        return sum(one.count for one in self.asked)
+        return sum(part.count for part in self.asked)
 
     @property
     def count_field(self) -> str:
-        """Where the number of instances is said; of several groups, where they stand."""
-        fields = {one.count_field for one in self.asked}
+        """Path of the number of instances; of several groups, that of their list."""
+        fields = {part.count_field for part in self.asked}
         return fields.pop() if len(fields) == 1 else path_text((_ROOT, "InstanceGroups"))
 
 
 def forms_of(body: Section) -> tuple[Form, ...]:
-    """All of them: any may be the one that is started. None where the body names no instances."""
+    """Return all forms, as any may be the one that is started; none if the body names no instances."""
     resources = section(body, _ROOT) or {}
     alternatives = tuple(_alternatives(body))
     if alternatives:
@@ -52,16 +52,16 @@ def forms_of(body: Section) -> tuple[Form, ...]:
 
 
 def _groups(resources: Section) -> Iterator[Iterator[Asked]]:
-    """Each preference is a form of its own; groups run together."""
+    """Yield the parts of each form: each preference is a form of its own; groups run together."""
     if "InstancePreferences" in resources:
         for index, preference in elements(resources, "InstancePreferences"):
             yield _asked(resources, preference, (_ROOT, "InstancePreferences", index))
     elif "InstanceGroups" in resources:
         groups = elements(resources, "InstanceGroups")
         yield (
-            one
+            part
             for index, group in groups
-            for one in _asked(resources, group, (_ROOT, "InstanceGroups", index))
+            for part in _asked(resources, group, (_ROOT, "InstanceGroups", index))
         )
     else:
         yield _asked(resources, resources, (_ROOT,))
@@ -83,29 +83,39 @@ def _alternatives(body: Section) -> Iterator[Form]:
     for index, tag in elements(body, "Tags"):
         if tag.get("Key") == ALTERNATIVES:
             field = path_text(("Tags", index, "Value"))
-            yield from (_alternative(one, field, _subnets(body)) for one in _read(text(tag, "Value") or ""))
+            yield from (
+                _alternative(alternative, field, _subnets(body))
+                for alternative in _read(text(tag, "Value") or "")
+            )
 
 
 def _read(value: str) -> tuple[Alternative, ...]:
     _, read = READERS[ALTERNATIVES]
     try:
-        found: tuple[Alternative, ...] = read(value)
+        alternatives: tuple[Alternative, ...] = read(value)
     except BadOptionError:
         return ()  # of a job that bypassed the queue: SageMaker does not read the tag either
-    return found
+    return alternatives
 
 
-def _alternative(one: Alternative, field: str, subnets: frozenset[str]) -> Form:
-    asked = Asked(
-        instance_type=one.capacity.instance_type, count=one.count, type_field=field, count_field=field
+def _alternative(alternative: Alternative, field: str, subnets: frozenset[str]) -> Form:
+    part = Asked(
+        instance_type=alternative.capacity.instance_type,
+        count=alternative.count,
+        type_field=field,
+        count_field=field,
     )
     return Form(
-        asked=(asked,),
-        is_spot=one.capacity.capacity_type is CapacityType.SPOT,
-        subnets=subnets if one.subnet is None else frozenset({one.subnet}),
+        asked=(part,),
+        is_spot=alternative.capacity.capacity_type is CapacityType.SPOT,
+        subnets=subnets if alternative.subnet is None else frozenset({alternative.subnet}),
     )
 
 
 def _subnets(body: Section) -> frozenset[str]:
-    found = (section(body, "VpcConfig") or {}).get("Subnets")
-    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, list) else frozenset()
+    subnets = (section(body, "VpcConfig") or {}).get("Subnets")
+    return (
+        frozenset(subnet for subnet in subnets if isinstance(subnet, str))
+        if isinstance(subnets, list)
+        else frozenset()
+    )

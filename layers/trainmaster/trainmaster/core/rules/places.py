@@ -1,4 +1,4 @@
-"""The rule about places: where a job may read code and data, and write."""
+"""Check the rule about places: where a job may read code and data, and write."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,12 @@ _BY_PREFIX = "S3Prefix"
 """S3DataType of an input that reads every key that begins like its URI. Source: SageMaker API reference."""
 _MANIFESTS = frozenset({"ManifestFile", "AugmentedManifestFile"})
 CODE = "sagemaker_submit_directory"
-"""Hyperparameter, in capitals a variable: the code in script mode. Source: sagemaker-training-toolkit."""
+"""Hyperparameter, and in capitals a variable, that names the code in script mode. Source:
+sagemaker-training-toolkit."""
 
 
 def check_places(body: Section, rules: Rules) -> Iterator[Violation]:
-    """Every S3 URI that the service model has a field for, the code's, and what is not a place in S3."""
+    """Check every S3 URI that the service model has a field for, the code's, and places outside S3."""
     rule = rules.s3_prefixes
     if rule is None:
         return
@@ -26,23 +27,23 @@ def check_places(body: Section, rules: Rules) -> Iterator[Violation]:
 
 
 def _problems(body: Section, rule: Allowed[S3Location]) -> Iterator[tuple[str, str, str]]:
-    for found in values_of("S3Uri", dict(body)):
-        problem = _of_uri(found, rule)
+    for uri in values_of("S3Uri", dict(body)):
+        problem = _of_uri(uri, rule)
         if problem is not None:
-            yield found.field, *problem
+            yield uri.field, *problem
     yield from _of_code(body, rule)
     yield from _of_file_systems(body)
     yield from _of_tracking(body)
 
 
-def _of_uri(found: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
-    place = parse_s3(found.value)
+def _of_uri(uri: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
+    place = parse_s3(uri.value)
     if place is None:
         return "is not a place in S3", "write it as s3://bucket/prefix"
     holders = [allowed for allowed in rule.allow if allowed.holds(place)]
     if not holders:
         return "is outside what is allowed", f"use a place in {listed(rule.allow)}"
-    data_type = found.beside.get("S3DataType")
+    data_type = uri.beside.get("S3DataType")
     if data_type in _MANIFESTS:
         return "is a manifest: where the objects that it names are stored is unknown", f"use {_BY_PREFIX}"
     reads_beyond = data_type == _BY_PREFIX and place.is_open
@@ -52,7 +53,10 @@ def _of_uri(found: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
 
 
 def _of_code(body: Section, rule: Allowed[S3Location]) -> Iterator[tuple[str, str, str]]:
-    """A path of the container, ``/opt/ml/...``, is in the image."""
+    """Yield a problem with the place of the code.
+
+    A path of the container, ``/opt/ml/...``, is in the image.
+    """
     for parent, name in (("HyperParameters", CODE), ("Environment", CODE.upper())):
         written = (text(section(body, parent) or {}, name) or "").strip('"')
         if not written or written.startswith("/"):
@@ -78,7 +82,7 @@ _ACCOUNT = 4
 
 
 def _of_tracking(body: Section) -> Iterator[tuple[str, str, str]]:
-    """What a job logs leaves the account with a tracking server of another one."""
+    """Yield a problem with a tracking server of another account, as the job's logs would leave this one."""
     server = text(section(body, "MlflowConfig") or {}, "MlflowResourceArn")
     if server is not None and _account(server) != _account(text(body, "RoleArn") or ""):
         message = "belongs to another account than the job's role"

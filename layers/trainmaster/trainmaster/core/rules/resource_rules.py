@@ -30,12 +30,12 @@ def _types(body: Section, rules: Rules) -> Iterator[Violation]:
     rule = rules.instance_types
     if rule is None:
         return
-    for one in (one for form in forms_of(body) for one in form.asked):
-        if not any(fnmatchcase(one.instance_type, allowed) for allowed in rule.allow):
+    for part in (part for form in forms_of(body) for part in form.asked):
+        if not any(fnmatchcase(part.instance_type, allowed) for allowed in rule.allow):
             yield Violation(
                 rule="instance_types",
-                field=one.type_field,
-                message=f"{quoted(one.instance_type)} is not allowed",
+                field=part.type_field,
+                message=f"{quoted(part.instance_type)} is not allowed",
                 hint=f"use {listed(rule.allow)}",
                 mode=rule.mode,
             )
@@ -73,21 +73,21 @@ _GIB = 2**30
 
 
 def check_memory(body: Section, rules: Rules) -> Iterator[Violation]:
-    """Only of hyperparameters that name a known model, and of GPUs whose memory is known."""
+    """Check memory, if hyperparameters name a known model and the memory of the GPUs is known."""
     mode = rules.must_fit
     run = run_of(section(body, "HyperParameters") or {}) if mode is not None else None
     if mode is None or run is None:
         return
     for form in forms_of(body):
         cluster = _cluster(form)
-        if cluster is None or (found := estimate(run, cluster)).fits:
+        if cluster is None or (memory := estimate(run, cluster)).fits:
             continue
         yield Violation(
             rule="must_fit",
             field=form.asked[0].type_field,
             message=(
-                f"needs {found.bytes_per_rank.total / _GIB:.1f} GiB on each of {found.world_size} GPUs,"
-                f" {-found.headroom_bytes / _GIB:.1f} GiB more than {form.asked[0].instance_type} has"
+                f"needs {memory.bytes_per_rank.total / _GIB:.1f} GiB on each of {memory.world_size} GPUs,"
+                f" {-memory.headroom_bytes / _GIB:.1f} GiB more than {form.asked[0].instance_type} has"
             ),
             hint=_hint(run, cluster),
             mode=mode,
@@ -96,17 +96,17 @@ def check_memory(body: Section, rules: Rules) -> Iterator[Violation]:
 
 def _cluster(form: Form) -> Cluster | None:
     known: list[tuple[Accelerators, int]] = []
-    for one in form.asked:
-        accelerators = BY_TYPE.get(one.instance_type)
-        if accelerators is None or not accelerators.are_gpus or one.count < 1:
+    for part in form.asked:
+        accelerators = BY_TYPE.get(part.instance_type)
+        if accelerators is None or not accelerators.are_gpus or part.count < 1:
             return None
-        known.append((accelerators, one.count))
+        known.append((accelerators, part.count))
     return cluster_of(known)
 
 
 def _hint(run: Run, cluster: Cluster) -> str:
-    found = remedy(run, cluster)
-    return f"{found} would do" if found else "use instances with larger GPUs, or a smaller model"
+    change = remedy(run, cluster)
+    return f"{change} would do" if change else "use instances with larger GPUs, or a smaller model"
 
 
 _FIELD = "StoppingCondition.MaxRuntimeInSeconds"
@@ -132,40 +132,40 @@ def _runtime(body: Section) -> timedelta:
 
 
 def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Violation]:
-    """The most expensive form, for all of its time: what a budget would have to set aside."""
+    """Check the cost of the most expensive form for all of its time, as a budget would have to reserve it."""
     rule = rules.max_estimated_cost_usd
     if rule is None:
         return
     forms = forms_of(body)
-    for one in (one for form in forms for one in form.asked):
-        if prices.usd_per_hour(one.instance_type) is None:
+    for part in (part for form in forms for part in form.asked):
+        if prices.usd_per_hour(part.instance_type) is None:
             yield Violation(
                 rule="max_estimated_cost_usd",
-                field=one.type_field,
+                field=part.type_field,
                 message="has no price, so what the job may cost is unknown",
-                hint=f"ask an admin to write the price of {one.instance_type} into the policy's prices",
+                hint=f"ask an admin to write the price of {part.instance_type} into the policy's prices",
                 mode=rule.mode,
             )
     costs = [(_cents(form, body, prices), form) for form in forms]
-    cents, dearest = max(costs, key=lambda cost: cost[0], default=(0, None))
-    if dearest is not None and cents > rule.value * _CENTS:
+    cents, costliest = max(costs, key=lambda cost: cost[0], default=(0, None))
+    if costliest is not None and cents > rule.value * _CENTS:
         yield Violation(
             rule="max_estimated_cost_usd",
             field=_FIELD,
-            message=f"costs up to {usd_text(cents)} on {_text(dearest)}",
+            message=f"costs up to {usd_text(cents)} on {_text(costliest)}",
             hint=f"ask for less time or fewer instances: at most {usd_text(int(rule.value * _CENTS))}",
             mode=rule.mode,
         )
 
 
 def _cents(form: Form, body: Section, prices: PriceTable) -> int:
-    """0 where a price is unknown, which is reported by itself."""
+    """Return the cost in cents; 0 where a price is unknown, which is reported by itself."""
     vector: dict[Capacity, int] = {}
-    for one in form.asked:
-        capacity = Capacity(one.instance_type)
-        vector[capacity] = vector.get(capacity, 0) + one.count
+    for part in form.asked:
+        capacity = Capacity(part.instance_type)
+        vector[capacity] = vector.get(capacity, 0) + part.count
     return cost_cents(prices.vector_usd_per_hour(vector), max(_runtime(body), timedelta())) or 0
 
 
 def _text(form: Form) -> str:
-    return " and ".join(f"{one.count} {one.instance_type}" for one in form.asked)
+    return " and ".join(f"{part.count} {part.instance_type}" for part in form.asked)

@@ -1,4 +1,4 @@
-"""The rule about secrets: fields are named, what stands in them is never repeated."""
+"""Check the rule about secrets: fields are named, but their values are never repeated."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -23,11 +23,11 @@ def check_secrets(body: Section, rules: Rules) -> Iterator[Violation]:
     if mode is None:
         return
     free = tuple(_free_texts(body))
-    found = {path: secret_in(value, name=name) for path, name, value in free}
+    kinds = {path: secret_in(value, name=name) for path, name, value in free}
     for path, value in _texts(dict(body), ()):
-        if path not in found:
-            found[path] = secret_in_text(value)
-    for path, kind in found.items():
+        if path not in kinds:
+            kinds[path] = secret_in_text(value)
+    for path, kind in kinds.items():
         if kind is not None:
             yield Violation(
                 rule=RULE, field=path_text(path), message=f"looks like {kind}", hint=_HINT, mode=mode
@@ -35,7 +35,7 @@ def check_secrets(body: Section, rules: Rules) -> Iterator[Violation]:
 
 
 def _free_texts(body: Section) -> Iterator[tuple[Path, str, str]]:
-    """Path, name and value of where people can write what they like."""
+    """Yield path, name and value of each field with free text."""
     for name in _NAMED:
         yield from _entries(body, name, ())
     for index, tag in elements(body, "Tags"):
@@ -58,8 +58,8 @@ def _entries(parent: Section, name: str, path: Path) -> Iterator[tuple[Path, str
             yield (*path, name, key), key, value
 
 
-def _words(found: JsonValue, path: Path) -> Iterator[tuple[Path, str, str]]:
-    words = [word if isinstance(word, str) else "" for word in found] if isinstance(found, list) else []
+def _words(value: JsonValue, path: Path) -> Iterator[tuple[Path, str, str]]:
+    words = [word if isinstance(word, str) else "" for word in value] if isinstance(value, list) else []
     for index, (before, word) in enumerate(pairwise(["", *words])):
         name = "" if word.startswith("-") else option_named(before)
         yield (*path, index), name, word

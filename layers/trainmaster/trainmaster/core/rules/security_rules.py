@@ -16,7 +16,7 @@ _KEY = "key/"
 
 
 def check_role(body: Section, rules: Rules) -> Iterator[Violation]:
-    """Compared as they stand: a role of another path, account or partition is another role."""
+    """Check the role by its full ARN: one of another path, account or partition is another role."""
     rule = rules.roles
     if rule is not None and body.get("RoleArn") not in rule.allow:
         yield Violation(
@@ -32,21 +32,21 @@ def check_keys(body: Section, rules: Rules) -> Iterator[Violation]:
     rule = rules.kms_keys
     if rule is None:
         return
-    for found in values_of("KmsKeyId", dict(body)):
-        if not _is_key_arn(found.value):
+    for key in values_of("KmsKeyId", dict(body)):
+        if not _is_key_arn(key.value):
             message, hint = (
                 "is not a key ARN, so its key is unknown",
                 f"give the key ARN: {listed(rule.allow)}",
             )
-        elif any(fnmatchcase(found.value, allowed) for allowed in rule.allow):
+        elif any(fnmatchcase(key.value, allowed) for allowed in rule.allow):
             continue
         else:
             message, hint = "is not a key that is allowed", f"use {listed(rule.allow)}"
-        yield Violation(rule="kms_keys", field=found.field, message=message, hint=hint, mode=rule.mode)
+        yield Violation(rule="kms_keys", field=key.field, message=message, hint=hint, mode=rule.mode)
 
 
 def _is_key_arn(text: str) -> bool:
-    """With the parts of one, so that the ``*`` of a rule stays within a part."""
+    """Tell whether a text has the parts of a key ARN, so that the ``*`` of a rule stays within a part."""
     parts = text.split(":")
     return len(parts) == _KEY_PARTS and parts[2] == "kms" and parts[5].startswith(_KEY)
 
@@ -58,18 +58,18 @@ def check_images(body: Section, rules: Rules) -> Iterator[Violation]:
     rule = rules.images
     if rule is None:
         return
-    for found in values_of("AlgorithmImage", dict(body)):
-        image = parse_image(found.value)
+    for reference in values_of("AlgorithmImage", dict(body)):
+        image = parse_image(reference.value)
         if image is None:
-            yield _against(rule, found.field, "is not the name of an image")
+            yield _against(rule, reference.field, "is not the name of an image")
         elif not any(allowed.allows(image) for allowed in rule.allow):
-            yield _against(rule, found.field, "is not an image that is allowed")
+            yield _against(rule, reference.field, "is not an image that is allowed")
     algorithm = section(body, _ALGORITHM) or {}
     if "TrainingImage" not in algorithm:
         named = "AlgorithmName" if "AlgorithmName" in algorithm else "TrainingImage"
         yield _against(rule, f"{_ALGORITHM}.{named}", "names no image that could be compared")
-    for found in values_of("TrainingRepositoryCredentialsProviderArn", dict(body)):
-        yield _against(rule, found.field, "names a Lambda function, which no list of images allows")
+    for provider in values_of("TrainingRepositoryCredentialsProviderArn", dict(body)):
+        yield _against(rule, provider.field, "names a Lambda function, which no list of images allows")
 
 
 def _against(rule: Allowed[Image], field: str, message: str) -> Violation:
@@ -103,7 +103,7 @@ def check_network(body: Section, rules: Rules) -> Iterator[Violation]:
 
 
 def _one_zone(body: Section, rules: Rules) -> Iterator[Violation]:
-    """A subnet lies in one zone; which one it is needs no looking up."""
+    """Check that each form with several instances names one subnet, which lies in one zone."""
     mode = rules.single_az_when_distributed
     wide = [form for form in forms_of(body) if form.instances > 1 and len(form.subnets) != 1]
     if mode is not None and wide:
@@ -123,8 +123,8 @@ _RULES = ("DebugRuleConfigurations", "ProfilerRuleConfigurations")
 def check_debugging(body: Section, rules: Rules) -> Iterator[Violation]:
     if rules.debugger_instances is not None:
         for name in _RULES:
-            for index, one in elements(body, name):
-                if "InstanceType" in one:
+            for index, debug_rule in elements(body, name):
+                if "InstanceType" in debug_rule:
                     yield Violation(
                         rule="debugger_instances",
                         field=path_text((name, index, "InstanceType")),
@@ -143,10 +143,10 @@ _SESSION_CHAINING = ("session_chaining", "passes the caller's session tags on to
 
 
 def _guarded(
-    body: Section, field: str, guard: GuardMode | None, told: tuple[str, str]
+    body: Section, field: str, guard: GuardMode | None, rule_and_message: tuple[str, str]
 ) -> Iterator[Violation]:
     parent, _, switch = field.partition(".")
-    mode, (rule, message) = guard.judges if guard else None, told
+    mode, (rule, message) = guard.judges if guard else None, rule_and_message
     if mode is not None and (section(body, parent) or {}).get(switch) is True:
         hint = f"leave {parent} out, or have an admin allow it: rules.{rule}: {{mode: allow}}"
         yield Violation(rule=rule, field=field, message=message, hint=hint, mode=mode)

@@ -1,4 +1,4 @@
-"""What a rule found, and what is kept of it."""
+"""Violations of rules, and the records that are kept of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from trainmaster.core.policy.job_rules import Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One thing in a request that one rule is against."""
+    """One violation of one rule by a request."""
 
     rule: str
-    """Key of the policy's ``rules``; a team's own come as ``teams.NAME.rules.KEY``."""
+    """Key of the policy's ``rules``; a team's own is ``teams.NAME.rules.KEY``."""
     field: str
     """Path into the CreateTrainingJob request."""
     message: str
-    """What is wrong; values that may be secret are never repeated."""
+    """Text on what is wrong; values that may be secret are never repeated."""
     hint: str
-    """What is allowed."""
+    """Text on what is allowed."""
     mode: Mode = Mode.ENFORCE
 
     def as_field_error(self) -> FieldError:
@@ -28,13 +28,13 @@ class Violation:
 
 
 class Outcome(StrEnum):
-    """What became of a job with violations, or of one that bypassed the queue."""
+    """Outcomes for a job with violations, or for one that bypassed the queue."""
 
     AUDITED = "audited"
     STOPPED = "stopped"
     ADOPTED = "adopted"
     NOT_STOPPED = "not-stopped"
-    """It was to be stopped, and AWS does not let us: the stack has no right to."""
+    """It was to be stopped, and AWS denies it: the stack has no right to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,27 +48,30 @@ class ViolationRecord:
     team: str
     role_arn: str
     unmanaged: bool
-    """It bypassed the queue."""
+    """Whether it bypassed the queue."""
     outcome: Outcome
     violations: tuple[Violation, ...] = ()
     revision: int = 0
-    """Of the policy that it was judged by; 0 where another one would find the same."""
+    """Revision of the policy that it was judged by; 0 where another one would find the same."""
 
 
 def says_the_same(before: ViolationRecord, record: ViolationRecord) -> bool:
-    """Of one training job, by two revisions of the policy; not being let stop it is no new judgement."""
+    """Tell whether two revisions of the policy judge a training job alike; a denied stop changes nothing."""
     was = Outcome.STOPPED if before.outcome is Outcome.NOT_STOPPED else before.outcome
     return was is record.outcome
 
 
 def enforced_first(violations: Sequence[Violation]) -> tuple[Violation, ...]:
-    return tuple(sorted(violations, key=lambda one: one.mode is not Mode.ENFORCE))
+    return tuple(sorted(violations, key=lambda violation: violation.mode is not Mode.ENFORCE))
 
 
 def causes(record: ViolationRecord) -> tuple[Violation, ...]:
-    """What its outcome is owed to; nothing where it was to be stopped for bypassing the queue alone."""
+    """Return the violations that caused the outcome.
+
+    There are none if bypassing the queue is the only reason to stop it.
+    """
     to_be_stopped = record.outcome in {Outcome.STOPPED, Outcome.NOT_STOPPED}
-    if to_be_stopped and not any(one.mode is Mode.ENFORCE for one in record.violations):
+    if to_be_stopped and not any(violation.mode is Mode.ENFORCE for violation in record.violations):
         return ()
     return enforced_first(record.violations)
 
@@ -77,7 +80,7 @@ _MOST_LISTED = 5
 
 
 def listed(allowed: Sequence[object]) -> str:
-    """The first few, and how many more there are."""
-    shown = ", ".join(str(one) for one in allowed[:_MOST_LISTED])
-    more = len(allowed) - _MOST_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    """Render the first few, and the number of the others."""
+    shown = ", ".join(str(entry) for entry in allowed[:_MOST_LISTED])
+    left_out = len(allowed) - _MOST_LISTED
+    return f"{shown} and {left_out} more" if left_out > 0 else shown

@@ -1,1 +1,1 @@
-"""Who submits, for which team, and what the policy makes of it: the new job."""
+"""Accepting a request: the caller, the team, and the new job that the policy makes of it."""

@@ -1,4 +1,4 @@
-"""What becomes of a valid request: the pool it waits in, what the policy has against it, the new job."""
+"""Admission of a valid request: the pool it waits in, its violations of the policy, the new job."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ _RANDOM_BITS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """One valid request of one caller for one of the teams he is in."""
+    """One valid request of one caller for one of the caller's teams."""
 
     body: Mapping[str, Any]
     ask: Ask
     team: str
     submitted_by: str
     sent: Mapping[str, Any] | None = None
-    """As it was sent, where the queue has added to it; None: nothing was added."""
+    """The request as sent, if the queue has added to it; None: nothing was added."""
     key_hash: str | None = None
     """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
 
@@ -60,27 +60,27 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the policy says to a submission."""
+    """The policy's judgement of a submission."""
 
     pool: PoolPolicy | None
-    """Where the job would wait; None when its types have no common pool."""
+    """Pool in which the job would wait; None when its types have no common pool."""
     violations: tuple[FieldError, ...]
     audited: tuple[Violation, ...] = ()
-    """Of rules that are not enforced: the job is accepted, and they are recorded."""
+    """Violations of rules that are not enforced: the job is accepted, and they are recorded."""
     warnings: tuple[FieldError, ...] = ()
-    """What is accepted, but perhaps not what its author means."""
+    """Parts of the request that are accepted, but perhaps not what its author means."""
 
     def accepted(self) -> PoolPolicy:
-        """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
+        """Return the pool. Raises PolicyViolationError with every violation of the submission."""
         if self.violations or self.pool is None:
             first = f"{self.violations[0].field}: {self.violations[0].message}"
-            more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
-            raise PolicyViolationError(first + more, errors=self.violations)
+            others = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
+            raise PolicyViolationError(first + others, errors=self.violations)
         return self.pool
 
 
 def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, policy: Policy) -> Submission:
-    """A valid request as the queue keeps it: with a run time, its own or a default within the rules.
+    """Complete a valid request as the queue keeps it: with a run time, its own or a default within the rules.
 
     The default is stored with the request, so that a start judges what was accepted.
     """
@@ -93,15 +93,15 @@ def submission_of(body: Mapping[str, Any], *, team: str, submitted_by: str, poli
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
-    found = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
+    broken = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
     return Verdict(
         pool=policy.pool_of(_types(submission.ask)),
         violations=(
             *_pool_violations(submission, policy),
             *_priority_violations(submission, policy),
-            *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
+            *(violation.as_field_error() for violation in broken if violation.mode is Mode.ENFORCE),
         ),
-        audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+        audited=tuple(violation for violation in broken if violation.mode is Mode.AUDIT),
         warnings=(*_default_runtime(submission), *near_misses(submission.body)),
     )
 
@@ -126,14 +126,14 @@ def new_job(
     now: datetime,
     known: Known = NOTHING_KNOWN,
 ) -> Job:
-    """The job as it enters the queue.
+    """Make the job as it enters the queue.
 
     Args:
-        submission: Accepted.
-        pool: Where it waits.
-        entry_id: Of the submission.
-        now: Of the submission.
-        known: What the ended jobs say of it.
+        submission: The accepted submission.
+        pool: The pool in which it waits.
+        entry_id: Id of the submission.
+        now: Instant of the submission.
+        known: Predictions from ended jobs like it.
     """
     spec, priority = _spec(submission, pool, entry_id, now, known), submission.ask.options.priority
     return Job(
@@ -176,7 +176,10 @@ def _spec(submission: Submission, pool: PoolPolicy, entry_id: str, now: datetime
 
 
 def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | None:
-    """What a job that cannot be stopped may use of the pool; spot jobs too, as they may be moved off spot."""
+    """Return how much of the pool a job that cannot be stopped may use; None if the job can be stopped.
+
+    Spot jobs have such a bound too, as they may be moved off spot.
+    """
     ask = submission.ask
     why = why_fixed(
         preemptible=ask.options.preemptible,
@@ -189,7 +192,10 @@ def _own_quota(submission: Submission, pool: PoolPolicy) -> Mapping[str, int] | 
 def audit_record(
     job: Job, submission: Submission, audited: tuple[Violation, ...], *, revision: int
 ) -> ViolationRecord:
-    """What is kept of an accepted job with violations; the same for the same job, however often."""
+    """Make the record of an accepted job with violations.
+
+    It is the same for the same job, however often made.
+    """
     return ViolationRecord(
         at=job.spec.submitted_at,
         training_job_name=job.name,
@@ -203,15 +209,16 @@ def audit_record(
 
 
 def is_same_request(job: Job, submission: Submission) -> bool:
-    """True where the job was made from the same body for the same team, whenever that was."""
+    """Tell whether the job was made from the same body for the same team, whenever that was."""
     return job.spec.team == submission.team and job.spec.body_hash == submission.identity
 
 
 def ulid(now: datetime, randomness: bytes) -> str:
-    """An entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
+    """Make an entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
 
     Source: github.com/ulid/spec.
     """
+    # Milliseconds come first, so ids sort by the time of submission.
     number = (epoch_ms(now) << _RANDOM_BITS) | (int.from_bytes(randomness, "big") & ((1 << _RANDOM_BITS) - 1))
     return "".join(_CROCKFORD[number >> 5 * place & 31] for place in reversed(range(_ULID_CHARACTERS)))
 
@@ -259,9 +266,9 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
 
 
 def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
-    """What is wrong with the priority for a job of the team; None: nothing."""
-    found = policy.team(team)
-    ceiling = found.max_priority if found else MAX_PRIORITY
+    """Return the error if the priority is too high for a job of the team; None if it is allowed."""
+    team_policy = policy.team(team)
+    ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
     if priority <= ceiling:
         return None
     return FieldError(

@@ -26,7 +26,7 @@ class Throttle:
 
 @dataclass(slots=True, kw_only=True)
 class ShareBucket:
-    """What is left of one team's share. Seconds are those of a clock that only goes forward."""
+    """Tokens left of one team's share. Seconds are those of a clock that only goes forward."""
 
     tokens: float
     filled_at: float
@@ -43,7 +43,7 @@ class ShareBucket:
 
 
 def over_share(team: str, throttle: Throttle, *, asking: int, wait_seconds: float) -> ShareExceededError:
-    """Make the answer to a team that asks faster than its share.
+    """Make the answer to a team that calls more often than its share.
 
     Args:
         team: Whose share it is.

@@ -1,4 +1,4 @@
-"""Who calls: from the gateway's ``userArn`` alone to a principal, its teams, and whether it is an admin."""
+"""The caller: from the gateway's ``userArn`` alone to a principal, its teams, and whether it is an admin."""
 
 import re
 from collections.abc import Iterable
@@ -23,17 +23,17 @@ _USER = re.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     arn: str
-    """As the gateway gave it, the session's name included: it says who submitted."""
+    """The ARN as the gateway gave it, the session's name included: it says who submitted."""
     partition: str
     account_id: str
     kind: PrincipalKind
     path: str | None
-    """None where the ARN does not tell it: a role's session."""
+    """Path of a user; None for a role's session, whose ARN does not have it."""
     name: str
 
 
 def caller_of(user_arn: str | None) -> Caller:
-    """The caller behind ``requestContext.identity.userArn``.
+    """Read the caller from ``requestContext.identity.userArn``.
 
     Raises:
         MissingIdentityError: There is none: the gateway did not authenticate the call.
@@ -60,7 +60,7 @@ def _caller(match: re.Match[str], kind: PrincipalKind, *, path: str | None) -> C
 
 
 def is_admin(caller: Caller, policy: Policy, admin_principal_arns: Iterable[str]) -> bool:
-    """True for an admin of the policy, and for the deployment's own admins whatever the policy says."""
+    """Tell whether the caller is an admin of the policy, or of the deployment whatever the policy says."""
     deployed = (parse_principal(arn) for arn in admin_principal_arns)
     return _matches_any(caller, policy.admins) or _matches_any(
         caller, (pattern for pattern in deployed if pattern is not None)
@@ -68,14 +68,14 @@ def is_admin(caller: Caller, policy: Policy, admin_principal_arns: Iterable[str]
 
 
 def teams_of(caller: Caller, policy: Policy, own_account: str) -> tuple[str, ...]:
-    """The caller's teams in the policy's order; none for a stranger."""
+    """Return the caller's teams in the policy's order; none for a stranger."""
     if not policy.teams:
         return (DEFAULT_TEAM,) if caller.account_id == own_account else ()
     return tuple(team.name for team in policy.teams if _matches_any(caller, team.principals))
 
 
 def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_account: str) -> str:
-    """The team that a submission counts for.
+    """Return the team that a submission counts for.
 
     Args:
         caller: Who submits.
@@ -98,11 +98,14 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
 
 
 _MADE_SESSION = re.compile(r"botocore-session-[0-9]+")
-"""What boto3 and the CLI call a session of an assumed role that got no name: another one each time."""
+"""Name that boto3 and the CLI give a session of an assumed role that got no name; it differs each time."""
 
 
 def is_of(caller: Caller, submitted_by: str) -> bool:
-    """Whether the caller submitted a job; of sessions without a name of their own the role alone counts."""
+    """Tell whether the caller submitted a job.
+
+    Only the role counts if neither session got a name of its own.
+    """
     if caller.arn == submitted_by:
         return True
     (role, _, session), (his_role, _, his_session) = caller.arn.rpartition("/"), submitted_by.rpartition("/")
@@ -111,13 +114,13 @@ def is_of(caller: Caller, submitted_by: str) -> bool:
 
 
 def principal_of(caller: Caller) -> str:
-    """As a policy would write it."""
+    """Return the principal as a policy would write it."""
     path = caller.path or ""
     return f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{path}{caller.name}"
 
 
 def stranger(caller: Caller) -> ForbiddenError:
-    """The answer to a caller of no team."""
+    """Make the answer to a caller of no team."""
     error = FieldError(
         field="principal",
         message=f"{principal_of(caller)} is in no team",

@@ -1,4 +1,4 @@
-"""Which bounds of the policy a submission exceeds that no waiting lifts: it could never start.
+"""Bounds of the policy that a submission exceeds and no waiting lifts: the job could never start.
 
 Jobs that were stored before a bound was set wait on; ``planning`` decides about them.
 """
@@ -24,17 +24,17 @@ RULE_NEVER_FITS = "never-fits"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What bounds a submission of one team in one pool."""
+    """The bounds on a submission of one team in one pool."""
 
     ask: Ask
     team: str
     pool: PoolPolicy
     policy: Policy
     places: Places
-    """Where the request says what."""
+    """Paths of the request's fields."""
 
     def violations(self) -> Iterator[FieldError]:
-        """Every bound that is exceeded.
+        """Yield every bound that is exceeded.
 
         A shape above the capacity is named even where another one could start: it is nearly always a slip of
         the finger, and would only make a lane of its own for passes to look at. By quota and budget a list of
@@ -44,6 +44,7 @@ class Bounds:
         above = [list(self._above_capacity(number)) for number in numbers]
         others = [[*self._by_quota(number), *self._by_budget(number)] for number in numbers]
         yield from chain.from_iterable(above)
+        # Otherwise at least one shape is within all bounds, and the job may start in that.
         if all(above[number] or others[number] for number in numbers):
             yield from dict.fromkeys(chain.from_iterable(others))
 
@@ -73,14 +74,14 @@ class Bounds:
         )
 
     def _subject(self, number: int) -> str:
-        """Which of several shapes is meant."""
+        """Name the shape that is meant, if the job has several."""
         shapes = self.ask.shapes
         return f"{vector_text(shapes[number].vector)} " if len(shapes) > 1 else ""
 
     # ---- the team's quota
 
     def _by_quota(self, number: int) -> Iterator[FieldError]:
-        """Loans and the borrowing limit; quotas count on-demand instances alone."""
+        """Yield what exceeds loans or the borrowing limit; quotas count on-demand instances alone."""
         if self.pool.quotas and not self._always_runs_as_spot(self.ask.shapes[number]):
             vector, quota = self.ask.shapes[number].vector, self.pool.quotas.get(self.team, Quota())
             refusal = self._not_own(number, vector, quota) or self._beyond_limit(number, vector, quota)
@@ -127,7 +128,10 @@ class Bounds:
     # ---- the team's budget
 
     def _by_budget(self, number: int) -> Iterator[FieldError]:
-        """A start reserves the worst case: all of MaxRuntimeInSeconds, at the on-demand price."""
+        """Yield what the budget never covers.
+
+        A start reserves all of MaxRuntimeInSeconds, at the on-demand price.
+        """
         team, shape = self.policy.team(self.team), self.ask.shapes[number]
         if team is None or team.budget is None or self._runs_as_spot(shape, team.budget):
             return
@@ -139,7 +143,7 @@ class Bounds:
             yield self._too_dear(rate, cents, limit)
 
     def _worst_case(self, shape: Shape) -> tuple[Decimal | None, int | None]:
-        """USD an hour, and cents in all; None: a price is unknown."""
+        """Return USD an hour, and cents in all; None if a price is unknown."""
         rate = PriceTable(overrides=self.policy.prices).vector_usd_per_hour(shape.vector)
         return rate, cost_cents(rate, self.ask.max_runtime)
 

@@ -59,6 +59,7 @@ def conflict_with(job: Job, submission: Submission, *, now: datetime, is_seen: b
     if is_same_request(job, submission):
         if not job.is_final or is_repeated_key:
             return None
+        # Without a key only the time tells a repetition of a lost answer from the next submission.
         if submission.key_hash is None and now - job.spec.submitted_at <= REPEATED_WITHIN:
             return None
     elif is_repeated_key and job.spec.team == submission.team:

@@ -1,4 +1,4 @@
-"""Where a request says what: paths of fields that a refusal names."""
+"""Paths of a request's fields, which a refusal names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ class Places:
     ask: Ask
 
     def tag(self, key: str) -> str:
-        """The value of a tag that is there."""
+        """Return the path of the value of a tag that is there."""
         tags = self.body.get("Tags", [])
         index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
         return path_text(("Tags", index, "Value"))
 
     def type_of(self, instance_type: str) -> str:
-        """The first field that names the type."""
+        """Return the path of the first field that names the type."""
         return self._first_naming(instance_type, "InstanceType")
 
     def count_of(self, number: int, instance_type: str) -> str:
-        """The number of instances of the job's shape of this number."""
+        """Return the path of the instance count of the job's shape of this number."""
         preferences = self.body["ResourceConfig"].get("InstancePreferences", [])
         if self.ask.choice is Choice.SAGEMAKER and "InstanceCount" in preferences[number]:
             return path_text(("ResourceConfig", "InstancePreferences", number, "InstanceCount"))

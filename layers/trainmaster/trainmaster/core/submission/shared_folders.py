@@ -1,4 +1,4 @@
-"""Folders of two jobs that meet: what one writes, the other restores as its own checkpoints.
+"""Folders of two jobs that meet: one job writes what the other restores as its own checkpoints.
 
 SageMaker restores every object below ``CheckpointConfig.S3Uri``, whoever wrote it, and S3 knows prefixes, not
 folders: ``s3://b/a`` also begins ``s3://b/ab/...``.
@@ -14,7 +14,7 @@ from trainmaster.core.request.s3_uri import parse_s3
 
 
 class Use(StrEnum):
-    """What a job does with a folder. The texts are stored."""
+    """A job's use of a folder. The texts are stored."""
 
     SAVES = "saves"
     """It mirrors its checkpoints there, and restores from there."""
@@ -30,7 +30,7 @@ class JobFolder:
     use: Use
     bucket: str
     key: str
-    """As written, without the bucket."""
+    """The key as written, without the bucket."""
 
     @property
     def uri(self) -> str:
@@ -38,12 +38,13 @@ class JobFolder:
 
     @property
     def written(self) -> str:
-        """How the keys of all objects begin that the job writes there."""
+        """Return the prefix of the keys of all objects that the job writes there."""
+        # SageMaker appends a slash and, for results, the name of the training job.
         folder = f"{self.key.rstrip('/')}/" if self.key.strip("/") else ""
         return folder if self.use is Use.SAVES else f"{folder}{self.job}/"
 
     def restores(self, other: "JobFolder") -> bool:
-        """Tell whether what the other job writes comes down with this one's checkpoints."""
+        """Tell whether objects that the other job writes are downloaded with this one's checkpoints."""
         return self.use is Use.SAVES and self.bucket == other.bucket and other.written.startswith(self.key)
 
     def meets(self, other: "JobFolder") -> bool:
@@ -52,7 +53,7 @@ class JobFolder:
         return is_another and (self.is_same_as(other) or self.restores(other) or other.restores(self))
 
     def is_same_as(self, other: "JobFolder") -> bool:
-        """Both save there, however many slashes end it."""
+        """Tell whether both jobs save to the same folder, however many slashes end it."""
         both_save = self.use is other.use is Use.SAVES
         return both_save and (self.bucket, self.written) == (other.bucket, other.written)
 
@@ -64,7 +65,7 @@ _FIELDS: Mapping[Use, tuple[str, str]] = {
 
 
 def folders_of(body: Mapping[str, Any]) -> tuple[JobFolder, ...]:
-    """The folders of a valid request."""
+    """Return the folders of a valid request."""
     return tuple(_folders(body))
 
 
@@ -76,7 +77,10 @@ def _folders(body: Mapping[str, Any]) -> Iterator[JobFolder]:
 
 
 def warning(mine: JobFolder, theirs: JobFolder, *, who: str) -> FieldError:
-    """What is said to the owner of ``mine``; ``who`` is the other job as its owner may hear of it."""
+    """Make the warning for the owner of ``mine``.
+
+    ``who`` names the other job as that owner may hear of it.
+    """
     own = "give each job a folder of its own, such as one that ends with its name"
     if mine.is_same_as(theirs):
         message = f"{who} saves to the same folder, {theirs.uri}: each would restore the other's checkpoints"

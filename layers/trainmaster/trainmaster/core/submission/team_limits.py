@@ -1,4 +1,4 @@
-"""What a team is answered that submits or reads too much."""
+"""Answers to a team that submits or reads too much."""
 
 from datetime import datetime
 
@@ -6,12 +6,13 @@ from trainmaster.core.errors import FieldError, TeamLimit, TooManyRequestsError
 from trainmaster.core.policy import Limits, Policy, PoolPolicy
 
 QUEUE_FULL_SECONDS = 60
-"""When it is worth retrying where too many jobs wait; they start when others end, not by the clock."""
+"""Seconds after which a retry is worthwhile when too many jobs wait; they start when others end, not by the
+clock."""
 _MINUTE_SECONDS = 60
 
 
 def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -> TooManyRequestsError:
-    """The answer when the team has reached a limit of the pool; nothing was stored."""
+    """Make the answer to a team that has reached a limit of the pool; nothing was stored."""
     field = f"pools.{pool.name}.limits.{limit}"
     if limit is TeamLimit.MAX_WAITING:
         message = f"{pool.limits.max_waiting} jobs of team {team} already wait in pool {pool.name}"
@@ -26,9 +27,12 @@ def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -
 
 
 def most_reads(policy: Policy) -> int:
-    """Of one team in a minute; a read has no pool, so the most generous pool counts."""
+    """Return the reads that one team has in a minute.
+
+    A read has no pool, so the most generous pool counts.
+    """
     limits = [pool.limits for pool in policy.pools] or [Limits()]
-    return max(one.max_reads_per_minute for one in limits)
+    return max(pool_limits.max_reads_per_minute for pool_limits in limits)
 
 
 def too_many_reads(team: str, most: int, *, at: datetime) -> TooManyRequestsError:

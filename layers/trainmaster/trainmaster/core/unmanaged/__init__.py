@@ -1,1 +1,1 @@
-"""Training jobs that bypassed the queue."""
+"""Decisions about training jobs that bypassed the queue."""

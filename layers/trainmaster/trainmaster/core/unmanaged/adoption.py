@@ -1,4 +1,4 @@
-"""A training job that bypassed the queue becomes a job: attempt 0 is the one that runs."""
+"""Adopt a training job that bypassed the queue: it becomes a job whose attempt 0 is the one that runs."""
 
 import hashlib
 import re
@@ -36,7 +36,14 @@ def note_of(unmanaged: UnmanagedJob) -> Reason:
 
 
 def adopted_job(unmanaged: UnmanagedJob, ask: Ask, *, team: str, policy: Policy) -> Job:
-    """The job as if it had been submitted and claimed when SageMaker created it, but never preemptible."""
+    """Return the job as if submitted and claimed when SageMaker created it, but never preemptible.
+
+    Args:
+        unmanaged: The training job.
+        ask: Its demand.
+        team: Name of the team that it counts for.
+        policy: The policy in force.
+    """
     spec = _spec(unmanaged, ask, team=team, policy=policy)
     pool = policy.pool(spec.pool)
     assert pool is not None, spec.pool
@@ -79,8 +86,8 @@ def _spec(unmanaged: UnmanagedJob, ask: Ask, *, team: str, policy: Policy) -> Jo
 
 def _attempt(unmanaged: UnmanagedJob, spec: JobSpec, policy: Policy) -> Attempt:
     seen = unmanaged.described.observation
-    asked = Shape(vector=asked_for(spec.shapes, spec.choice), warm_key=spec.shapes[0].warm_key)
-    shape = shape_taken(asked, seen)
+    requested = Shape(vector=asked_for(spec.shapes, spec.choice), warm_key=spec.shapes[0].warm_key)
+    shape = shape_taken(requested, seen)
     attempt = Attempt(
         number=0,
         training_job_name=unmanaged.name,
@@ -100,7 +107,7 @@ def _attempt(unmanaged: UnmanagedJob, spec: JobSpec, policy: Policy) -> Attempt:
 
 
 def _priced(attempt: Attempt, vector: Vector, policy: Policy) -> Attempt:
-    """With the worst case reserved, as at a claim; no budget keeps out what runs already."""
+    """Reserve the worst case, as at a claim; no budget keeps out a job that runs already."""
     rate = PriceTable(overrides=policy.prices).vector_usd_per_hour(vector)
     cents = cost_cents(rate, attempt.max_runtime)
     if cents is None:
@@ -109,19 +116,19 @@ def _priced(attempt: Attempt, vector: Vector, policy: Policy) -> Attempt:
 
 
 def _priority(unmanaged: UnmanagedJob, team: str, policy: Policy) -> int:
-    """As tagged, up to the team's ceiling."""
-    found = policy.team(team)
-    ceiling = found.max_priority if found else MAX_PRIORITY
+    """Return the priority of its tag, up to the team's ceiling."""
+    team_policy = policy.team(team)
+    ceiling = team_policy.max_priority if team_policy else MAX_PRIORITY
     return min(int(options_of(unmanaged.tags).get("priority", DEFAULT_PRIORITY)), ceiling)
 
 
 def _entry_id(unmanaged: UnmanagedJob, created: datetime) -> str:
-    """The same for the same training job, whoever finds it."""
+    """Return an id that is the same for the same training job, whichever process finds it."""
     text = f"{unmanaged.described.observation.training_job_arn}@{created.isoformat()}"
     return ulid(created, hashlib.sha256(text.encode()).digest()[:_ULID_RANDOM_BYTES])
 
 
 def _body_hash(unmanaged: UnmanagedJob) -> str:
-    """Of the submission that the table has forgotten: sent again, it is the same job."""
+    """Return the hash of a submission that the table lost, so that sent again it is the same job."""
     noted = unmanaged.tags.get(TAG_SPEC, "")
     return noted if unmanaged.is_ours and _SHA256.fullmatch(noted) else body_hash(body_of(unmanaged))

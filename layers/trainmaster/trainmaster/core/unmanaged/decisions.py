@@ -1,4 +1,4 @@
-"""Training jobs that bypassed the queue: what they ask for, whose they are, and what becomes of them."""
+"""Decide about training jobs that bypassed the queue: their demand, their team, and their outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,21 +25,21 @@ from trainmaster.core.rules.violation import Outcome
 RUNS = "InProgress"
 """TrainingJobStatus of one that can still be stopped or adopted. Source: SageMaker API."""
 _AWS_PREFIX = "aws:"
-"""Tags that only AWS may set."""
+"""Prefix of tags that only AWS may set."""
 _MOST_TAGS = 46
-"""Of a request of ours: SageMaker takes 50, and four are ours."""
+"""Most tags kept in a request of ours: SageMaker takes 50, and four are ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmanagedJob:
-    """A training job that no job of ours stands for."""
+    """A training job without a job in the table."""
 
     described: Described
     tags: Mapping[str, str]
     is_ours: bool
-    """It carries the tag of our stack: the table has forgotten it, or the tag is forged."""
+    """Whether it carries the tag of our stack: the table has lost it, or the tag is forged."""
     name_taken: bool = False
-    """A job of ours, another one, has its name."""
+    """Whether another job in the table has its name."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class UnmanagedJob:
 
 
 def body_of(unmanaged: UnmanagedJob) -> dict[str, Any]:
-    """The request that would make it again under the queue, with its own tags and none of ours or AWS's."""
+    """Return the request that would make it again through the queue, without tags of ours or AWS's."""
     body = dict(unmanaged.described.request)
     stopping = {"MaxRuntimeInSeconds": int(DEFAULT_RUNTIME.total_seconds())} | body.get(
         "StoppingCondition", {}
@@ -69,7 +69,7 @@ def body_of(unmanaged: UnmanagedJob) -> dict[str, Any]:
 
 
 def ask_of(body: Mapping[str, Any]) -> Ask | None:
-    """What it asks for; None where there are no instances to count (a serverless job).
+    """Return its demand; None if there are no instances to count (a serverless job).
 
     Options in its tags do not count here: SageMaker runs what the request says.
     """
@@ -79,19 +79,22 @@ def ask_of(body: Mapping[str, Any]) -> Ask | None:
 
 
 def options_of(tags: Mapping[str, str]) -> dict[str, Any]:
-    """Fields of ``UserOptions`` that its tags set; what says nothing is left out, nobody checked it."""
-    found: dict[str, Any] = {}
+    """Return the fields of ``UserOptions`` that its tags set.
+
+    Invalid ones are left out, as none was checked.
+    """
+    options: dict[str, Any] = {}
     for key in tags.keys() & READERS.keys():
         field, read = READERS[key]
         try:
-            found[field] = read(tags[key])
+            options[field] = read(tags[key])
         except BadOptionError:
             continue
-    return found
+    return options
 
 
 def team_of(unmanaged: UnmanagedJob, policy: Policy) -> str:
-    """The team its tag names, else the one that its role belongs to; nobody has checked either."""
+    """Return the team that its tag names, else the one that owns its role; neither has been checked."""
     if not policy.teams:
         return DEFAULT_TEAM
     named = unmanaged.tags.get(TEAM)
@@ -102,12 +105,12 @@ def team_of(unmanaged: UnmanagedJob, policy: Policy) -> str:
 
 
 def _may_use(team: TeamPolicy, role_arn: str) -> bool:
-    """By its list: of a team that may use any role, none says that it is the team's."""
+    """Tell whether a team lists the role; a team that may use any role owns none."""
     return isinstance(team.roles, Allowed) and role_arn in team.roles.allow
 
 
 def is_excepted(unmanaged: UnmanagedJob, rules: UnmanagedJobs) -> bool:
-    """The policy leaves it alone; never one that carries our tag."""
+    """Tell whether the policy excepts it; one that carries our tag is never excepted."""
     if unmanaged.is_ours:
         return False
     if rules.then is UnmanagedThen.ALLOW:
@@ -119,20 +122,29 @@ def is_excepted(unmanaged: UnmanagedJob, rules: UnmanagedJobs) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """All that the outcome depends on."""
+    """All facts that the outcome depends on."""
 
     then: UnmanagedThen
     runs: bool
     could_be_queued: bool
-    """A pool has its instance types."""
+    """Whether a pool has its instance types."""
     can_be_adopted: bool
-    """Its instances can be counted, and its name is free."""
+    """Whether its instances can be counted, and its name is free."""
     breaks_a_rule: bool
-    """One that is enforced."""
+    """Whether it violates a rule that is enforced."""
 
 
 def case_of(unmanaged: UnmanagedJob, policy: Policy, *, ask: Ask | None, breaks_a_rule: bool) -> Case:
-    """One that carries our tag is adopted at least, and never stopped for having bypassed the queue."""
+    """Collect the facts.
+
+    One that carries our tag is adopted at least, never stopped for bypassing the queue.
+
+    Args:
+        unmanaged: The training job.
+        policy: The policy in force.
+        ask: Its demand; None: its instances cannot be counted.
+        breaks_a_rule: Whether it violates a rule that is enforced.
+    """
     then = UnmanagedThen.ADOPT if unmanaged.is_ours else policy.governing.unmanaged_jobs.then
     return Case(
         then=then,
@@ -144,7 +156,7 @@ def case_of(unmanaged: UnmanagedJob, policy: Policy, *, ask: Ask | None, breaks_
 
 
 def outcome_of(case: Case) -> Outcome:
-    """What becomes of one that is not excepted.
+    """Decide the outcome of one that is not excepted.
 
     ``stop`` is about the queue: a job that could have waited in a pool is stopped, one that no pool could
     have taken is left to the rules. So a policy without pools still governs by its rules alone.
@@ -164,20 +176,20 @@ def types_of(ask: Ask) -> list[str]:
 
 def _has_countable_instances(resources: Mapping[str, Any]) -> bool:
     common = {"InstanceCount": resources.get("InstanceCount")}
-    preferences = [common | one for one in resources.get("InstancePreferences", [])]
+    preferences = [common | preference for preference in resources.get("InstancePreferences", [])]
     parts = preferences or resources.get("InstanceGroups") or [resources]
     return all(part.get("InstanceType") and part.get("InstanceCount") for part in parts)
 
 
 AMPLE = 1_000_000
-"""Instances of each type; what the account really allows is learned as in any pool."""
+"""Instances of each type in the pool ``UNMANAGED``; the account's real limit is learned as in any pool."""
 
 
 def rules_for(pool: PoolPolicy, snapshot: Snapshot) -> PoolPolicy:
-    """The pool as it is written; that of ``UNMANAGED`` with room for whatever is in it."""
+    """Return the pool as it is written; ``UNMANAGED`` gets capacity for all jobs in it."""
     if pool.name != UNMANAGED:
         return pool
-    asked = [shape.vector for job in (*snapshot.waiting, *snapshot.due) for shape in job.shapes]
-    types = sorted({capacity.instance_type for vector in (snapshot.used, *asked) for capacity in vector})
+    vectors = [shape.vector for job in (*snapshot.waiting, *snapshot.due) for shape in job.shapes]
+    types = sorted({capacity.instance_type for vector in (snapshot.used, *vectors) for capacity in vector})
     room = dict.fromkeys(types, AMPLE)
     return replace(pool, capacity=room, spot_capacity=room)

@@ -1,1 +1,1 @@
-"""Passes over a pool: what `plan` decided, carried out."""
+"""Passes over a pool: they carry out what `plan` decided."""

@@ -1,4 +1,4 @@
-"""Rows that a pass stumbles over: each stops the one job it names, and the next takes its turn."""
+"""Handle unreadable rows in a pass: each stops only the job it names, and the next job takes its turn."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,16 +21,16 @@ UNREADABLE = Reason(
 
 
 class EntryRemovedError(LostRaceError):
-    """An entry that led to no job is gone; who was behind it takes its turn at the next look."""
+    """An entry that led to no job was removed; the job behind it takes its turn at the next look."""
 
 
 def read_job(seen: WaitingJob | RunningJob, context: PassContext, *, known: Job | None = None) -> Job:
-    """The whole job, provided that it is still what the plan was made for: one that waits, in its turn.
+    """Read the whole job, if it is still as the plan saw it: one that waits must still wait in its turn.
 
     Raises:
         LostRaceError: It has changed since.
-        EntryRemovedError: The entry is gone, and its place is empty.
-        RowSetAsideError: Its row cannot be understood, or nobody is behind the entry that was seen.
+        EntryRemovedError: The entry was removed.
+        RowSetAsideError: Its row is unreadable, or no job is behind the entry that was seen.
     """
     job = context.reader.job(seen.name) if known is None else known
     if isinstance(seen, RunningJob):
@@ -46,7 +46,7 @@ def read_job(seen: WaitingJob | RunningJob, context: PassContext, *, known: Job 
 
 
 def _stands_there(job: Job, seen: WaitingJob) -> bool:
-    """Whatever else was written to it: that moves the job's version, not the entry's."""
+    """Tell whether the job is still in its place; other writes change its version, but not its entry."""
     if job.is_live or job.is_final:
         return False
     entry = waiting_entry(job)
@@ -55,7 +55,7 @@ def _stands_there(job: Job, seen: WaitingJob) -> bool:
 
 
 def _remove(seen: WaitingJob, job: Job | None, context: PassContext) -> None:
-    """An entry that leads to no job would be the head of its lane for ever."""
+    """Remove an entry that leads to no job, which would head its lane forever. Always raises."""
     try:
         context.store.remove_entry(context.pool, seen, job)
     except LostRaceError as error:
@@ -64,7 +64,7 @@ def _remove(seen: WaitingJob, job: Job | None, context: PassContext) -> None:
 
 
 def request_of(job: Job, context: PassContext) -> Mapping[str, Any] | None:
-    """As it was submitted; None: it cannot be read, and the job has failed to start."""
+    """Return the request as submitted; None if it is unreadable, and then the job has failed to start."""
     try:
         return context.reader.request(job.name)
     except RowSetAsideError:
@@ -74,7 +74,7 @@ def request_of(job: Job, context: PassContext) -> Mapping[str, Any] | None:
 
 
 def without(snapshot: Snapshot, out_of_reach: frozenset[str]) -> Snapshot:
-    """Jobs that cannot be acted on are nobody's victims; the reader has left out those that wait."""
+    """Protect running jobs with unreadable rows from preemption; the reader has left out waiting ones."""
     if not out_of_reach:
         return snapshot
     running = (

@@ -1,4 +1,4 @@
-"""The condition of a transaction: the guard of an action, and what changes beside its jobs."""
+"""Build the condition of a transaction: the guard of an action, and what changes beside its jobs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What one pass over one pool works with."""
+"""Hold what one pass over one pool works with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,13 +25,13 @@ from trainmaster.services.scheduler.group_commit import GroupCommit
 
 @dataclass(slots=True, kw_only=True)
 class KnownRoles:
-    """How AWS answers starts with roles: as the look read it, and as its own starts ended since.
+    """Keeps how AWS answers starts with roles: as the look read it, and as its own starts ended since.
 
     Several threads may set a record; the last one to write it counts.
     """
 
     records: dict[str, RoleStarts] = field(default_factory=dict)
-    """Of the pool, by ``starts_key``."""
+    """Records of the pool, by ``starts_key``."""
 
     def is_paused(self, key: str) -> bool:
         record = self.records.get(key)
@@ -64,17 +64,17 @@ class PassContext:
     beside: Beside
     clock: Clock
     deadline: Deadline
-    """Nothing that costs time is begun after it."""
+    """Deadline after which nothing that costs time is begun."""
     stack: str
     policy: Policy
     pool_policy: PoolPolicy
     """The pool's section of the policy."""
     roles: KnownRoles = field(default_factory=KnownRoles)
     records: GroupCommit = field(default_factory=GroupCommit)
-    """Of starts that SageMaker took."""
+    """Records of starts that SageMaker accepted, written in groups."""
 
     def launcher(self, team_name: str) -> Launcher | None:
-        """Name the role that a team has its jobs started by; None where it has none."""
+        """Return the role that starts the team's jobs; None if the stack itself does."""
         team = self.policy.team(team_name)
         if team is None or team.launcher_role is None:
             return None

@@ -1,4 +1,4 @@
-"""CreateTrainingJob of a claimed attempt: once, whatever SageMaker answers, and as it is taken."""
+"""Create the training job of a claimed attempt, once, whatever SageMaker answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,18 +27,21 @@ from trainmaster.services.scheduler.context import PassContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """SageMaker has the attempt. Nothing may fail for lack of anything between this and its record."""
+    """Describes an attempt that SageMaker has. Nothing may fail between this and its record."""
 
     job: Job
-    """With what was really sent."""
+    """The job, with what was really sent."""
     arn: str
     without: Mapping[str, int] = field(default_factory=dict)
-    """What was left out of the request, because AWS refused it."""
+    """Parts that were left out of the request because AWS refused them."""
     refusal: TrainmasterError | None = None
 
 
 def created(job: Job, body: Mapping[str, Any], context: PassContext) -> Created:
-    """What AWS may refuse only for what we add is sent once more without: the same name, the same attempt."""
+    """Create the attempt; a request that AWS may refuse for our additions is sent again without them.
+
+    Name and attempt stay the same.
+    """
     request = create_request(job, body, context)
     try:
         return Created(job=steps.sent(job, request), arn=_create(job, request, context))
@@ -53,9 +56,9 @@ def created(job: Job, body: Mapping[str, Any], context: PassContext) -> Created:
 
 
 def _may_go_without(job: Job, error: TrainmasterError) -> bool:
-    """Not where it counts on a warm pool, which it gets only with a keep-alive period of its own.
+    """Tell whether to try without our additions: an expected warm pool needs its keep-alive period.
 
-    A launcher role that lets nobody in has not even seen the request.
+    A launcher role that could not be assumed has not even sent the request.
     """
     if job.live_attempt.claim.reuses is not None or isinstance(
         error, InstanceLimitError | LauncherRefusedError
@@ -74,7 +77,7 @@ def _left_out(request: Mapping[str, Any], bare: Mapping[str, Any]) -> dict[str, 
 
 
 def tell_of_additions(start: Created, context: PassContext) -> None:
-    """Operators hear once of what the account refuses of our additions; nothing where all was taken.
+    """Notify operators once which of our additions the account refuses; nothing if all were accepted.
 
     The subject names no numbers: those are the team's choice, and each subject is kept for good.
     """
@@ -112,7 +115,7 @@ def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
 
 
 def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
-    """The name was in use and is not found: deleted, or made so recently that nobody sees it yet."""
+    """Try again after the name was in use and is not found: deleted, or too new to be seen."""
     try:
         return context.training.create(request, launcher=context.launcher(job.spec.team))
     except NameTakenError as error:
@@ -121,7 +124,7 @@ def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) ->
 
 
 def _looked_up(job: Job, context: PassContext) -> str | None:
-    """As ``adoptable``; while nobody can look, the slot must stay taken."""
+    """Look the attempt up as ``adoptable`` does; while that fails, the slot must stay taken."""
     try:
         return adoptable(job, context.training, now=context.clock())
     except UnavailableError as error:
@@ -130,11 +133,11 @@ def _looked_up(job: Job, context: PassContext) -> str | None:
 
 
 TAGS_WITHIN = timedelta(seconds=60)
-"""A training job without tags so long after the claim was not started for it."""
+"""How long after the claim a training job without tags may still turn out to be ours."""
 
 
 def adoptable(job: Job, training: TrainingApi, *, now: datetime) -> str | None:
-    """The ARN of the training job that already carries the attempt's name; None when there is none.
+    """Return the ARN of the training job that already has the attempt's name; None if there is none.
 
     Raises:
         NameTakenError: It is not ours: another entry, attempt or request made it.

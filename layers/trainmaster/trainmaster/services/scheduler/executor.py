@@ -1,4 +1,4 @@
-"""Carries out a plan: the only code that starts and stops training jobs."""
+"""Carry out a plan: the only code that starts and stops training jobs."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,30 +53,30 @@ from trainmaster.services.scheduler.warm_keeping import change_warm_pool
 
 CREATE = "CreateTrainingJob"
 MAX_UNREACHABLE = 3
-"""Starts that find no connection before a pass gives up: each waits for seconds, and the function has 120."""
+"""Starts without a connection before a pass gives up: each waits for seconds, and the function has 120."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
     done: list[Action] = field(default_factory=list)
     postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
-    """Lost a race or were asked to come back; the next look decides again."""
+    """Actions that lost a race or should be retried; the next look decides again."""
     failures: list[Exception] = field(default_factory=list)
     unreachable: int = 0
-    """Starts that found no connection to SageMaker."""
+    """Number of starts that found no connection to SageMaker."""
     removed: int = 0
-    """Entries that led to no job."""
+    """Number of removed entries that led to no job."""
     out_of_reach: set[str] = field(default_factory=set)
-    """Jobs with a row that cannot be understood; the next look plans without them."""
+    """Jobs with an unreadable row; the next look plans without them."""
     has_turn: bool = False
-    """The account's turn to create has come, and nothing has been created in it so far."""
+    """Whether the account's turn to create has come, and nothing has been created in it so far."""
     left: int = 0
-    """Actions that were not begun, because the time was over or the account called too often."""
+    """Number of actions not begun, because the time was over or the account called too often."""
     refused: set[Capacity] = field(default_factory=set)
-    """Types of starts that a limit of the account forbade: who else wants them is planned for again."""
+    """Capacities of starts that a limit of the account forbade; jobs that need them are planned again."""
 
     held_back: int = 0
-    """Starts that were not begun because AWS refused others with their role; planned for again."""
+    """Number of starts not begun because AWS refused others with their role; they are planned again."""
 
     @property
     def gave_up(self) -> bool:
@@ -87,12 +87,12 @@ class Outcome:
 
 
 Rest: TypeAlias = Callable[[], None]
-"""What is left of an action when its intent is written: calls that may take seconds."""
+"""The rest of an action after its intent is written: calls that may take seconds."""
 T = TypeVar("T")
 
 
 def execute(actions: Sequence[Action], context: PassContext) -> Outcome:
-    """Begin each action in order, finish them beside each other; one bad job never stops the others.
+    """Begin each action in order, finish them side by side; one bad job never stops the others.
 
     Nothing is begun after the deadline, and what was begun is finished: no claim is left without its Create.
 
@@ -107,7 +107,7 @@ def execute(actions: Sequence[Action], context: PassContext) -> Outcome:
 def _rests(
     actions: Sequence[Action], outcome: Outcome, context: PassContext
 ) -> Iterator[Callable[[], object]]:
-    """Each action is begun when there is a hand for its rest, not before."""
+    """Begin each action when a worker is free for its rest, not before."""
     coming, ahead = deque(actions), ReadAhead.of(actions)
     while coming:
         if context.deadline.is_over:
@@ -126,7 +126,7 @@ def _rests(
 
 
 def _is_passed_over(action: Start, outcome: Outcome, context: PassContext) -> bool:
-    """Skip what the starts before it have shown to be in vain; the next look decides about it."""
+    """Skip a start that the starts before it have shown to be in vain; the next look decides about it."""
     if is_held_back(action, context):
         outcome.held_back += 1
         return True
@@ -136,7 +136,7 @@ def _is_passed_over(action: Start, outcome: Outcome, context: PassContext) -> bo
 def _followers(
     first: Start, coming: Iterable[Action], outcome: Outcome, context: PassContext
 ) -> Iterator[Start]:
-    """Starts to be claimed with the first: no more than there are hands for, while the account may call."""
+    """Yield starts to be claimed with the first: as many as there are free workers and turns for."""
 
     def may(action: Start) -> bool:
         if outcome.refuses(action) or is_held_back(action, context):
@@ -149,21 +149,21 @@ def _followers(
 def _started(
     group: Sequence[Start], ahead: ReadAhead, outcome: Outcome, context: PassContext
 ) -> Iterator[Callable[[], object]]:
-    """Their claims now, what is left of them one by one."""
-    found = (_do(action, partial(ready, action, ahead, context), outcome, context) for action in group)
-    several = [one for one in found if one is not None]
+    """Claim the group at once, and yield what is left of each start."""
+    prepared = (_do(action, partial(ready, action, ahead, context), outcome, context) for action in group)
+    several = [start for start in prepared if start is not None]
     rests = claim_together(several, context) if len(several) > 1 else None
-    for number, one in enumerate(several):
-        rest = rests[number] if rests else _do(one.action, partial(claim, one, context), outcome, context)
+    for number, start in enumerate(several):
+        rest = rests[number] if rests else _do(start.action, partial(claim, start, context), outcome, context)
         if rest is not None:
             outcome.has_turn = False
-            yield partial(_do, one.action, rest, outcome, context)
+            yield partial(_do, start.action, rest, outcome, context)
 
 
 def _has_turn(outcome: Outcome, context: PassContext) -> bool:
-    """Before the claim: no instances are held while the account may not call.
+    """Wait for the turn before the claim, so that no instances are held while the account may not call.
 
-    The turn of a claim that came to nothing is the next one's.
+    The turn of a claim that failed goes to the next one.
     """
     if not outcome.has_turn:
         outcome.has_turn = context.turns.wait_for(CREATE, most=context.deadline.left())
@@ -172,7 +172,7 @@ def _has_turn(outcome: Outcome, context: PassContext) -> bool:
 
 
 def _do(action: Action, part: Callable[[], T | None], outcome: Outcome, context: PassContext) -> T | None:
-    """Do a part of an action; what is left of it then, None: nothing."""
+    """Do a part of an action and return what is left of it; None if nothing is."""
     try:
         rest = part()
     except RowSetAsideError as error:
@@ -194,7 +194,7 @@ def _do(action: Action, part: Callable[[], T | None], outcome: Outcome, context:
 
 
 def _blame(outcome: Outcome, action: Action, error: Exception, context: PassContext) -> None:
-    """What trying again cannot help: the pass goes on without the job."""
+    """Handle an error that a retry cannot help: the pass goes on without the job."""
     outcome.failures.append(error)
     if isinstance(action, Start | Preempt):
         outcome.out_of_reach.add(action.job.name)
@@ -202,7 +202,7 @@ def _blame(outcome: Outcome, action: Action, error: Exception, context: PassCont
 
 
 def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
-    """What can be tried again is no failure; that SageMaker is out of reach is one, once."""
+    """Note an error: one that allows a retry is no failure, but losing the connection is one, once."""
     if error.retryable:
         outcome.postponed.append((action, error))
     else:
@@ -218,7 +218,7 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
 
 
 def _begin(action: Intended, context: PassContext) -> Rest | None:
-    """Write its intent; what only reads or changes one row and then calls AWS is all rest."""
+    """Write the intent; an action that only reads or changes one row before it calls AWS is all rest."""
     if isinstance(action, Preempt):
         return preempt(action, context)
     changes = applied(action)
@@ -275,7 +275,7 @@ def _warn(warning: BudgetWarned, context: PassContext) -> None:
 
 
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
-    """Alarms of a running job's GPUs, as the policy wants them."""
+    """Make the alarms of a running job's GPUs as the policy requires."""
     live = job.live_attempt
     wanted = wanted_of(live.vector, watch)
     alarms = alarms_of(live.training_job_name, wanted, watch, stack=context.stack)
@@ -292,9 +292,9 @@ def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
 
 
 def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[str, ...]:
-    """Alarms of a policy that wanted more."""
+    """Return the alarms that an earlier policy required and this one does not."""
     if live.watch.monitored is None:
         return ()
     kept = {alarm.name for alarm in wanted}
     relative = names_of(live.training_job_name, hosts=live.shape.instances)
-    return tuple(name for one in relative if (name := full_name(stack, one)) not in kept)
+    return tuple(name for alarm in relative if (name := full_name(stack, alarm)) not in kept)

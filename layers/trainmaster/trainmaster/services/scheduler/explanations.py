@@ -1,4 +1,4 @@
-"""Tells waiting jobs why they wait: many at once, and each only when its reason has changed."""
+"""Store with waiting jobs why they wait: many at once, and each only if its reason has changed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -26,21 +26,21 @@ def explain(
 
     A row that takes no more is a failure of the pass.
 
-    Crash safety: first the jobs, then the note of who knows; without the note jobs are read once more, and
-    not written. Returns the jobs whose rows cannot be understood.
+    Crash safety: first the jobs are written, then the note of what they know; without the note jobs are read
+    once more, and not written. Returns the jobs with unreadable rows.
     """
-    waiting = [(one, reasons[one.name]) for one in candidates if one.name in reasons]
+    waiting = [(job, reasons[job.name]) for job in candidates if job.name in reasons]
     if not waiting:
         return frozenset()
     before = context.store.told_reasons(context.pool)
-    told: Told = {one.name: (one, reason) for one, reason in waiting if before.knows(one, reason)}
-    news = [(one, reason) for one, reason in waiting if one.name not in told]
+    informed: Told = {job.name: (job, reason) for job, reason in waiting if before.knows(job, reason)}
+    news = [(job, reason) for job, reason in waiting if job.name not in informed]
     out_of_reach: set[str] = set()
     for start in range(0, len(news), AT_ONCE):
         if context.deadline.is_over:
             break
-        told |= _tell(news[start : start + AT_ONCE], out_of_reach, failures, context)
-    after = before.after(told)
+        informed |= _tell(news[start : start + AT_ONCE], out_of_reach, failures, context)
+    after = before.after(informed)
     if after != before:
         context.store.note_told(context.pool, after)
     return frozenset(out_of_reach)
@@ -52,9 +52,9 @@ def _tell(
     failures: list[Exception],
     context: PassContext,
 ) -> Told:
-    """Who knows by now; the next look tells the others."""
-    jobs = context.pools.jobs(one.name for one, _ in news)
-    told: Told = {}
+    """Return the jobs that know their reason by now; the next look writes to the others."""
+    jobs = context.pools.jobs(job.name for job, _ in news)
+    informed: Told = {}
     changes: list[Change] = []
     for candidate, reason in news:
         try:
@@ -64,9 +64,9 @@ def _tell(
         except RowSetAsideError:
             out_of_reach.add(candidate.name)
             continue
-        told[candidate.name] = (candidate, reason)
+        informed[candidate.name] = (candidate, reason)
         if job.waiting is None or job.waiting.code != reason.code:
             changes.append(Change(before=job, after=steps.explained(job, reason)))
     refused = context.store.commit_each(changes, at=context.clock())
     failures += [error for error in refused.values() if not isinstance(error, LostRaceError)]
-    return {name: one for name, one in told.items() if name not in refused}
+    return {name: entry for name, entry in informed.items() if name not in refused}

@@ -1,4 +1,4 @@
-"""Faults of ours while a job was about to start: one job must not fail every pass over its pool."""
+"""Handle our own faults while a job was about to start, so that one job does not fail every pass."""
 
 from contextlib import suppress
 
@@ -15,9 +15,9 @@ MAX_MESSAGE = 500
 
 
 def blame(waiting: WaitingJob, fault: Exception, context: PassContext) -> None:
-    """Count it for the job; after a few the job stands aside, and operators are notified once.
+    """Count the fault for the job; after a few the job stands aside, and operators are notified once.
 
-    Where that cannot be written the next pass counts.
+    If that cannot be written, the next pass counts.
     """
     message = f"trainmaster failed to start it: {type(fault).__name__}: {fault}"[:MAX_MESSAGE]
     with suppress(TrainmasterError):
@@ -32,9 +32,9 @@ def blame(waiting: WaitingJob, fault: Exception, context: PassContext) -> None:
 
 
 def _say_at_once(job: Job, counted: Job, message: str, context: PassContext) -> None:
-    """Trying again changes nothing, so its owner need not wait for a third time to hear of it.
+    """Explain the fault to the job's owner at once, as trying again changes nothing.
 
-    To stand aside is counted in its team's row, which may be the very one that takes no more.
+    Standing aside is counted in the team's row, which may be the very one that takes no more.
     """
     reason = Reason(code=ReasonCode.BACKOFF, message=message)
     for after in (steps.explained(counted, reason), steps.explained(job, reason)):

@@ -1,4 +1,4 @@
-"""Changes of several threads in one transaction: who comes while one is under way goes with the next."""
+"""Write changes of several threads in one transaction; those that come while one runs share the next."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ MOST = 8
 class _Entry:
     change: Change
     is_written: bool | None = None
-    """None: nobody has tried yet."""
+    """Whether the change was written; None before the first try."""
 
 
 @dataclass(slots=True)
 class GroupCommit:
-    """For changes that nothing but the version of their job can refuse."""
+    """Groups changes that can be refused only because of the version of their job."""
 
     _entries: deque[_Entry] = field(default_factory=deque)
     _writing: Lock = field(default_factory=lambda: Lock())  # noqa: PLW0108  looked up late: simulated time has its own
 
     def write(self, change: Change, *, store: JobStore, clock: Clock) -> bool:
-        """False: its transaction did not come to be, or nobody knows; it is to be written by itself.
+        """Write a change; False if that failed or its outcome is unknown, and it must be written alone.
 
-        Crash safety: as of changes that are written one by one, a moment later.
+        Crash safety: as if the changes were written one by one, a moment later.
         """
         entry = _Entry(change)
         self._entries.append(entry)
@@ -38,13 +38,13 @@ class GroupCommit:
         return entry.is_written
 
     def _write_some(self, store: JobStore, clock: Clock) -> None:
-        some = [self._entries.popleft() for _ in range(min(MOST, len(self._entries)))]
+        batch = [self._entries.popleft() for _ in range(min(MOST, len(self._entries)))]
         try:
-            store.commit([one.change for one in some], at=clock())
+            store.commit([entry.change for entry in batch], at=clock())
         except Exception:  # noqa: BLE001  whatever it is, it comes again to whom it belongs
-            _mark(some, is_written=False)
+            _mark(batch, is_written=False)
         else:
-            _mark(some, is_written=True)
+            _mark(batch, is_written=True)
 
 
 def _mark(entries: list[_Entry], *, is_written: bool) -> None:

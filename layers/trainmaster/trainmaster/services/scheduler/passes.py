@@ -1,4 +1,4 @@
-"""One pass over one pool: look, decide, act, and look again until nothing is left to do."""
+"""Run one pass over one pool: look, decide, act, and look again until nothing is left to do."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.monitoring.alarms import missing_alarms
-from trainmaster.core.monitoring.first_look import EVERY, Look
+from trainmaster.core.monitoring.queue_front_looks import EVERY, Look
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.snapshot import Snapshot
@@ -42,10 +42,10 @@ from trainmaster.services.scheduler.pass_summary import Summary
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
 LONGEST_LOOK = timedelta(seconds=20)
-"""What a look decided is carried out for this long; then another one decides again."""
+"""How long the decisions of one look are carried out before another look decides again."""
 
 CLOCKS_APART = timedelta(seconds=2)
-"""At most, that of the queue and ours: a wake-up that was sent just before a pass began gets its own."""
+"""Longest difference of the queue's clock and ours: a wake-up sent just before a pass gets its own pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +67,19 @@ class Scheduler:
     clock: Clock
     stack: str
     _noted: dict[str, datetime] = field(default_factory=dict, init=False)
-    """When this process last wrote down a look, by pool."""
+    """When this process last recorded a look, by pool."""
     _counted: dict[str, datetime] = field(default_factory=dict, init=False)
     """When this process last counted the instances of a pool."""
     _began: dict[str, datetime] = field(default_factory=dict, init=False)
-    """When this process began its last pass that left nothing to others, by pool."""
+    """When this process began its last pass without failures, by pool."""
 
     def run(self, pool: str, *, deadline: Deadline, hops: int = 0) -> Summary:
-        """Run one pass. Two at once are harmless: each write is conditional, the loser looks again.
+        """Run one pass. Two at once are harmless: each write is conditional, and the loser looks again.
 
         Args:
-            pool: By name, or ``UNMANAGED``.
+            pool: Name of the pool, or ``UNMANAGED``.
             deadline: Nothing is begun after it.
-            hops: As of ``chains.hops_of_next``; 0: it leaves the pool to others that are at it.
+            hops: Length of the chain, see ``chains.hops_of_next``; 0 leaves a pool alone that has a chain.
         """
         summary = Summary(hops=hops)
         began, goes_on = self.clock(), True
@@ -94,21 +94,21 @@ class Scheduler:
         return summary
 
     def _is_due(self, last: Mapping[str, datetime], pool: str) -> bool:
-        """Once a minute, as far as this process knows."""
+        """Tell whether a minute has passed, as far as this process knows."""
         return pool not in last or not timedelta() <= self.clock() - last[pool] < EVERY
 
     def has_answered(self, pool: str, rung_at: datetime) -> bool:
-        """Whether a pass that began after a wake-up was sent has seen what that was sent for.
+        """Tell whether a pass that began after a wake-up was sent has handled what it was sent for.
 
-        What a pass did not finish has a wake-up of its own.
+        A pass that did not finish requests its own follow-up.
         """
         began = self._began.get(pool)
         return began is not None and rung_at + CLOCKS_APART < began <= self.clock()
 
     def look(self, name: str, summary: Summary, *, deadline: Deadline) -> bool:
-        """One look; True when something was done, so that another look is worth it."""
-        found = self.policy.of_pool(name, at_least=summary.told_version)
-        stored, policy = found.stored, found.policy
+        """Take one look; True if something was done, so that another look is worth it."""
+        in_force = self.policy.of_pool(name, at_least=summary.told_version)
+        stored, policy = in_force.stored, in_force.policy
         written = policy.pool(name)
         if written is None:
             nothing = PoolPolicy(name=name, capacity={})
@@ -127,7 +127,7 @@ class Scheduler:
         outcome = execute((*decided.actions, *alarms), brief)
         repeats = summary.repeats(outcome)
         summary.note(outcome, snapshot, pool_policy)
-        more = self._tell(context, summary)
+        are_more = self._tell(context, summary)
         if outcome.gave_up or repeats:
             return False
         if (
@@ -135,7 +135,7 @@ class Scheduler:
             or outcome.removed
             or outcome.refused
             or outcome.held_back
-            or more
+            or are_more
             or summary.leaves_out(outcome.out_of_reach)
         ):
             return True
@@ -147,7 +147,7 @@ class Scheduler:
     def _settle(
         self, reasons: Mapping[str, Reason], snapshot: Snapshot, context: PassContext, summary: Summary
     ) -> bool:
-        """Nothing is left to start or to stop; True when another look is worth it anyway."""
+        """Explain and tidy once nothing is left to start or stop; True if another look is worth it anyway."""
         if summary.leaves_out(explain(reasons, snapshot.waiting, context, summary.failures)):
             return True
         if context.deadline.is_over:
@@ -160,16 +160,18 @@ class Scheduler:
         return True
 
     def _snapshot(self, pool: PoolPolicy, policy: Policy, stored: StoredPolicy, summary: Summary) -> Snapshot:
-        """Without those that earlier looks of the pass found out of reach."""
+        """Read the pool without the jobs that earlier looks of the pass found unreadable."""
         out_of_reach = frozenset(summary.out_of_reach)
         now = self.clock()
-        found = self.snapshots.snapshot(pool, policy=policy, paused=stored.paused, now=now, skip=out_of_reach)
-        if found.policy_version is None or found.policy_version < stored.version:
+        snapshot = self.snapshots.snapshot(
+            pool, policy=policy, paused=stored.paused, now=now, skip=out_of_reach
+        )
+        if snapshot.policy_version is None or snapshot.policy_version < stored.version:
             self.store.tell_policy(pool.name, stored.version)
-        return without(found, out_of_reach)
+        return without(snapshot, out_of_reach)
 
     def _takes_over(self, pool: str, snapshot: Snapshot, summary: Summary, deadline: Deadline) -> bool:
-        """Once in a pass, what the release before left, as far as it gets: nobody waits for the rest."""
+        """Take over lanes of the previous release, once in a pass and as far as it gets."""
         if not snapshot.earlier_lanes or summary.took_over:
             summary.unfinished |= bool(snapshot.earlier_lanes)
             return False
@@ -179,7 +181,7 @@ class Scheduler:
         return True
 
     def _note_look(self, pool: str, snapshot: Snapshot) -> None:
-        """For ``reconcile``, who tells when the first is not looked at; only where somebody waits."""
+        """Record the look for ``reconcile``, which reports unseen first jobs; only if jobs wait."""
         now = self.clock()
         if not snapshot.waiting or not self._is_due(self._noted, pool):
             return
@@ -189,7 +191,7 @@ class Scheduler:
 
     @staticmethod
     def _tell(context: PassContext, summary: Summary) -> bool:
-        """Do messages, also of a pool that the policy has no more; True when there are more."""
+        """Deliver messages, also of a pool that left the policy; True if there are more."""
         messages = relay_messages(context)
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]

@@ -1,7 +1,7 @@
-"""What each start teaches about its role: a refusal counts against it, a start that AWS takes ends a pause.
+"""Learn about a role from each start: a refusal counts against it, an accepted start ends a pause.
 
 Crash safety: a refusal is written with the job's way back into the queue, so both happen or neither. That AWS
-took a start is written after its record; a death in between leaves a pause that the next probe ends.
+accepted a start is written after its record; a death in between leaves a pause that the next probe ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from trainmaster.core.planning.refusal_records import RoleChange, role_digest, s
 from trainmaster.services.scheduler.context import PassContext
 
 TRIES = 12
-"""Of writing a role's record: as many starts as there are hands may be refused at once, and in two passes."""
+"""Tries of writing a role's record: all concurrent starts may be refused at once, and in two passes."""
 
 
 def sender_of(job: Job, body: Mapping[str, Any], context: PassContext) -> Sender:
@@ -60,7 +60,7 @@ def notes_role(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 
 
 def probe_of(action: Start, context: PassContext) -> RoleChange | None:
-    """What a claim writes that takes the one try of a pause: no other pass takes it, too."""
+    """Return the change by which a claim takes the one probe of a pause, so that no other pass takes it."""
     record = context.roles.records.get(action.probes_role or "")
     if action.probes_role is None or record is None:
         return None
@@ -76,16 +76,16 @@ def refused(
     *,
     undone: Callable[[Job], Change],
 ) -> None:
-    """Write a refused start down: its job waits or has failed, and its role is known to be refused, at once.
+    """Record a refused start: its job waits or has failed, and its role's record changes, at once.
 
     Args:
-        job: With its claim.
+        job: The job, with its claim.
         error: The refusal.
-        trial: Of the start.
-        context: Of the pass.
+        trial: What was known when the start was sent.
+        context: The pass.
         undone: Makes the change that frees the slot, from the job after it.
 
-    The last try leaves the role's record as it is: where that cannot be read, its job waits anyway.
+    The last try leaves the role's record as it is: if that cannot be read, its job waits anyway.
 
     Raises:
         LostRaceError: The job has changed.
@@ -111,7 +111,7 @@ def refused(
 
 
 def taken(trial: Trial, context: PassContext) -> None:
-    """Note that AWS took a start with the role, where it refused one before."""
+    """Note that AWS accepted a start with the role, if it refused one before."""
     key = trial.sender.key
     for _ in range(TRIES if trial.known else 0):
         record = context.roles.records.get(key)

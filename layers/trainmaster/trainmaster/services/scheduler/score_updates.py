@@ -1,7 +1,7 @@
-"""A new order of a pool: every job gets a score of it, the queue read through once.
+"""Give every job of a pool a score of its new order, reading the queue through once.
 
 Until that is done the queue is in a mixed order, shown as ``reranking``. Each job is one conditional write,
-so a crash leaves a part done; the next pass goes on, and what has its new score costs a read and no write.
+so a crash leaves a part done; the next pass goes on, and a job with its new score costs a read and no write.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from trainmaster.ports import Clock, JobReader, JobStore, QueueReader
 from trainmaster.services.deadline import Deadline
 
 PAGE = 250
-"""Queue entries read at a time."""
+"""Queue entries of one read."""
 
 
 def needs_reranking(snapshot: Snapshot, pool: PoolPolicy) -> bool:
-    """True when the order has changed, or a job came in under the old one while it did."""
+    """Tell whether the order has changed, or a job was submitted under the old one while it did."""
     key = pool.order_key
     return snapshot.order_key != key or any(job.ranked_by != key for job in snapshot.waiting)
 
@@ -34,7 +34,7 @@ class Reranker:
     clock: Clock
 
     def run(self, pool: PoolPolicy, *, deadline: Deadline) -> int:
-        """Go on until the whole pool is in its order, or the time is up; how many jobs were written."""
+        """Go on until all jobs have their new score or the time is up; return how many were written."""
         written = 0
         for name in self._names(pool):
             if deadline.is_over:
@@ -44,7 +44,7 @@ class Reranker:
         return written
 
     def _names(self, pool: PoolPolicy) -> Iterator[str]:
-        """Whose score is of another order. Entries that move ahead meanwhile have theirs already."""
+        """Yield jobs with a score of another order; entries that move ahead meanwhile have the new one."""
         key = pool.order_key
         yield from (entry.name for entry in self.queue.running(pool.name) if entry.ranked_by != key)
         for page in (self._waiting(pool.name), self._parked(pool.name)):

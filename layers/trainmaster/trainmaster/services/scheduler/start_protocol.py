@@ -1,7 +1,7 @@
 """The start protocol: claim, create under a name that is a pure function of the attempt, record.
 
 Dying after the claim leaves ``starting`` until the lease runs out; dying after the create leaves a training
-job under the known name. In both cases the reconciler looks whether it exists and resumes from there, so
+job under the known name. In both cases the reconciler checks whether it exists and resumes from there, so
 an attempt is created at most once and never lost.
 """
 
@@ -49,18 +49,20 @@ from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.creation import create_request, created, tell_of_additions
 
 MOST_NAMED = 5
-"""Violations that a reason names; the rest is counted."""
+"""Violations that a reason names; the others are counted."""
 
 
 def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     """Fail a job that the rules in force no longer allow, before it claims anything. Raises LostRaceError."""
-    found = rules.check(body, team=job.spec.team, policy=context.policy)
-    enforced = [one for one in found if one.mode is Mode.ENFORCE]
+    violations = rules.check(body, team=job.spec.team, policy=context.policy)
+    enforced = [violation for violation in violations if violation.mode is Mode.ENFORCE]
     if not enforced:
         return False
-    named = "; ".join(f"{one.rule}: {one.field} {one.message}" for one in enforced[:MOST_NAMED])
-    more = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
-    reason = Reason(code=ReasonCode.FAILED_TO_START, message=f"the policy no longer allows it: {named}{more}")
+    named = "; ".join(
+        f"{violation.rule}: {violation.field} {violation.message}" for violation in enforced[:MOST_NAMED]
+    )
+    rest = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
+    reason = Reason(code=ReasonCode.FAILED_TO_START, message=f"the policy no longer allows it: {named}{rest}")
     after = steps.failed(job, reason=reason, now=context.clock())
     condition = WriteCondition(policy_version=context.policy_version)
     context.store.commit([Change(before=job, after=after)], at=context.clock(), condition=condition)
@@ -68,12 +70,12 @@ def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 
 
 def check_request(job: Job, action: Start, body: Mapping[str, Any], context: PassContext) -> None:
-    """Build what would be sent, before anything is claimed; raises where that is not possible."""
+    """Build the request before anything is claimed; raises if that is not possible."""
     create_request(_claimed(job, action, context, at=context.clock()), body, context)
 
 
 def claim(job: Job, action: Start, context: PassContext) -> Job:
-    """Take the slot. Raises LostRaceError when the pool or the job has changed."""
+    """Claim the slot. Raises LostRaceError if the pool or the job has changed."""
     at = context.clock()
     after = _claimed(job, action, context, at=at)
     probes = role_trials.probe_of(action, context)
@@ -85,9 +87,9 @@ def claim(job: Job, action: Start, context: PassContext) -> Job:
 
 
 def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tuple[Job, ...]:
-    """Take the slots of starts that ask for nothing but free instances: all of them or none.
+    """Claim the slots of starts that need nothing but free instances: all of them or none.
 
-    Raises LostRaceError when the pool or one of the jobs has changed.
+    Raises LostRaceError if the pool or one of the jobs has changed.
     """
     at = context.clock()
     most: dict[Capacity, int] = {}
@@ -110,13 +112,13 @@ def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> 
 
 
 def launch(job: Job, body: Mapping[str, Any], context: PassContext, trial: Trial) -> bool:
-    """Create the claimed attempt and record what came of it: a start, a delay, or a refusal.
+    """Create the claimed attempt and record the result: a start, a delay, or a refusal.
 
     Returns:
-        True where SageMaker took it.
+        True if SageMaker accepted it.
 
     Raises:
-        OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
+        OutcomeUnknownError: The result is unknown; the lease keeps the slot until the reconciler finds out.
         AccountLimitError: A limit of the account forbids it; the job waits out a back-off of its own.
         ThrottledError: The account calls too often; the job waits in its turn again.
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
@@ -129,7 +131,7 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext, trial: Trial
         _refused_for_its_request(job, error, trial, context)
     except UnclassifiedTrainingError as error:
         message = str(error)
-        _release(job, lambda one: steps.puzzled(one, message=message, now=context.clock()), context)
+        _release(job, lambda current: steps.puzzled(current, message=message, now=context.clock()), context)
     except OutcomeUnknownError:
         raise
     except UnavailableError as error:
@@ -147,15 +149,15 @@ def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
     reason = Reason(code=ReasonCode.UNAVAILABLE, message=str(error))
     if isinstance(error, AccountLimitError):
         refusals = _refused(job, context)
-        _release(job, lambda one: steps.refused_by_account(one, refusals, str(error)), context)
+        _release(job, lambda current: steps.refused_by_account(current, refusals, str(error)), context)
     elif isinstance(error, ThrottledError):
-        _release(job, lambda one: steps.back_in_turn(one, reason), context)
+        _release(job, lambda current: steps.back_in_turn(current, reason), context)
     else:
-        _release(job, lambda one: steps.put_back(one, reason=reason, now=context.clock()), context)
+        _release(job, lambda current: steps.put_back(current, reason=reason, now=context.clock()), context)
 
 
 def _refused(job: Job, context: PassContext) -> AccountRefusals:
-    """Its own claim, which is still counted, is not held by the pool."""
+    """Compute the job's next refusal; its own claim, which is still counted, is not held by the pool."""
     at, state, vector = context.clock(), context.pools.pool_state(context.pool), job.vector
     ends = [end for capacity in vector if (end := state.last_end.get(capacity)) is not None]
     return refused_again(
@@ -168,17 +170,17 @@ def _refused(job: Job, context: PassContext) -> AccountRefusals:
 
 
 def _record(job: Job, arn: str, context: PassContext) -> None:
-    """Write the ARN down, unless an event or the reconciler was faster.
+    """Record the ARN, unless an event or the reconciler was faster.
 
     A cancel in between leaves ``stopping`` with the ARN: the next look sends the stop.
     """
 
-    def recorded(one: Job) -> Change | None:
-        live = one.live
+    def recorded(current: Job) -> Change | None:
+        live = current.live
         if live is None or live.number != job.attempt or live.training_job_arn is not None:
             return None
-        taken = steps.recorded(one, training_job_arn=arn, now=context.clock())
-        return Change(before=one, after=steps.as_sent(taken, job.live_attempt))
+        taken = steps.recorded(current, training_job_arn=arn, now=context.clock())
+        return Change(before=current, after=steps.as_sent(taken, job.live_attempt))
 
     change = recorded(job)
     records = context.records if context.beside.hands > 1 else None
@@ -189,7 +191,7 @@ def _record(job: Job, arn: str, context: PassContext) -> None:
 
 
 def _give_up(job: Job, reason: Reason, context: PassContext) -> None:
-    _release(job, lambda one: steps.failed(one, reason=reason, now=context.clock()), context)
+    _release(job, lambda current: steps.failed(current, reason=reason, now=context.clock()), context)
 
 
 def _release(job: Job, step: Callable[[Job], Job], context: PassContext) -> None:
@@ -204,7 +206,7 @@ def _release(job: Job, step: Callable[[Job], Job], context: PassContext) -> None
 def _refused_for_its_request(
     job: Job, error: TrainingRefusedError, trial: Trial, context: PassContext
 ) -> None:
-    """As ``_release``, with what the refusal says about the job's role."""
+    """Free the slot as ``_release`` does, and record what the refusal says about the job's role."""
     try:
         role_trials.refused(job, error, trial, context, undone=lambda after: _undone(job, after, context))
     except LostRaceError:
@@ -214,7 +216,7 @@ def _refused_for_its_request(
 def _stopped_meanwhile(job: Job, context: PassContext) -> None:
     """Free the slot of a job that a user stopped between claim and create.
 
-    Raises LostRaceError where something else has changed.
+    Raises LostRaceError if something else has changed.
     """
     fresh, at = context.reader.job(job.name), context.clock()
     if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
@@ -228,13 +230,13 @@ def _undone(job: Job, after: Job, context: PassContext) -> Change:
 
 
 def pool_left(job: Job, training: TrainingApi) -> Observation | None:
-    """The training job whose warm pool the attempt was claimed with, as SageMaker has it now."""
+    """Describe the training job whose warm pool the attempt was claimed with; None without one."""
     reuses = job.live_attempt.claim.reuses
     return None if reuses is None else training.describe(reuses)
 
 
 def learn(action: Start, context: PassContext) -> None:
-    """The account refused a job for the first time: what it asked for in all is too much of some type."""
+    """Learn the account's limits from a first refusal: the total of some type is too much."""
     if action.job.refused is not None:
         return  # it tells of itself; others of its types were looked at when it was refused first
     at, state = context.clock(), context.pools.pool_state(context.pool)
@@ -250,7 +252,7 @@ def learn(action: Start, context: PassContext) -> None:
 
 
 def forget(action: Start, context: PassContext) -> None:
-    """A start above a learned limit worked: the account allows more by now."""
+    """Forget a learned limit that a start has exceeded, as the account allows more by now."""
     for change in applied(action).afterwards:
         if isinstance(change, LimitForgotten):
             context.store.learn_limit(context.pool, change.capacity, None)

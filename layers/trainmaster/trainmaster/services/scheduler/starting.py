@@ -1,4 +1,4 @@
-"""Starts of one plan: read together, claimed a few at a time, recorded with whoever is done meanwhile."""
+"""Start the jobs of one plan: read together, claim a few at a time, record in groups."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,33 +14,33 @@ from trainmaster.services.scheduler.broken_rows import read_job, request_of
 from trainmaster.services.scheduler.context import PassContext
 
 READ_TOGETHER = 25
-"""Starts whose jobs and requests are read in one call: what a look gets to at SageMaker's usual rate."""
+"""Starts whose jobs and requests are read in one call: what a look reaches at SageMaker's usual rate."""
 
 
 @dataclass(slots=True)
 class ReadAhead:
-    """Jobs and requests of the starts to come. What is missing is read by itself, to hear what is wrong."""
+    """Reads jobs and requests of coming starts. A missing one is read alone, to get its error."""
 
     coming: deque[str]
-    found: Mapping[str, tuple[Job, Mapping[str, Any]]] = field(default_factory=dict)
+    rows: Mapping[str, tuple[Job, Mapping[str, Any]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, actions: Iterable[Action]) -> "ReadAhead":
         return cls(deque(action.job.name for action in actions if isinstance(action, Start)))
 
     def known(self, name: str, context: PassContext) -> tuple[Job, Mapping[str, Any]] | None:
-        """Each name is asked for once, in the order of the plan."""
+        """Return job and request of a start; each name is asked for once, in the order of the plan."""
         if context.beside.hands > 1 and name in self.coming:
             while self.coming and self.coming[0] != name:
                 self.coming.popleft()  # it was passed over
             names = [self.coming.popleft() for _ in range(min(READ_TOGETHER, len(self.coming)))]
-            self.found = context.reader.to_start(names)
-        return self.found.get(name)
+            self.rows = context.reader.to_start(names)
+        return self.rows.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A start that may claim its instances."""
+    """Holds a start that may claim its instances."""
 
     action: Start
     job: Job
@@ -48,7 +48,7 @@ class Ready:
 
 
 def ready(action: Start, ahead: ReadAhead, context: PassContext) -> Ready | None:
-    """None: there is nothing to start now; the job has failed, or waits with what was just noted of it."""
+    """Prepare a start; None if the job has failed, or waits with what was just noted about it."""
     known = ahead.known(action.job.name, context)
     job = read_job(action.job, context, known=known[0] if known else None)
     body = known[1] if known else request_of(job, context)
@@ -61,7 +61,7 @@ def ready(action: Start, ahead: ReadAhead, context: PassContext) -> Ready | None
 
 
 def follow(first: Start, behind: Iterable[Action], may: Callable[[Start], bool]) -> Iterator[Start]:
-    """Starts right behind the first that can be claimed with it."""
+    """Yield starts right behind the first that can be claimed with it."""
     if not _is_plain(first):
         return
     for action in behind:
@@ -71,30 +71,30 @@ def follow(first: Start, behind: Iterable[Action], may: Callable[[Start], bool])
 
 
 def _is_plain(action: Start) -> bool:
-    """Its claim asks for nothing but free instances."""
+    """Tell whether its claim needs nothing but free instances."""
     is_bounded = action.charge is not None and action.charge.room_cents is not None
     is_probe = bool(action.probes) or action.probes_role is not None
     return action.reuses is None and not action.ends_hold and not is_probe and not is_bounded
 
 
-def claim(one: Ready, context: PassContext) -> Callable[[], None]:
-    """The claim, by which the job holds its instances; what is left makes the training job."""
-    claimed = start_protocol.claim(one.job, one.action, context)
-    return partial(_launch, one.action, claimed, one.body, context)
+def claim(start: Ready, context: PassContext) -> Callable[[], None]:
+    """Claim the job's instances; return the call that then makes the training job."""
+    claimed = start_protocol.claim(start.job, start.action, context)
+    return partial(_launch, start.action, claimed, start.body, context)
 
 
 def claim_together(several: Sequence[Ready], context: PassContext) -> list[Callable[[], None]] | None:
-    """All in one transaction; None: it did not come to be, and each claims by itself.
+    """Claim all in one transaction; None if that failed, and each has to be claimed alone.
 
-    Crash safety: as of claims made one after the other; each has its lease.
+    Crash safety: as if the claims were made one after the other; each has its lease.
     """
     try:
-        claimed = start_protocol.claim_all([(one.job, one.action) for one in several], context)
+        claimed = start_protocol.claim_all([(start.job, start.action) for start in several], context)
     except Exception:  # noqa: BLE001  whatever it is, it comes again to whom it belongs
         return None
     return [
-        partial(_launch, one.action, job, one.body, context)
-        for one, job in zip(several, claimed, strict=True)
+        partial(_launch, start.action, job, start.body, context)
+        for start, job in zip(several, claimed, strict=True)
     ]
 
 

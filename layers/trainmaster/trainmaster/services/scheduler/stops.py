@@ -1,4 +1,4 @@
-"""Stops of running jobs: those that make room for another, and each that was asked to stop."""
+"""Stop running jobs: victims of preemptions, and jobs that were asked to stop."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -19,40 +19,40 @@ from trainmaster.services.scheduler.conditions import condition_of
 from trainmaster.services.scheduler.context import PassContext
 
 MAX_VICTIMS = 24
-"""Of one transaction: at most 100 items, four for each victim. Source: DynamoDB limits."""
+"""Victims of one transaction of at most 100 items, four for each. Source: DynamoDB limits."""
 
 
 def preempt(action: Preempt, context: PassContext) -> Callable[[], None] | None:
-    """Intents and the hold in one transaction; the stops follow.
+    """Write intents and hold in one transaction, and return the call that sends the stops.
 
-    More victims than it takes are asked in further ones, each only while the hold stands as it was left and
-    the same instances are in use. After a race or a crash in between the planner says who else is needed.
-    Nobody is stopped for a job that the rules would not let start.
+    Further victims are asked in more transactions, each only while the hold is as it was left and the same
+    instances are in use. After a race or a crash in between the planner decides who else is needed. No job is
+    stopped for one that the rules would not let start.
     """
     preemptor = read_job(action.job, context)
     body = request_of(preemptor, context)
     if body is None or start_protocol.forbidden(preemptor, body, context):
         return None
     action = replace(action, job=replace(action.job, ver=preemptor.ver))
-    asked: list[Job] = []
+    stopping: list[Job] = []
     for batch in in_batches(action, MAX_VICTIMS):
-        if asked and context.deadline.is_over:
+        if stopping and context.deadline.is_over:
             break
         try:
-            asked += _ask(batch, context)
+            stopping += _ask(batch, context)
         except UnavailableError:
-            if not asked:
+            if not stopping:
                 raise
             break
-    return partial(_stop_each, asked, context)
+    return partial(_stop_each, stopping, context)
 
 
 def _ask(batch: Preempt, context: PassContext) -> tuple[Job, ...]:
-    """Write that the victims of a batch are asked to stop, and the hold; the preemptor must be unchanged."""
+    """Write that the victims of a batch are asked to stop, and the hold, if the preemptor is unchanged."""
     changes = applied(batch)
     condition = replace(condition_of(changes, context), still_waiting=batch.job)
-    asked = [_asked(change, context) for change in changes.written if isinstance(change, VictimAsked)]
-    return context.store.commit(asked, at=context.clock(), condition=condition)
+    intents = [_asked(change, context) for change in changes.written if isinstance(change, VictimAsked)]
+    return context.store.commit(intents, at=context.clock(), condition=condition)
 
 
 def _asked(change: VictimAsked, context: PassContext) -> Change:
@@ -62,7 +62,7 @@ def _asked(change: VictimAsked, context: PassContext) -> Change:
 
 
 def end_reservation(change: HoldEnded, context: PassContext) -> None:
-    """Give up what is kept free; a preemptor that did not start in time has preempted in vain.
+    """End a reservation; a preemptor that did not start in time has preempted in vain.
 
     Both are one transaction: the count is neither lost nor repeated. One that waits no more is not counted.
     """
@@ -77,7 +77,7 @@ def end_reservation(change: HoldEnded, context: PassContext) -> None:
 
 
 def _late_preemptor(hold: PreemptionReservation, context: PassContext) -> Job | None:
-    """The job that the hold waited for in vain; None: it is gone, or its row cannot be understood."""
+    """Return the job that the hold waited for in vain; None if it is gone, or its row is unreadable."""
     try:
         job = context.reader.job(hold.preemptor)
     except RowSetAsideError:
@@ -86,7 +86,7 @@ def _late_preemptor(hold: PreemptionReservation, context: PassContext) -> Job | 
 
 
 def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
-    """Whom the time does not reach hears of it from the next look: they are asked to stop."""
+    """Send the stops; the next look stops jobs that the time does not reach, as they are asked to stop."""
     for job in jobs:
         if context.deadline.is_over:
             return
@@ -103,7 +103,7 @@ def stop(job: Job, context: PassContext) -> None:
 
 
 def _say_once(job: Job, error: StopDeniedError, context: PassContext) -> None:
-    """Only an adopted job is none of the stack's own; each pass tries again, as the stack may be changed."""
+    """Note once that an adopted job cannot be stopped; each pass tries again, as rights may be added."""
     if job.spec.adopted and job.waiting is None:
         context.store.commit(
             [Change(before=job, after=steps.not_stopped(job, str(error)))], at=context.clock()

@@ -1,4 +1,4 @@
-"""Warm pools as SageMaker keeps them: longer, given up, or gone and not counted any more."""
+"""Have SageMaker keep warm pools longer or give them up, and stop counting those that are gone."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,11 +11,11 @@ from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.services.scheduler.context import PassContext
 
 OVERDUE = timedelta(minutes=2)
-"""A pool that is still there so long after its time was kept for longer than the row knows."""
+"""How long after its expiry a pool that still exists counts as kept for longer than its row says."""
 
 
 def change_warm_pool(change: WarmPoolChange, context: PassContext) -> None:
-    """Have SageMaker make the change, then note it. Raises StillWarmError when a pool is not gone yet."""
+    """Have SageMaker make the change, then note it. Raises StillWarmError if a pool is not gone yet."""
     match change:
         case WarmPoolExtended(warm_pool=warm_pool, until=until):
             keep(warm_pool, until, context)
@@ -28,7 +28,7 @@ def change_warm_pool(change: WarmPoolChange, context: PassContext) -> None:
 
 
 def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
-    """Have it kept until then; one that is gone is settled instead."""
+    """Have the pool kept until then; one that is gone is settled instead."""
     if context.training.keep_alive(warm_pool.training_job_name, until - warm_pool.since):
         context.store.change_warm(
             context.pool, warm_pool, replace(warm_pool, expires_at=until), at=context.clock()
@@ -38,7 +38,7 @@ def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
 
 
 def give_up(warm_pool: WarmPool, context: PassContext) -> None:
-    """Ask SageMaker to give it up; its instances count until SageMaker says that it is gone."""
+    """Ask SageMaker to give the pool up; its instances count until SageMaker confirms that it is gone."""
     releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True)
     if releasing != warm_pool:
         context.store.change_warm(context.pool, warm_pool, releasing, at=context.clock())
@@ -46,10 +46,10 @@ def give_up(warm_pool: WarmPool, context: PassContext) -> None:
 
 
 def settle(warm_pool: WarmPool, context: PassContext) -> None:
-    """Stop counting a pool that SageMaker does not keep any more; it is billed for what SageMaker says.
+    """Stop counting a pool that is gone, and bill it for the time that SageMaker reports.
 
     Raises:
-        StillWarmError: It does; a later pass asks again.
+        StillWarmError: SageMaker still keeps it; a later pass asks again.
     """
     seen = context.training.describe(warm_pool.training_job_name)
     if seen is not None and seen.warm_status == WARM_AVAILABLE:

@@ -9,8 +9,8 @@ import pytest
 from trainmaster.core.policy import Policy, parse_policy
 from trainmaster_client.errors import InvalidArgumentError, MalformedHistoryError
 from trainmaster_client.simulate.engine.past_jobs import History
+from trainmaster_client.simulate.histories.trace_history import BEGINS
 from trainmaster_client.simulate.sources import history_from_trace
-from trainmaster_client.simulate.sources.trace_history import BEGINS
 
 FIVE = "job_id,submit_s,gpus,duration_s,vc"
 

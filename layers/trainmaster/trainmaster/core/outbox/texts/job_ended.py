@@ -46,7 +46,7 @@ _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
         ReasonCode.IDLE: "Find in its log what its GPUs waited for before you queue it again.",
     },
 )
-"""By the code of the reason."""
+"""Advice by reason code of the stop."""
 
 
 def _completed(change: Change) -> Notice:
@@ -94,7 +94,7 @@ def _stopped(change: Change) -> Notice:
 
 
 def _retried(change: Change) -> Notice:
-    """Also of what is not charged as a retry: no capacity, a restored table."""
+    """Return the notice of a retry, also of one that is not charged: no capacity, a restored table."""
     job, ended, why = change.after, change.ended, failure_class(change)
     assert ended is not None, change
     charged = job.comebacks.retries > change.before.comebacks.retries
@@ -103,14 +103,14 @@ def _retried(change: Change) -> Notice:
     ended_how = "failed" if charged else "got nowhere"
     later = "" if job.not_before is None else f" It starts at {instant(job.not_before)} or later."
     halved = " With half the batch." if job.comebacks.halvings > change.before.comebacks.halvings else ""
-    said = job.waiting.message if job.waiting else ""
+    wait_reason = job.waiting.message if job.waiting else ""
     return _notice(
         NoticeKind.JOB_RETRIED,
         change,
         Words(
             what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It is requeued, {count}."
             f"{later}{halved}{waits_text(change)}",
-            why=quoted(said) or _reason(change),
+            why=quoted(wait_reason) or _reason(change),
             todo=_todo_when_retried(change),
             undo=_or_not(job),
         ),
@@ -140,7 +140,7 @@ def _todo_when_retried(change: Change) -> str:
 
 
 def _preempted(change: Change) -> Notice:
-    """Names stay within their team: of a job of another one only the team is notified."""
+    """Return the notice of a preemption; of another team's preemptor it gives the team, not the name."""
     job, ended = change.after, change.ended
     preemptor = ended.preempted_for if ended else None
     whom = {}
@@ -208,7 +208,7 @@ _NOTICES: Mapping[EndKind, Callable[[Change], Notice]] = MappingProxyType(
 
 
 def end_notice(change: Change) -> Notice | None:
-    """Of the end of the job, or of an attempt after which it waits again."""
+    """Return the notice of the end of a job, or of an attempt after which it waits again; None if neither."""
     kind = end_kind(change)
     return None if kind is None else _NOTICES[kind](change)
 
@@ -219,14 +219,14 @@ def _reason(change: Change) -> str:
 
 
 def _why_it_failed(change: Change) -> str:
-    """Without the advice, which is said elsewhere, and with the line that gave the class away."""
+    """Return the reason and the log line that shows it; the advice has its place elsewhere in the notice."""
     ended = change.ended
     if ended is None or ended.diagnosis is None or ended.reason is None:
         return _reason(change)
-    found, said = ended.diagnosis, quoted(ended.reason.message)
-    if found.evidence is None or found.evidence in said:
-        return said
-    return f"{said}; the line that shows it: {quoted(found.evidence)}"
+    diagnosis, message = ended.diagnosis, quoted(ended.reason.message)
+    if diagnosis.evidence is None or diagnosis.evidence in message:
+        return message
+    return f"{message}; the line that shows it: {quoted(diagnosis.evidence)}"
 
 
 def _advice(ended: Attempt | None) -> str:
@@ -236,12 +236,12 @@ def _advice(ended: Attempt | None) -> str:
 def _diagnosed(ended: Attempt | None) -> dict[str, Any]:
     if ended is None or ended.diagnosis is None:
         return {}
-    found = ended.diagnosis
-    detail: dict[str, Any] = {"advice": quoted(found.advice)}
-    if found.evidence is not None:
-        detail["evidence"] = quoted(found.evidence)
-    if found.exit_code is not None:
-        detail["exit_code"] = found.exit_code
+    diagnosis = ended.diagnosis
+    detail: dict[str, Any] = {"advice": quoted(diagnosis.advice)}
+    if diagnosis.evidence is not None:
+        detail["evidence"] = quoted(diagnosis.evidence)
+    if diagnosis.exit_code is not None:
+        detail["exit_code"] = diagnosis.exit_code
     return detail
 
 

@@ -19,11 +19,11 @@ _HOW_TO_GUARD: Mapping[Code, str] = {
         "Admins: allow the training role `cloudwatch:PutMetricData`; the job's next attempt is watched then."
     ),
 }
-"""By the code of the reason; jobs of other reasons cannot be watched at all."""
+"""Advice by reason code; jobs with other codes cannot be monitored at all."""
 
 
 def idle_notice(change: Change) -> Notice | None:
-    """The warning. Whether a stop follows is the policy's; ``stop_due`` says when."""
+    """Return the idle warning, if due. The policy decides whether a stop follows; ``stop_due`` says when."""
     live = _warned(change)
     if live is None or live.watch.idle_since is None:
         return None
@@ -128,7 +128,7 @@ def spot_notice(change: Change) -> Notice | None:
 
 
 def _warned(change: Change) -> Attempt | None:
-    """Idle since now, or idle still and with another stop to come than was announced."""
+    """Return the attempt if it is idle since now, or its announced stop has changed; None otherwise."""
     before, after = change.before.live, change.after.live
     if before is None or after is None or after.watch.stop_due in (None, before.watch.stop_due):
         return _became(change, lambda live: live.watch.is_idle)
@@ -137,7 +137,7 @@ def _warned(change: Change) -> Attempt | None:
 
 
 def _became(change: Change, holds: Callable[[Attempt], bool]) -> Attempt | None:
-    """The attempt, if it runs before and after the change and this holds of it only since."""
+    """Return the attempt if it runs before and after the change, and ``holds`` only since; None otherwise."""
     before, after = change.before.live, change.after.live
     if before is None or after is None or change.after.state is not JobState.RUNNING:
         return None

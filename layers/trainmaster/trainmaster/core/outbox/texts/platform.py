@@ -1,4 +1,4 @@
-"""Notices about what the account does not give the stack: warm instances, a look into buckets."""
+"""Notices about what the account does not give the stack: warm instances, access to buckets."""
 
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.lifecycle.change import Change
@@ -9,7 +9,10 @@ from trainmaster.core.outbox.texts.wording import Words, quoted
 
 
 def checkpoints_unreadable_notice(uri: str, *, job: str) -> Notice:
-    """S3 shows neither ``status.json`` nor the listing: how old checkpoints are, nobody knows."""
+    """Return the notice that S3 shows neither ``status.json`` nor the listing.
+
+    The checkpoints' age is unknown.
+    """
     return platform_notice(
         PlatformSubject.CHECKPOINTS_UNREADABLE,
         Words(
@@ -26,7 +29,7 @@ def checkpoints_unreadable_notice(uri: str, *, job: str) -> Notice:
 
 
 def job_fault_notice(change: Change) -> Notice | None:
-    """Once, when a job has made its passes fail a few times in a row."""
+    """Return a notice, once, when a job has made its passes fail a few times in a row."""
     before, job = change.before.starts.faults or 0, change.after
     if not before < MAX_FAULTS <= (job.starts.faults or 0) or job.waiting is None:
         return None
@@ -43,7 +46,7 @@ def job_fault_notice(change: Change) -> Notice | None:
 
 
 def warm_pool_not_kept_notice(attempt: Attempt, *, job: str) -> Notice:
-    """Its keep-alive was sent, it ended well enough, and SageMaker has kept nothing."""
+    """Return the notice that SageMaker kept no instances although a keep-alive was requested."""
     types = ", ".join(sorted({capacity.instance_type for capacity in attempt.vector}))
     assert attempt.keep_alive is not None, attempt
     seconds = int(attempt.keep_alive.total_seconds())

@@ -1,4 +1,4 @@
-"""Notices about preemptions: one that did not help, and what the jobs that were stopped hear."""
+"""Notices about preemptions: of one that did not help, and to the owners of jobs that were stopped."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +16,11 @@ WHAT_HELPS = (
     "Ask for fewer instances, allow another type (`trainmaster:alternatives`), or get instances that AWS"
     " keeps for you (a training plan)."
 )
-"""For a job that AWS does not serve."""
+"""Advice for the owner of a job that AWS has no instances for."""
 
 
 def futile_preemption_notice(change: Change) -> Notice | None:
-    """For the owner, at the first preemption that did not help since an attempt of the job trained."""
+    """Return the owner's notice at the first preemption that did not help since an attempt trained."""
     futile = _first(change)
     if futile is None:
         return None
@@ -42,7 +42,7 @@ def futile_preemption_notice(change: Change) -> Notice | None:
 
 
 def futile_preemption_warning(change: Change) -> Notice | None:
-    """The same for operators: AWS does not serve what the pool's policy counts on."""
+    """Return the same for operators: AWS does not serve what the pool's policy counts on."""
     futile = _first(change)
     if futile is None:
         return None
@@ -64,7 +64,7 @@ def _first(change: Change) -> FutilePreemptions | None:
 
 
 def _what(change: Change, futile: FutilePreemptions) -> str:
-    """It was claimed, and AWS did not serve it; or it was not even claimed in time."""
+    """Say whether it was claimed and not served by AWS, or not even claimed in time."""
     job = change.after
     how = "it did not start in time" if change.before.live is None else "AWS did not let it train"
     return (
@@ -75,7 +75,7 @@ def _what(change: Change, futile: FutilePreemptions) -> str:
 
 
 def _why(change: Change) -> str:
-    """What AWS said: of the attempt, or of the start that it did not take."""
+    """Return the words of AWS about the attempt, or about the start that it refused."""
     reason = reason_of_end(change) or change.after.waiting
     return quoted(reason.message) if reason else "it did not start in time"
 
@@ -90,7 +90,7 @@ def _types(futile: FutilePreemptions) -> str:
 
 
 def waits_text(change: Change) -> str:
-    """What an end of an attempt that others were stopped for means; nothing where none were."""
+    """Return what the end of an attempt that others were stopped for means; empty where none were."""
     futile = change.after.futile
     if futile is None or futile == change.before.futile:
         return ""
@@ -99,7 +99,7 @@ def waits_text(change: Change) -> str:
 
 
 def stops_text(job: Job) -> str:
-    """How often it was stopped, and for whom; nothing at the first time."""
+    """Return how often it was stopped, and for which job; empty at the first time."""
     if job.preemptions <= 1:
         return ""
     row = job.stopped_for
@@ -108,14 +108,14 @@ def stops_text(job: Job) -> str:
 
 
 def _preemptor(row: StopsInARow, job: Job) -> str:
-    """Names stay within their team."""
+    """Name the preemptor; names stay within their team."""
     preemptor = row.preemptor
     own = preemptor.team in {None, job.spec.team}
     return f"job {preemptor.name}" if own else f"a job of team {preemptor.team}"
 
 
 def lost_startup_text(change: Change) -> str:
-    """What an end before Training cost; nothing where it trained."""
+    """Return what an end before Training cost; empty if it trained."""
     ended = change.ended
     if ended is None or ended.training_since is not None or ended.ended_at is None:
         return ""
@@ -123,7 +123,7 @@ def lost_startup_text(change: Change) -> str:
 
 
 def stops_detail(change: Change) -> Mapping[str, int]:
-    """Stops in a row for the same job, and the start-up that this one cost; what is unknown is left out."""
+    """Return the stops in a row for the same job, and the seconds of start-up lost, if known."""
     before, after = change.before.spent, change.after.spent
     startup = sum((after.startups or {}).values()) - sum((before.startups or {}).values())
     row = change.after.stopped_for
@@ -134,7 +134,7 @@ def stops_detail(change: Change) -> Mapping[str, int]:
 
 
 def todo_when_stopped(job: Job) -> str:
-    """What helps against being stopped again, once it happens again."""
+    """Return what to do: nothing at the first preemption, what helps against others from the second on."""
     if job.preemptions <= 1:
         return "It is in the queue and starts again automatically."
     return (

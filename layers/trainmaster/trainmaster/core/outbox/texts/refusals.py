@@ -1,4 +1,4 @@
-"""Notices about what AWS does otherwise than hoped: to a job's owner, and to those who operate the stack."""
+"""Notices about what AWS refuses or does unexpectedly, to a job's owner and to operators of the stack."""
 
 from enum import StrEnum
 
@@ -12,12 +12,12 @@ from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import Words, quoted
 
 OPERATORS = "operators"
-"""In the place of a team, in notices for those who operate the stack."""
+"""Stands in place of a team in notices to those who operate the stack."""
 REFUSALS_UNTIL_TOLD = 5
 
 
 class PlatformSubject(StrEnum):
-    """What a Platform Warning is about; programs match it."""
+    """Subjects of a Platform Warning, which programs match."""
 
     ADDITION_REFUSED = "addition-refused"
     UNKNOWN_STATUS = "unknown-status"
@@ -30,7 +30,7 @@ class PlatformSubject(StrEnum):
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:
-    """For operators; ``leave_once`` leaves it once for each pool and subject."""
+    """Return a notice to operators; ``leave_once`` leaves it once for each pool and subject."""
     return Notice(
         kind=NoticeKind.PLATFORM_WARNING,
         team=OPERATORS,
@@ -44,7 +44,7 @@ def platform_notice(subject: str, words: Words, *, job: str | None = None) -> No
 
 
 def start_refused_notice(change: Change) -> Notice | None:
-    """Once, when AWS has refused a job for the fifth time in a row; while all are refused, operators hear."""
+    """Return the notice of a job's fifth refusal in a row; None while a pause reports them to operators."""
     before, after, why = _refusals(change.before), _refusals(change.after), change.after.waiting
     is_one_of_many = change.role is not None and change.role.after.pause is not None
     if not before < REFUSALS_UNTIL_TOLD <= after or why is None or is_one_of_many:
@@ -72,7 +72,7 @@ def _remedy(why: Reason) -> str:
 
 
 def starts_paused_notice(change: Change) -> Notice | None:
-    """Once a pause, with the refusal that begins it: nothing is lost, and somebody has to act."""
+    """Return the notice of the refusal that begins a pause: no job is lost, and an operator has to act."""
     role = change.role
     if role is None or role.after.pause is None or not role.begins_pause:
         return None
@@ -95,7 +95,7 @@ def starts_paused_notice(change: Change) -> Notice | None:
 
 
 def unknown_status_notice(change: Change) -> Notice | None:
-    """Of a training job that is in a status which no version of SageMaker's model has had so far."""
+    """Return the notice of a training job in a status that this version does not know."""
     live = _live_with_news(change)
     if live is None or live.progress is None:
         return None
@@ -114,7 +114,7 @@ def unknown_status_notice(change: Change) -> Notice | None:
 
 
 def additions_refused_notice(pool: str, additions: str, why: str) -> Notice:
-    """AWS takes the jobs of a pool only without what the pool's policy adds to them."""
+    """Return the notice that AWS takes a pool's jobs only without what the pool's policy adds to them."""
     return platform_notice(
         PlatformSubject.ADDITION_REFUSED,
         Words(
@@ -127,7 +127,7 @@ def additions_refused_notice(pool: str, additions: str, why: str) -> Notice:
 
 
 def warm_pools_not_matched_notice(pool: str, missed: int) -> Notice:
-    """Starts that counted on a warm pool landed elsewhere, time after time."""
+    """Return the notice that starts which counted on a warm pool landed elsewhere, time after time."""
     return platform_notice(
         PlatformSubject.WARM_POOLS_NOT_MATCHED,
         Words(

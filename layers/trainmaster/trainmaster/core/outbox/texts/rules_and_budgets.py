@@ -30,7 +30,7 @@ _UNDO = {
 
 
 def unmanaged_notice(record: ViolationRecord, *, runs: bool) -> Notice:
-    """Of a training job that somebody started without the queue, and what became of it."""
+    """Return the notice of a training job that was started outside the queue, and what was done about it."""
     name = record.training_job_name
     became = _BECAME[record.outcome] if runs else _HAD_ENDED
     return Notice(
@@ -47,7 +47,7 @@ def unmanaged_notice(record: ViolationRecord, *, runs: bool) -> Notice:
 
 
 def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice:
-    """Of one that was to be stopped, and AWS does not let us."""
+    """Return the notice of a training job that was to be stopped, which AWS denies."""
     return Notice(
         kind=NoticeKind.UNMANAGED_JOB,
         team=team,
@@ -64,7 +64,7 @@ def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice
 
 
 def job_not_stopped_notice(change: Change) -> Notice | None:
-    """The same of an adopted job, which is a job of the queue."""
+    """Return the same of an adopted job, which is a job of the queue; None if its stop is not denied."""
     job, why = change.after, stop_denied(change)
     if job.live is None or why is None:
         return None
@@ -73,7 +73,7 @@ def job_not_stopped_notice(change: Change) -> Notice | None:
 
 
 def rule_violated_notice(record: ViolationRecord) -> Notice:
-    """Of a queued job; its rules only audit, so it runs anyway."""
+    """Return the notice of a queued job that violates audited rules, so that it runs anyway."""
     name = record.training_job_name
     return Notice(
         kind=NoticeKind.RULE_VIOLATED,
@@ -92,20 +92,25 @@ def _detail(record: ViolationRecord) -> dict[str, Any]:
         "outcome": record.outcome.value,
         "role_arn": record.role_arn,
         "violations": [
-            {"rule": one.rule, "field": one.field, "message": quoted(one.message), "mode": one.mode.value}
-            for one in record.violations
+            {
+                "rule": violation.rule,
+                "field": violation.field,
+                "message": quoted(violation.message),
+                "mode": violation.mode.value,
+            }
+            for violation in record.violations
         ],
     }
 
 
 def _named(violations: Sequence[Violation]) -> str:
-    """``rule: field message (hint)`` of the first few."""
+    """Render the first few violations as ``rule: field message (hint)``, and count the rest."""
     named = [
-        f"{one.rule}: {one.field} {quoted(one.message)} ({quoted(one.hint)})"
-        for one in violations[:MOST_NAMED]
+        f"{violation.rule}: {violation.field} {quoted(violation.message)} ({quoted(violation.hint)})"
+        for violation in violations[:MOST_NAMED]
     ]
-    more = len(violations) - len(named)
-    return "; ".join(named) + (f"; and {more} more" if more else "")
+    left_out = len(violations) - len(named)
+    return "; ".join(named) + (f"; and {left_out} more" if left_out else "")
 
 
 def budget_notice(team: str, *, month: str, spent_cents: int, limit_cents: int) -> Notice:

@@ -1,4 +1,4 @@
-"""How notices are put: a message for each, texts of others made safe, instants as people say them."""
+"""Wording of notices: a message for each, others' texts made safe, instants as people say them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 from trainmaster.core.outbox.messages import MessageKind, Notice, OutboxMessage
 
 MAX_QUOTE = 500
-"""Characters of a text that somebody else wrote."""
+"""Most characters that are kept of a text that somebody else wrote."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MINUTE = timedelta(minutes=1)
 
@@ -25,24 +25,30 @@ class Words:
 
 
 def to_tell(notice: Notice, *, cause: str, at: datetime) -> OutboxMessage:
-    """The message of a notice; the same cause is reported once."""
+    """Return the message of a notice; its id is made of the cause, so the same cause is reported once.
+
+    Args:
+        notice: The notice.
+        cause: Text that names what caused it, such as a version of a job.
+        at: When the message is left.
+    """
     slug = notice.kind.lower().replace(" ", "-")
     return OutboxMessage(id=f"{cause}#{slug}", kind=MessageKind.TELL, at=at, notice=notice)
 
 
 def quoted(text: str) -> str:
-    """Somebody else's text, in one line: no control or direction-changing characters, cut."""
+    """Return a text of somebody else in one line: without control or direction-changing characters, cut."""
     plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return plain if len(plain) <= MAX_QUOTE else f"{plain[: MAX_QUOTE - 3]}..."
 
 
 def instant(at: datetime) -> str:
-    """``2026-11-02 12:00 UTC``."""
+    """Render an instant like ``2026-11-02 12:00 UTC``."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def span(time: timedelta) -> str:
-    """``2 h 5 min``; what is shorter than a minute is ``less than a minute``."""
+    """Render a duration like ``2 h 5 min``; one shorter than a minute is ``less than a minute``."""
     if time < _MINUTE:
         return "less than a minute"
     hours, minutes = divmod(time // _MINUTE, 60)
@@ -50,5 +56,5 @@ def span(time: timedelta) -> str:
 
 
 def iso(at: datetime) -> str:
-    """For programs: ISO 8601, UTC, milliseconds."""
+    """Render an instant for programs: ISO 8601, UTC, milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

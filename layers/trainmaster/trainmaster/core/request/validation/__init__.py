@@ -1,4 +1,4 @@
-"""Can this CreateTrainingJob request be queued? Everything wrong with it at once, each with its field."""
+"""Find all that keeps a CreateTrainingJob request from being queued, at once, each with its field."""
 
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -24,7 +24,7 @@ def require_valid(body: JsonObject) -> None:
 
 
 def check_request(body: JsonValue) -> list[FieldError]:
-    """All mistakes of shape and of meaning, up to MAX_ERRORS."""
+    """Return all mistakes of shape and of meaning, up to MAX_ERRORS."""
     shape = shape_mistakes(body)
     meaning = _meaning(body) if isinstance(body, dict) else []
     explained = {mistake.path for mistake in meaning}  # where both found one, meaning says it better
@@ -33,22 +33,22 @@ def check_request(body: JsonValue) -> list[FieldError]:
 
 
 def check_shape(body: JsonValue) -> list[FieldError]:
-    """Departures from the service's model alone."""
+    """Return departures from the service's model alone."""
     return [mistake.as_field_error() for mistake in shape_mistakes(body)]
 
 
 def _meaning(body: JsonObject) -> list[Mistake]:
-    found = chain(
+    mistakes = chain(
         meaning_mistakes(body),
         resource_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
-        (found.mistake for found in contradictions(body)),
+        (clash.mistake for clash in contradictions(body)),
     )
-    return list(islice(found, MAX_ERRORS))
+    return list(islice(mistakes, MAX_ERRORS))
 
 
 def contradictions(body: Section) -> Iterator[Contradiction]:
-    """Parts that exclude each other. What is not of the model's shape is reported elsewhere and left out."""
+    """Yield parts that exclude each other; parts that are not of the model's shape are reported elsewhere."""
     yield from channel_contradictions(body)
     yield from container_contradictions(body)

@@ -11,22 +11,22 @@ _GROUP_NAMES = ("DataSource", "S3DataSource", "InstanceGroupNames")
 
 
 def channel_contradictions(body: Section) -> Iterator[Contradiction]:
-    for look in (_mixed_channels, _unknown_groups, _repeated_channels, _sources, _manifests, _file_mode):
-        yield from look(body)
+    for find in (_mixed_channels, _unknown_groups, _repeated_channels, _sources, _manifests, _file_mode):
+        yield from find(body)
 
 
 def _channels(body: Section) -> Iterator[tuple[Path, str, Section]]:
-    """Path, name and content of each channel that has a name."""
+    """Yield path, name and content of each channel that has a name."""
     for index, channel in elements(body, _CHANNELS):
         if (name := text(channel, "ChannelName")) is not None:
             yield (_CHANNELS, index), name, channel
 
 
 def _groups_of(channel: Section) -> tuple[str, ...]:
-    """The instance groups that a channel is for; none where it does not say, or says it of none."""
+    """Return the instance groups that a channel is for; none if it names none."""
     source = section(section(channel, "DataSource") or {}, "S3DataSource") or {}
     names = source.get("InstanceGroupNames")
-    return tuple(one for one in names if isinstance(one, str)) if isinstance(names, list) else ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
 def _mixed_channels(body: Section) -> Iterator[Contradiction]:
@@ -147,7 +147,7 @@ def _manifests(body: Section) -> Iterator[Contradiction]:
 
 
 _FOR_PIPES: Mapping[str, str] = {"CompressionType": "Gzip", "RecordWrapperType": "RecordIO"}
-"""What is unpacked or wrapped on the way. Source: SageMaker API reference, Channel."""
+"""Fields whose value unpacks or wraps data on its way. Source: SageMaker API reference, Channel."""
 
 
 def _file_mode(body: Section) -> Iterator[Contradiction]:

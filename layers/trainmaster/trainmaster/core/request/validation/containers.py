@@ -7,8 +7,8 @@ from trainmaster.core.request.validation.sections import Section, elements, sect
 
 
 def container_contradictions(body: Section) -> Iterator[Contradiction]:
-    for look in (_local_paths, _rules, _profiling_interval, _registry):
-        yield from look(body)
+    for find in (_local_paths, _rules, _profiling_interval, _registry):
+        yield from find(body)
 
 
 _RESERVED = ("/opt/ml", "/tmp", "/usr/local/nvidia")  # noqa: S108  AWS's own words
@@ -40,12 +40,12 @@ def _local_paths(body: Section) -> Iterator[Contradiction]:
 
 
 def _overlaps(folder: str) -> bool:
-    """Inside of a folder that SageMaker fills, or around it."""
+    """Tell whether a folder lies inside of one that SageMaker fills, or around it."""
     return any(_is_in(folder, filled) or _is_in(filled, folder) for filled in _FILLED)
 
 
 def _is_in(path: str, folder: str) -> bool:
-    parts, within = (_parts(one) for one in (path, folder))
+    parts, within = (_parts(location) for location in (path, folder))
     return path.startswith("/") and parts[: len(within)] == within
 
 
@@ -92,7 +92,7 @@ def _profiling_interval(body: Section) -> Iterator[Contradiction]:
     name = "ProfilingIntervalInMilliseconds"
     interval = whole_number(section(body, "ProfilerConfig") or {}, name)
     if interval is not None and interval not in _INTERVALS:
-        known = ", ".join(str(one) for one in _INTERVALS)
+        known = ", ".join(str(milliseconds) for milliseconds in _INTERVALS)
         yield contradiction(
             ("ProfilerConfig", name),
             f"is {interval}, which is none of the intervals that there are",

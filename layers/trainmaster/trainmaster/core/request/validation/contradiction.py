@@ -17,7 +17,7 @@ _LONGEST_SHOWN = 64
 class Contradiction:
     mistake: Mistake
     aws: str
-    """What CreateTrainingJob answers, as a ValidationException."""
+    """Text that CreateTrainingJob answers, as a ValidationException."""
 
 
 def contradiction(path: Path, message: str, hint: str, *, aws: str) -> Contradiction:
@@ -25,5 +25,5 @@ def contradiction(path: Path, message: str, hint: str, *, aws: str) -> Contradic
 
 
 def names_text(names: list[str]) -> str:
-    """Names of a request that nobody has checked yet, in one line of bounded length."""
+    """Join names that nothing has checked yet, in one line of bounded length."""
     return ", ".join(name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..." for name in names)

@@ -1,4 +1,4 @@
-"""All values of one kind in a request, wherever the service model puts them; are its S3 URIs any?"""
+"""All values of one kind in a request, wherever the service model puts them; checks of its S3 URIs."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,10 @@ class Found:
 
 
 def values_of(shape: str, body: JsonValue) -> Iterator[Found]:
-    """Every text whose shape in the model is this one; new fields of the model are found by themselves."""
+    """Yield every text with this shape in the model.
+
+    New fields of the model are found without a change here.
+    """
     yield from _walk(ROOT, body, shape, ())
 
 
@@ -43,11 +46,11 @@ def _walk(name: str, value: JsonValue, wanted: str, path: Path) -> Iterator[Foun
 
 
 _SHAPE = re.compile(SHAPES["S3Uri"]["pattern"])
-"""What does not match it is reported as a mistake of shape."""
+"""Pattern of the model; a text that does not match it is reported as a mistake of shape."""
 _HINT = "write it as s3://bucket/prefix, the bucket in lower case, without spaces around it"
 
 
 def place_mistakes(body: Section) -> Iterator[Mistake]:
-    for found in values_of("S3Uri", dict(body)):
-        if _SHAPE.fullmatch(found.value) and parse_s3(found.value) is None:
-            yield Mistake(found.path, "is not a place in S3", _HINT)
+    for uri in values_of("S3Uri", dict(body)):
+        if _SHAPE.fullmatch(uri.value) and parse_s3(uri.value) is None:
+            yield Mistake(uri.path, "is not a place in S3", _HINT)

@@ -1,4 +1,4 @@
-"""What the model cannot say: fields that need, exclude or bound each other; resources; tags."""
+"""Rules that the model cannot express: fields that need, exclude or bound each other; resources; tags."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -68,7 +68,7 @@ _WAIT_HINT = (
 
 
 def _rule_instances(body: Section) -> Iterator[Mistake]:
-    """Rules on their own machines run beside the job, under its role, and no capacity counts them."""
+    """Refuse rules with instances of their own: no pool counts them."""
     for name in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         for index, rule in elements(body, name):
             if "InstanceType" in rule:
@@ -193,10 +193,10 @@ def _preferences(resources: Section, *, spot: bool) -> Iterator[Mistake]:
     types: set[str] = set()
     for index, preference in elements(resources, "InstancePreferences"):
         yield from _preference(resources, preference, (*root, index))
-        found = text(preference, "InstanceType")
-        if found is not None and found in types:
+        instance_type = text(preference, "InstanceType")
+        if instance_type is not None and instance_type in types:
             yield Mistake((*root, index, "InstanceType"), "is named twice", "name each instance type once")
-        types |= {found} if found is not None else set()
+        types |= {instance_type} if instance_type is not None else set()
 
 
 def _preference(resources: Section, preference: Section, path: Path) -> Iterator[Mistake]:

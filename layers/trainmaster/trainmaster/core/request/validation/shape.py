@@ -1,4 +1,4 @@
-"""Does a body have the shape of a CreateTrainingJob request: names, types, bounds, patterns and enums."""
+"""Check a body's shape against the model of CreateTrainingJob: names, types, bounds, patterns and enums."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ _SIZE_HINTS: Mapping[str, str] = {
 
 
 def shape_mistakes(body: JsonValue) -> list[Mistake]:
-    """Every departure from the model, in the order of the body, up to MAX_ERRORS."""
+    """Return every departure from the model, in the order of the body, up to MAX_ERRORS."""
     return list(islice(_check(ROOT, body, ()), MAX_ERRORS))
 
 
@@ -75,7 +75,7 @@ def _check_structure(shape: Shape, value: JsonObject, path: Path) -> Iterator[Mi
 
 
 def _known(name: str, members: Iterable[str]) -> str:
-    """What the caller may have meant, else what there is."""
+    """Hint at the field that the caller may have meant, else at those that there are."""
     by_lower_case = {member.lower(): member for member in members}
     if len(name) <= _LONGEST_NAME:
         near = get_close_matches(name.lower(), by_lower_case, n=1)
@@ -148,7 +148,7 @@ def _check_size(name: str, size: int, unit: str, path: Path) -> Iterator[Mistake
 
 
 def _shown(number: int) -> str:
-    """A number is harmless to repeat; one that Python would refuse to print is not worth it."""
+    """Show a number, which is harmless to repeat, unless Python would refuse to print it."""
     return str(number) if abs(number) <= _MAX_INTEGER["long"] else "a number that large"
 
 

@@ -1,0 +1,92 @@
+"""The edge at which a period begins: jobs that were there already enter it with what was left of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
+from trainmaster_client.simulate.histories.line_problems import count_of
+
+WAITING_SINCE = timedelta(seconds=1)
+"""After the period's begin: those that waited enter behind those that held their instances."""
+_APART = timedelta(milliseconds=1)
+_NOTHING = timedelta()
+
+
+def carried_in(jobs: Sequence[PastJob], begins: datetime) -> tuple[tuple[PastJob, ...], tuple[str, ...]]:
+    """The same jobs, none of them submitted before ``begins``, and what was assumed of those that were.
+
+    Jobs that ended before are not in the record. With those that competed with them the queue of that time
+    could not be replayed, so what held instances keeps them, and what waited enters in its order.
+    """
+    running = [job for job in jobs if job.submitted_at < begins and _live_at(job, begins) is not None]
+    waiting = [job for job in jobs if job.submitted_at < begins and _live_at(job, begins) is None]
+    entered = [_continued(job, begins) for job in running]
+    entered += [
+        _rest(job, begins, begins + WAITING_SINCE + number * _APART) for number, job in enumerate(waiting)
+    ]
+    others = [job for job in jobs if job.submitted_at >= begins]
+    whole = sorted([*entered, *others], key=lambda job: (job.submitted_at, job.name))
+    return tuple(whole), tuple(_sentences(len(running), len(waiting)))
+
+
+def _sentences(running: int, waiting: int) -> Iterator[str]:
+    if running:
+        yield (
+            f"{count_of(running, 'job')} held instances when the period began: submitted at that instant "
+            "here, with the training that was left."
+        )
+    if waiting:
+        yield (
+            f"{count_of(waiting, 'job')} waited when the period began: submitted then here, in their order; "
+            "what they had waited until then does not count."
+        )
+
+
+def _live_at(job: PastJob, instant: datetime) -> PastAttempt | None:
+    return next(
+        (one for one in job.attempts if one.started_at < instant and (one.ended_at or instant) >= instant),
+        None,
+    )
+
+
+def _continued(job: PastJob, begins: datetime) -> PastJob:
+    """Its start-up is part of what is left, as it starts again: it ends when it did."""
+    live = _live_at(job, begins)
+    assert live is not None
+    rest = _rest(job, begins, begins)
+    if live.training_since is None or live.training_since >= begins:
+        return rest
+    return replace(rest, trains_for=max(rest.trains_for - (job.cold_start or _NOTHING), _NOTHING))
+
+
+def _rest(job: PastJob, begins: datetime, submitted_at: datetime) -> PastJob:
+    """Without what was before the period."""
+    done = sum((_counted_by(one, begins) for one in job.attempts), _NOTHING)
+    later = tuple(one for one in job.attempts if one.ended_at is None or one.ended_at >= begins)
+    withdrawn = None if job.withdrawn_after is None else job.submitted_at + job.withdrawn_after
+    return replace(
+        job,
+        submitted_at=submitted_at,
+        trains_for=max(job.trains_for - done, _NOTHING),
+        breaks=job.breaks if len(later) == len(job.attempts) else (),
+        withdrawn_after=None if withdrawn is None else max(withdrawn - submitted_at, _NOTHING),
+        attempts=tuple(_cut(one, submitted_at) for one in later),
+    )
+
+
+def _counted_by(attempt: PastAttempt, instant: datetime) -> timedelta:
+    if attempt.training_since is None or attempt.training_since >= instant:
+        return _NOTHING
+    if attempt.ended_at is not None and attempt.ended_at < instant:
+        return max(attempt.ended_at - attempt.training_since - attempt.lost, _NOTHING)
+    return instant - attempt.training_since
+
+
+def _cut(attempt: PastAttempt, instant: datetime) -> PastAttempt:
+    training_since = attempt.training_since
+    return replace(
+        attempt,
+        started_at=max(attempt.started_at, instant),
+        training_since=None if training_since is None else max(training_since, instant),
+    )

@@ -1,0 +1,258 @@
+"""The lines that the API exports, a job each as JSON: read and checked, every mistake with line and field."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, Literal
+
+from trainmaster.core.jobs.reason_codes import ReasonCode
+
+from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING
+from trainmaster_client.simulate.histories.line_problems import LineProblems, shown
+
+_INSTANT_HINT = "write it in ISO 8601 with a zone, e.g. 2026-11-21T10:00:00Z"
+_MOST_SECONDS = 10 * 365 * 86_400
+_MOST_INSTANCES = 100_000
+_MOST_PRIORITY = 1000
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedAttempt:
+    """None where the line says null, or is of a stack that does not export it."""
+
+    started_at: datetime
+    training_since: datetime | None
+    ended_at: datetime | None
+    end: str | None
+    lost: timedelta
+    warm_start: bool | None
+    trained: timedelta | None
+    """In status Training."""
+    interruptions: int | None
+    """Of its spot instances, after each of which SageMaker started it again."""
+    intervals: tuple[timedelta, ...] = ()
+    """Times in status Training, those that interruptions ended first; empty where they are not known."""
+    checkpoint_at: datetime | None = None
+    """The newest that anybody saw, maybe of an earlier attempt."""
+    statuses: tuple[tuple[str, timedelta], ...] = ()
+    """Secondary statuses, each with how long after the start it began; empty where they are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedJob:
+    """One line."""
+
+    name: str
+    team: str
+    submitted_by: str
+    pool: str | None
+    """None: that of its instance types."""
+    instances: Mapping[str, int]
+    capacity_type: Literal["on-demand", "spot"]
+    priority: int
+    submitted_at: datetime
+    max_runtime: timedelta
+    saves_checkpoints: bool
+    attempts: tuple[ExportedAttempt, ...]
+    end: str | None
+    """Reason code; None: it is not over."""
+    ended_at: datetime | None
+    entry_id: str | None
+    preemptible: bool | None
+    max_wait: timedelta | None = None
+    warm_key: str | None = None
+    learned_in: tuple[str, ...] | None = None
+
+    @property
+    def key(self) -> tuple[str, datetime]:
+        """Of two lines with the same one the later counts."""
+        return self.name, self.submitted_at
+
+
+def read_lines(lines: Iterable[str], *, where: str) -> Iterator[ExportedJob]:
+    """The jobs as they stand. Raises MalformedHistoryError at the end, with every mistake in it."""
+    problems = LineProblems(where=where)
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            document = _document(line, number, problems)
+            if document is not None:
+                before = problems.count
+                job = _job(Fields(document, number, problems))
+                if problems.count == before:
+                    yield job
+    problems.raise_any()
+
+
+def _document(line: str, number: int, problems: LineProblems) -> dict[str, Any] | None:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        says = error.msg if isinstance(error, json.JSONDecodeError) else "it is not a value that can be read"
+        where = f"at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        problems.add(number, "", f"is not JSON: {says} {where}".rstrip(), _whole_line(line))
+        return None
+    if not isinstance(document, dict):
+        problems.add(number, "", f"is {shown(document)}", "write one job as a JSON object on each line")
+        return None
+    return document
+
+
+def _whole_line(line: str) -> str:
+    if line.startswith("job_id,"):
+        return "this is a trace: give it to --trace"
+    if line.lstrip().startswith("["):
+        return "write one JSON object on each line, without a list around them"
+    return "write one job as a JSON object on each line"
+
+
+class Fields:
+    """Of one object; what is wrong with one is noted, and something valid stands in for it."""
+
+    def __init__(self, document: Mapping[str, Any], line: int, problems: LineProblems, at: str = "") -> None:
+        self._document = document
+        self._line = line
+        self._problems = problems
+        self._at = at
+
+    def refuse(self, name: str, message: str, hint: str) -> None:
+        self._problems.add(self._line, f"{self._at}{name}", message, hint)
+
+    def has(self, name: str) -> bool:
+        return self._document.get(name) is not None
+
+    def text(self, name: str) -> str:
+        value = self._value(name)
+        if not isinstance(value, str) or not value or not value.isprintable():
+            self._refuse_value(name, "a text", 'write it in quotes, e.g. "vision"')
+            return "-"
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self._value(name)
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            self._refuse_value(name, "a list of texts", 'write e.g. ["n0a1", "t3fc"]')
+            return ()
+        return tuple(value)
+
+    def whole(self, name: str, *, least: int, most: int) -> int:
+        value = self._value(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            self._refuse_value(name, "a valid number", f"write one from {least} to {most}")
+            return least
+        if value != int(value):
+            self._refuse_value(name, "a whole number", "write it without a fraction")
+        return int(value)
+
+    def seconds(self, name: str) -> timedelta:
+        return timedelta(seconds=self.whole(name, least=0, most=_MOST_SECONDS))
+
+    def flag(self, name: str) -> bool:
+        value = self._value(name)
+        if not isinstance(value, bool):
+            self._refuse_value(name, "true or false", "write true or false")
+        return value is True
+
+    def instant(self, name: str) -> datetime:
+        value = self._value(name)
+        try:
+            found = datetime.fromisoformat(value) if isinstance(value, str) else None
+            if found is not None and found.tzinfo:
+                return found.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        self._refuse_value(name, "a valid instant", _INSTANT_HINT)
+        return _NEVER
+
+    def instances(self, name: str) -> Mapping[str, int]:
+        value = self._value(name)
+        if not isinstance(value, dict) or not value:
+            self._refuse_value(name, "instances by type", 'write e.g. {"ml.g5.xlarge": 1}')
+            return {}
+        inner = Fields(value, self._line, self._problems, f"{self._at}{name}.")
+        return {kind: inner.whole(kind, least=1, most=_MOST_INSTANCES) for kind in value}
+
+    def parts(self, name: str) -> Iterator["Fields"]:
+        value = self._value(name)
+        if not isinstance(value, list):
+            self._refuse_value(name, "a list", "write [] where there is none")
+            return
+        for number, one in enumerate(value):
+            if isinstance(one, dict):
+                yield Fields(one, self._line, self._problems, f"{self._at}{name}[{number}].")
+            else:
+                self.refuse(
+                    f"{name}[{number}]", f"{shown(one)} is not an object", "write one for each attempt"
+                )
+
+    def _value(self, name: str) -> object:
+        return self._document.get(name)
+
+    def _refuse_value(self, name: str, what: str, hint: str) -> None:
+        if name not in self._document:
+            self.refuse(name, "is missing", hint)
+        else:
+            self.refuse(name, f"{shown(self._document[name])} is not {what}", hint)
+
+
+def _job(one: Fields) -> ExportedJob:
+    capacity_type = one.text("capacity_type")
+    if capacity_type not in {"on-demand", "spot", "-"}:
+        one.refuse("capacity_type", f"{shown(capacity_type)} is not known", "write on-demand or spot")
+    return ExportedJob(
+        name=one.text("name"),
+        team=one.text("team"),
+        submitted_by=one.text("submitted_by"),
+        pool=one.text("pool"),
+        instances=one.instances("instances"),
+        capacity_type="spot" if capacity_type == "spot" else "on-demand",
+        priority=one.whole("priority", least=0, most=_MOST_PRIORITY),
+        submitted_at=one.instant("submitted_at"),
+        max_runtime=one.seconds("max_runtime_seconds"),
+        saves_checkpoints=one.flag("saves_checkpoints"),
+        attempts=tuple(_attempt(part) for part in one.parts("attempts")),
+        end=one.text("end") if one.has("end") else None,
+        ended_at=one.instant("ended_at") if one.has("ended_at") else None,
+        entry_id=one.text("entry_id") if one.has("entry_id") else None,
+        preemptible=one.flag("preemptible") if one.has("preemptible") else None,
+        max_wait=one.seconds("max_wait_seconds") if one.has("max_wait_seconds") else None,
+        warm_key=one.text("warm_key") if one.has("warm_key") else None,
+        learned_in=one.texts("learned_in") if one.has("learned_in") else None,
+    )
+
+
+def _attempt(one: Fields) -> ExportedAttempt:
+    started_at = one.instant("started_at")
+    training_since = one.instant("training_since") if one.has("training_since") else None
+    ended_at = one.instant("ended_at") if one.has("ended_at") else None
+    if ended_at is not None and ended_at < (training_since or started_at):
+        one.refuse("ended_at", "is before it started", "correct one of the two instants")
+    end = one.text("end") if one.has("end") else None
+    statuses = tuple(_statuses(one, started_at)) if one.has("statuses") else ()
+    if end == ReasonCode.COMPLETED:  # asked to stop while it uploaded, it ends as it would have
+        statuses = tuple(pair for pair in statuses if pair[0] != STOPPING)
+    intervals = tuple(after - at for (what, at), (_, after) in pairwise(statuses) if what == TRAINING)
+    trained = one.seconds("trained_seconds") if one.has("trained_seconds") else None
+    return ExportedAttempt(
+        started_at=started_at,
+        training_since=training_since,
+        ended_at=ended_at,
+        end=end,
+        lost=one.seconds("lost_seconds") if one.has("lost_seconds") else timedelta(),
+        warm_start=one.flag("warm_start") if one.has("warm_start") else None,
+        trained=sum(intervals, timedelta()) if statuses else trained,
+        interruptions=one.whole("interruptions", least=0, most=1000) if one.has("interruptions") else None,
+        intervals=intervals,
+        checkpoint_at=one.instant("checkpoint_at") if one.has("checkpoint_at") else None,
+        statuses=statuses,
+    )
+
+
+def _statuses(one: Fields, started_at: datetime) -> Iterator[tuple[str, timedelta]]:
+    """The claim has our clock, the statuses have SageMaker's: none began before the attempt."""
+    last = timedelta()
+    for part in one.parts("statuses"):
+        last = max(part.instant("at") - started_at, last)
+        yield part.text("status"), last

@@ -1,0 +1,104 @@
+import pytest
+
+from benchmarks.training.bench.cases import (
+    Case,
+    Kind,
+    Record,
+    State,
+    batch_for,
+    begun,
+    largest,
+    next_batch,
+    out_of_time,
+    suite_of,
+    unsettled,
+)
+
+CASE = Case(id="eager", kind=Kind.STEPS, needs=40, limit=90, batch_of="batch")
+
+
+@pytest.mark.parametrize(
+    ("fits", "first", "most", "asked", "found"),
+    [
+        pytest.param(40, 8, 64, [8, 16, 32, 64, 48, 40], 40, id="between"),
+        pytest.param(64, 8, 64, [8, 16, 32, 64], 64, id="all that is asked for fits"),
+        pytest.param(100, 8, 50, [8, 16, 32, 50], 50, id="the largest is not a power of two"),
+        pytest.param(3, 8, 64, [8, 4, 2, 3], 3, id="less than the first"),
+        pytest.param(0, 8, 64, [8, 4, 2, 1], None, id="not even one"),
+        pytest.param(8, 8, 64, [8, 16, 12, 10, 9], 8, id="the first alone"),
+    ],
+)
+def test_the_largest_batch_is_found_by_halving(
+    fits: int, first: int, most: int, asked: list[int], found: int | None
+) -> None:
+    tried: dict[int, State] = {}
+    while (batch := next_batch(tried, first=first, most=most)) is not None:
+        tried[batch] = State.OK if batch <= fits else State.OUT_OF_MEMORY
+    assert (list(tried), largest(tried)) == (asked, found)
+
+
+@pytest.mark.parametrize("state", [State.CRASHED, State.TIME_LIMIT, State.OUT_OF_MEMORY, State.COMPILE_ERROR])
+def test_whatever_does_not_end_well_does_not_fit(state: State) -> None:
+    assert next_batch({8: State.OK, 16: state}, first=8, most=64) == 12
+
+
+def test_what_is_settled_is_not_run_again() -> None:
+    cases = [Case(id=state, kind=Kind.STEPS, needs=1, limit=1) for state in State]
+    records = {str(state): Record(id=state, state=state) for state in State}
+    assert [case.id for case in unsettled(cases, records)] == ["no-time-left", "running"]
+    assert unsettled(cases, {}) == cases
+
+
+def test_a_case_begins_only_if_enough_is_left_for_it() -> None:
+    assert out_of_time(CASE, 40, None) is None
+    late = out_of_time(CASE, 39, None)
+    assert late is not None
+    assert (late.state, late.reason) == (
+        State.NO_TIME,
+        "needs 40 s of 39 s that are left: continue with --resume",
+    )
+
+
+def test_a_case_that_ends_the_suite_twice_is_given_up() -> None:
+    first = begun(CASE, None)
+    second = begun(CASE, first)
+    third = begun(CASE, second)
+    assert [one.starts for one in (first, second)] == [1, 2]
+    assert (third.state, third.reason) == (State.CRASHED, "the suite was ended 2 times while it ran")
+
+
+def test_time_that_ran_out_is_not_held_against_a_case() -> None:
+    late = out_of_time(CASE, 0, begun(CASE, begun(CASE, None)))
+    assert begun(CASE, late).starts == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "batch"),
+    [
+        ({}, None),
+        ({"batch": Record(id="batch", state=State.OK, result={"batch": 24})}, 24),
+        ({"batch": Record(id="batch", state=State.OUT_OF_MEMORY, result={"batch": None})}, None),
+    ],
+)
+def test_a_case_takes_the_batch_that_was_found(records: dict[str, Record], batch: int | None) -> None:
+    assert batch_for(CASE, records) == batch
+
+
+def test_a_task_has_the_batch_that_was_found_instead_of_its_own() -> None:
+    case = Case(id="e", kind=Kind.STEPS, needs=1, limit=1, options={"batch-size": "8", "lr": "1"})
+    assert case.task(24)["options"] == {"batch-size": "24", "lr": "1"}
+    assert case.task()["options"] == {"batch-size": "8", "lr": "1"}
+
+
+@pytest.mark.parametrize("name", ["h200", "cpu", "cpu-precision"])
+def test_a_suite_fits_into_ten_minutes_if_nothing_goes_wrong(name: str) -> None:
+    cases = suite_of(name, host_threads=2)
+    assert sum(case.needs for case in cases) <= 580
+    assert len({case.id for case in cases}) == len(cases)
+    assert all(case.needs <= case.limit for case in cases)
+    assert {case.batch_of for case in cases} <= {None, "batch"}
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    record = Record(id="a", state=State.TIME_LIMIT, seconds=1.5, reason="r", result={"x": 1}, starts=2)
+    assert Record.of_json(record.as_json()) == record

@@ -1,0 +1,1 @@
+"""Programs at a desk, which no job and no service imports."""

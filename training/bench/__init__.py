@@ -1,1 +1,0 @@
-"""`python -m training.bench`: how fast a model trains on this machine. A job does not need it."""

@@ -1,0 +1,214 @@
+"""What a checkpoint says about itself, ``manifest.json``, written last; and which are whole by it.
+
+It lists the files of all hosts with their sizes, so a copy that lost one on the way is found out, and it has
+the hash of the index, which has those of all else.
+
+A file counts as lost when no host has it whole: the checkpoint is torn, and the one before it is next.
+When some hosts have it and others do not, nothing is lost, so going back would throw work away and the
+hosts must get the same view first: that is refused.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self, TypeAlias
+
+from training.preemptible.checkpoint.store import CheckpointStore, name_of
+from training.preemptible.checkpoint_errors import listed
+
+MANIFEST = "manifest.json"
+ALGORITHM = "multilinear64-sha256"
+"""Of the hashes: ``hashes.py`` says what it is."""
+INDEX, INDEX_COPY = ".metadata", "metadata"
+"""Torch's index of the shards, a pickle, and its copy; the manifest lists the copy."""
+_MISSING = "is missing"
+_SHOWN = 3
+"""Files in a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    step: int
+    world_size: int
+    hosts: int
+    """With disks of their own, or machines where the store is shared."""
+    guard: Mapping[str, str]
+    """Options it was trained with that another attempt may not change."""
+    carried: Mapping[str, float]
+    """What the caller wants back beside weights and optimizer, e.g. seconds of useful work."""
+    files: Mapping[str, int]
+    """Bytes by name, of all hosts, without this file."""
+    seconds: float
+    """From the first file to this one."""
+    saved_at: str
+    """ISO 8601, UTC."""
+    hashes: Mapping[str, str] | None = None
+    """``algorithm``, and by it the hash of ``metadata``; None: written before hashes were taken."""
+    notes: Mapping[str, str] | None = None
+    """What the caller wants to know before it makes a model to load this into, e.g. its precision; unlike
+    ``guard`` it may differ. None: written before there were notes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, of all files."""
+        return sum(self.files.values())
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Of one host."""
+        return self.size / self.hosts / max(self.seconds, 1e-3)
+
+    def text(self) -> bytes:
+        return json.dumps({**asdict(self), "bytes": self.size}, indent=1).encode()
+
+    @classmethod
+    def parsed(cls, text: bytes) -> Self:
+        """Raises ValueError for half a file, KeyError for one that is not of this program."""
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise KeyError("step")
+        known = {"hashes": None, "notes": None, **found}
+        return cls(**{name: known[name] for name in cls.__slots__})
+
+
+def sizes_of(storage_data: Mapping[Any, Any]) -> dict[str, int]:
+    """Bytes of each file of shards, of all ranks, from the index that torch made of them.
+
+    A file is its items, one after the other, so it ends where the last one ends.
+    """
+    sizes: dict[str, int] = {}
+    for item in storage_data.values():
+        ends_at = item.offset + item.length
+        sizes[item.relative_path] = max(sizes.get(item.relative_path, 0), ends_at)
+    return dict(sorted(sizes.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One checkpoint as one host sees it."""
+
+    manifest: bytes | None
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    name: str
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torn:
+    name: str
+    reason: str
+    was_published: bool = True
+    """It has a manifest, which is written when all else is durable."""
+    lacks_files: bool = False
+    """And that is all that is wrong: an upload that was interrupted leaves it so, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Neither to be loaded nor to be passed over."""
+
+    name: str
+    reason: str
+
+
+Finding: TypeAlias = Whole | Torn | Refused
+View: TypeAlias = Mapping[str, Sight]
+"""By the name of the checkpoint."""
+
+_NOTHING = Sight(manifest=None, sizes={})
+
+
+def view_of(store: CheckpointStore) -> View:
+    """What this host sees."""
+    return {
+        name: Sight(manifest=store.read(f"{name}/{MANIFEST}"), sizes=dict(store.sizes(name)))
+        for name in store.checkpoints()
+    }
+
+
+def findings(views: Mapping[str, View]) -> list[Finding]:
+    """What is there, the newest first. ``views`` are by host."""
+    # Names have their steps in as many digits, so they sort as their steps do; a longer one is newer.
+    names = {name for view in views.values() for name in view}
+    newest_first = sorted(names, key=lambda name: (len(name), name), reverse=True)
+    return [
+        _finding(name, {host: view.get(name, _NOTHING) for host, view in views.items()})
+        for name in newest_first
+    ]
+
+
+def is_work_lost(torn: Sequence[Torn]) -> bool:
+    """Whether there was a whole checkpoint, where only torn ones are left.
+
+    The only one that was ever published may lack files because its upload was interrupted: it was never
+    whole where it is now, and what it held is as little as can be lost.
+    """
+    published = [one for one in torn if one.was_published]
+    return len(published) > 1 or any(not one.lacks_files for one in published)
+
+
+def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
+    try:
+        text, manifest = _manifest(sights)
+    except FileNotFoundError:
+        return Torn(name=name, reason=f"{MANIFEST} is missing", was_published=False)
+    except ValueError:
+        return Torn(name=name, reason=f"{MANIFEST} cannot be read")
+    except KeyError:
+        return Refused(name=name, reason=f"its {MANIFEST} is not one of this program")
+    if (foreign := _foreign(name, manifest)) is not None:
+        return Refused(name=name, reason=foreign)
+    problems = {
+        host: dict(_problems(manifest, sight, is_same=sight.manifest == text))
+        for host, sight in sights.items()
+    }
+    for file in (MANIFEST, *manifest.files):
+        bad = {host: found[file] for host, found in problems.items() if file in found}
+        if len(bad) == len(sights):
+            every = {what for found in problems.values() for what in found.values()}
+            return Torn(
+                name=name, reason=f"{file} {next(iter(bad.values()))}", lacks_files=every == {_MISSING}
+            )
+    lacking = [f"on {host} {file} {what}" for host, found in problems.items() for file, what in found.items()]
+    if lacking:
+        return Refused(name=name, reason=listed(lacking, most=_SHOWN, between="; "))
+    return Whole(name=name, manifest=manifest)
+
+
+def _foreign(name: str, manifest: Manifest) -> str | None:
+    """Why this manifest is not to be used here."""
+    if name_of(manifest.step) != name:
+        return f"its {MANIFEST} is that of {name_of(manifest.step)}"
+    algorithm = manifest.hashes["algorithm"] if manifest.hashes else ALGORITHM
+    if algorithm != ALGORITHM:
+        return f"its hashes are by {algorithm}, and this program knows {ALGORITHM}"
+    return None
+
+
+def _manifest(sights: Mapping[str, Sight]) -> tuple[bytes, Manifest]:
+    """The first that can be read. Raises FileNotFoundError, ValueError or KeyError where there is none."""
+    texts = [sight.manifest for sight in sights.values() if sight.manifest is not None]
+    if not texts:
+        raise FileNotFoundError(MANIFEST)
+    for text in texts[:-1]:
+        try:
+            return text, Manifest.parsed(text)
+        except ValueError:
+            continue
+    return texts[-1], Manifest.parsed(texts[-1])
+
+
+def _problems(manifest: Manifest, sight: Sight, *, is_same: bool) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it) on one host."""
+    if not is_same:
+        yield MANIFEST, _MISSING if sight.manifest is None else "is another one"
+    for file, size in manifest.files.items():
+        found = sight.sizes.get(file)
+        if found is None:
+            yield file, _MISSING
+        elif found != size:
+            yield file, f"has {found} bytes of {size}"

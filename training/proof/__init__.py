@@ -1,1 +1,0 @@
-"""``python -m training.proof``: an interrupted training is held to the uninterrupted one, bit by bit."""
