@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.model import JobState
 
-from tests.builders import A
+from tests.builders import A, B
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.conftest import TABLE
@@ -283,3 +283,41 @@ def test_P6_conditions_are_taken_off(chain: World) -> None:
     assert conflict["status"] == 409
     ends(chain, "parent")
     chain.check("parent", "child")
+
+
+def test_P4_an_end_that_left_no_message_is_made_good_by_the_reconciler(chain: World) -> None:
+    """As after a release that marks nothing, or a table that was restored."""
+    chain.sagemaker.end("parent", "Completed")
+    chain.tell("parent")
+    (message,) = [one for one in chain.wiring.store.messages("main", limit=9) if one.parent is not None]
+    chain.wiring.store.done("main", message)
+    chain.schedule()
+    assert chain.states("parent", "child") == ["completed", "pending"]
+    chain.a_minute_passes()
+    assert chain.states("child") == ["running"]
+    chain.check("parent", "child")
+
+
+def test_P4_a_child_in_another_pool_is_woken_there(new_world: NewWorld) -> None:
+    pools = [{"name": "main", "capacity": {A: 1}}, {"name": "other", "capacity": {B: 1}}]
+    world = new_world({"pools": pools})
+    world.submit("parent")
+    world.schedule()
+    trains(world, "parent")
+    body = request("child", ResourceConfig={"InstanceType": B, "InstanceCount": 1, "VolumeSizeInGB": 10})
+    body["Tags"] = [{"Key": "trainmaster:after", "Value": "parent"}]
+    assert world.api("POST", "/add-job", body)["status"] == 201
+    ends(world, "parent")
+    assert world.states("parent", "child") == ["completed", "running"]
+
+
+def test_P2_a_cancelled_parent_ends_its_child_at_once(world: World) -> None:
+    world.submit("parent")
+    world.patch("parent", held=True)
+    after(world, "child", "parent")
+    assert world.cancel("parent") == 202
+    world.schedule()
+    assert world.states("parent", "child") == ["stopped", "stopped"]
+    reason = world.job("child").reason
+    assert reason is not None
+    assert "parent stopped (stopped-by-user)" in reason.message

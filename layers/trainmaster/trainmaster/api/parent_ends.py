@@ -71,7 +71,9 @@ class ParentEnds:
             return Likely(p50=now, p90=now)
         if job.is_live:
             _, likely, late = chances(running_entry(job), now=now)
-            return Likely(p50=now + timedelta(seconds=likely), p90=now + timedelta(seconds=late))
+            most = job.live_attempt.max_runtime.total_seconds()  # also of one about which nothing is known
+            p50, p90 = (timedelta(seconds=min(seconds, most)) for seconds in (likely, late))
+            return Likely(p50=now + p50, p90=now + p90)
         start = self.prospect(job, standing_of(job, self.context, estimate=True)).likely
         if start is None:
             return None
