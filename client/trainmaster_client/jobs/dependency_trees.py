@@ -39,7 +39,7 @@ class DependencyTree:
     def _parent_lines(self, parent: Document) -> Iterator[str]:
         document = self._read(str(parent["job"]))
         standing = _standing(document, self.now) if document else printable(parent.get("state") or "?")
-        others = len([one for one in (document or {}).get("after") or () if one.get("job")])
+        others = len([parent for parent in (document or {}).get("after") or () if parent.get("job")])
         before = f", after {others} other{'s' if others > 1 else ''}" if others else ""
         yield f"{printable(parent['job'])}  {standing}{before}"
         yield f"   v {printable(parent.get('type'))}"
@@ -68,7 +68,7 @@ class DependencyTree:
         if document is None:
             yield f"{first}{printable(child)}"
             return
-        types = [str(one.get("type")) for one in document.get("after") or () if one.get("job") == parent]
+        types = [str(before["type"]) for before in document.get("after") or () if before.get("job") == parent]
         kind = f"{types[0]} " if types and types[0] != "afterok" else ""
         yield from self._lines(document, f"{first}{kind}", rest)
 

@@ -36,7 +36,8 @@ def condition_texts(after: Conditions) -> list[str]:
         InvalidOptionsError: Lists all that is wrong with them.
     """
     given = [after] if isinstance(after, str) or not isinstance(after, Sequence) else list(after)
-    texts = [part for one in given for part in (one if isinstance(one, str) else one.name).split()]
+    written = [item if isinstance(item, str) else item.name for item in given]
+    texts = [part for text in written for part in text.split()]
     problems = [problem for text in texts if (problem := _problem(text)) is not None]
     if problems:
         raise InvalidOptionsError(tuple(problems))
@@ -49,7 +50,7 @@ def _problem(text: str) -> FieldProblem | None:
         near = get_close_matches(kind.lower(), TYPES, n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         hint = f"{meant}use one of {', '.join(TYPES)}"
-        return FieldProblem(field="after", message=f"{kind!r} is no type of condition", hint=hint)
+        return FieldProblem(field="after", message=f"{kind!r} is not a type of condition", hint=hint)
     if _NAME.fullmatch(name) is None:
         hint = "give names of jobs, like 'prepare' or 'afterany:prepare'"
         return FieldProblem(field="after", message=f"{name!r} names no job", hint=hint)

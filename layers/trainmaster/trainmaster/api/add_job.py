@@ -140,7 +140,7 @@ def _submit(
         context: Holds the caller, and the policy that decides.
         submission: The request as read.
         version: The policy's version, for the table to confirm. Raises _PolicyChangedError if it does not.
-        tries: How often it may be stored anew because a job that it is to wait for ended meanwhile.
+        tries: How often it may be stored again because a job that it is to wait for ended meanwhile.
     """
     verdict, parents = _judged(context, submission)
     if (verdict.violations or parents.errors) and (repeated := existing(context, submission)):

@@ -260,7 +260,7 @@ def _new_conditions(context: RequestContext, job: Job, wanted: tuple[WantedCondi
     if violations:
         raise PolicyViolationError(f"{AFTER}: {violations[0].message}", errors=violations)
     if not job.waits_for_others:
-        hint = "submit it anew with the tag trainmaster:after"
+        hint = "submit it again, under another name, with the tag trainmaster:after"
         raise _conflict(AFTER, f"the job is {job.state} and waits for no other job", hint)
     text = " ".join(condition.text(to=job.spec.team) for condition in after.conditions) if after else ""
     return _NewConditions(conditions=after, text=text, is_as_before=after == before, pool=pool)

@@ -33,4 +33,4 @@ class DependencyStore(Protocol):
         """Leave a message; False, and nothing left, where one was left for this root and team before."""
 
     def note_released(self, pool: str, message: OutboxMessage, *, upto: str) -> None:
-        """Keep how far the children of a message have been released, and let any pass go on with it."""
+        """Keep how far the children of a message have been released, and let any pass continue with it."""

@@ -37,16 +37,16 @@ class Released:
     pools: set[str] = field(default_factory=set)
     """Where something is to be done now: a job became eligible, or a message was left."""
     seen: int = 0
-    """Children that were told of an end, changed or not."""
+    """Children that know of an end now, changed or not."""
     is_whole: bool = False
     """The message that was asked for is done."""
 
 
 def release_dependents(message: OutboxMessage, context: PassContext) -> Released:
-    """Tell the children of a job that it has ended, and go on with the children of those that end with it.
+    """Tell the children of a job that it has ended, and continue with the children of those that end with it.
 
     Crash safety: ``note_released`` follows the slice it speaks of. The message of a child that ended is left
-    by the transaction of its end, in the child's pool; it is deleted here once its children were told.
+    by the transaction of its end, in the child's pool; it is deleted here once its children know.
     """
     released = Released()
     work = deque([(context.pool, message)])
@@ -67,7 +67,7 @@ def release_dependents(message: OutboxMessage, context: PassContext) -> Released
 def _release_children(
     pool: str, message: OutboxMessage, context: PassContext, released: Released
 ) -> tuple[bool, list[tuple[str, OutboxMessage]]]:
-    """Slice by slice; whether all children were told, and the messages of those that ended with it."""
+    """Slice by slice; whether all children know of it, and the messages of those that ended with it."""
     parent, upto, left = message.parent, message.upto or "", list[tuple[str, OutboxMessage]]()
     assert parent is not None, message
     while not context.deadline.is_over:
@@ -89,7 +89,7 @@ def _release_children(
 
 
 def _tell_all(children: Sequence[Dependent], parent: EndedParent, context: PassContext) -> list[Change]:
-    """Return what became of these children, beside each other; raises the first error once all were told.
+    """Return what became of these children, beside each other; raises the first error once all of them know.
 
     One whose row cannot be understood is left out: it keeps none of the others waiting.
     """

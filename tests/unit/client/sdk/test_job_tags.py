@@ -125,8 +125,8 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         ),
         pytest.param(
             {"after": ["afterok:prepare", "afterrok:clean"]},
-            "after: 'afterrok' is no type of condition; did you mean afterok? use one of afterok, afterany, "
-            "afternotok",
+            "after: 'afterrok' is not a type of condition; did you mean afterok? use one of afterok, "
+            "afterany, afternotok",
             id="a typo in a condition",
         ),
         pytest.param(

@@ -25,6 +25,7 @@ from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, require
 from trainmaster.adapters.dynamodb.history_rows import event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
+from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.jobs.conditions import Condition, Dependent
 from trainmaster.core.jobs.model import FINAL, Job
@@ -145,8 +146,9 @@ class DependencyRows(LaneRows):
         self._rows.change(
             "update_item",
             Key=key_attributes(layout.message_key(pool, message.id)),
-            UpdateExpression="SET upto = :upto REMOVE taken_until",
+            UpdateExpression="SET upto = :upto REMOVE #lease",
             ConditionExpression="attribute_exists(pk)",
+            ExpressionAttributeNames={"#lease": stored_name(OutboxMessage, "lease_until")},
             ExpressionAttributeValues=to_attributes({":upto": upto}),
         )
 

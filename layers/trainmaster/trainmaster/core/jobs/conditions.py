@@ -92,7 +92,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """All conditions of a job; every one of them has to hold."""
+    """All conditions of a job; every one of them must hold."""
 
     conditions: tuple[Condition, ...]
     hold_when_impossible: bool = False

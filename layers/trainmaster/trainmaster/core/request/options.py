@@ -177,7 +177,7 @@ def _condition_kind(written: str) -> ConditionKind:
         meant = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(ConditionKind)
         raise BadOptionError(
-            f"has {quoted(written)}, which is no type of condition", f"{meant}use one of {known}"
+            f"has {quoted(written)}, which is not a type of condition", f"{meant}use one of {known}"
         ) from error
 
 
