@@ -1,4 +1,4 @@
-"""A chain of jobs behind one root in a full pool: what passes cost while it waits, and until all of it ended."""
+"""Measures a chain of jobs behind one root in a full pool: what passes cost while it waits, and its end."""
 
 import time
 from collections.abc import Mapping
