@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from trainmaster_client.errors import NotFoundError
+from trainmaster_client.errors.problems import Problem
 from trainmaster_client.jobs.dependency_trees import COLUMNS, MOST_JOBS, DependencyTree
 
 NOW = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
@@ -21,7 +22,7 @@ class Jobs:
         del estimate
         self.asked.append(name)
         if name not in self.views:
-            raise NotFoundError("no job of your teams has this name")
+            raise NotFoundError(Problem(status=404, title="Not found", detail="no job"))
         return {"name": name, "state": "pending", "dependents": [], "dependents_count": 0, **self.views[name]}
 
 

@@ -14,7 +14,7 @@ there being none, so either the child knows of the end or the end leaves a messa
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 
 from trainmaster.adapters.dynamodb import layout
@@ -27,11 +27,14 @@ from trainmaster.adapters.dynamodb.history_rows import event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
+from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.conditions import Condition, Dependent
 from trainmaster.core.jobs.model import FINAL, Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
 
+LONGEST_WAIT = timedelta(days=365)
+"""How long a parent may take to its end, at least, before the table forgets who waits for it."""
 COUNT = "dependents"
 """Attribute of the count row of a parent."""
 _BEFORE_NAMES = "#~"
@@ -56,7 +59,7 @@ def of_new_conditions(
     job: Job, conditions: Iterable[Condition], writes: Writes, *, at: datetime
 ) -> list[Operation]:
     """The child among the dependents of each parent, provided that no parent has ended since it was read."""
-    ttl = writes.retention.of_line(at)
+    ttl = _expires(writes, at)
     operations: list[Operation] = []
     for condition in conditions:
         if condition.end is None:
@@ -73,13 +76,18 @@ def of_dropped_conditions(
     job: Job, conditions: Iterable[Condition], writes: Writes, *, at: datetime
 ) -> list[Operation]:
     """The child is no dependent of these parents any more."""
-    ttl = writes.retention.of_line(at)
+    ttl = _expires(writes, at)
     operations: list[Operation] = []
     for condition in conditions:
         key = key_attributes(dependent_key(condition.entry_id, job.name))
         operations.append({"Delete": {"TableName": writes.table, "Key": key}})
         operations.append(_counted(condition, writes, -1, ttl=ttl))
     return operations
+
+
+def _expires(writes: Writes, at: datetime) -> int:
+    """Long after the child: a parent that is held for months still finds its children."""
+    return writes.retention.of_line(at + LONGEST_WAIT)
 
 
 def _marked_parent(condition: Condition, writes: Writes) -> Operation:
@@ -103,14 +111,12 @@ def _counted(condition: Condition, writes: Writes, count: int, *, ttl: int) -> O
     return writes.update(count_key(condition.entry_id), update)
 
 
-def _of_changed_conditions(change: Change, writes: Writes, *, at: datetime) -> list[Operation]:
+def _changed_conditions(change: Change) -> tuple[list[Condition], list[Condition]]:
+    """Conditions on submissions that are new to the job, and those on submissions that it dropped."""
     before, after = _by_entry(change.before), _by_entry(change.after)
     new = [condition for entry_id, condition in after.items() if entry_id not in before]
     gone = [condition for entry_id, condition in before.items() if entry_id not in after]
-    return [
-        *of_new_conditions(change.after, new, writes, at=at),
-        *of_dropped_conditions(change.after, gone, writes, at=at),
-    ]
+    return new, gone
 
 
 def _by_entry(job: Job) -> dict[str, Condition]:
@@ -126,10 +132,23 @@ class DependencyRows(LaneRows):
         graph.add["version"] += 1
         unchanged = "#n = :v" if graph_version else "attribute_not_exists(#n) OR #n = :v"
         graph.conditions.append((unchanged, "version", graph_version))
+        new, gone = _changed_conditions(versioned)
         operations = self._writes.of([versioned], at=at, condition=None)
-        operations += _of_changed_conditions(versioned, self._writes, at=at)
+        operations += of_new_conditions(versioned.after, new, self._writes, at=at)
         self._transactions.write([*operations, self._writes.update(_GRAPH, graph)])
+        # A second transaction, as 20 new parents and 20 old ones do not fit into one. Where that is lost the
+        # child stays among the dependents of a job that it has no condition on, whose end changes nothing.
+        with suppress(LostRaceError):
+            self._drop(versioned.after, gone, at=at)
         return versioned.after
+
+    def _drop(self, job: Job, gone: list[Condition], *, at: datetime) -> None:
+        """Only while the job is as it was written: a later change may have put it back among them."""
+        if gone:
+            unchanged = Update(conditions=[("#n = :v", "ver", job.ver)])
+            check = self._writes.update(layout.job_key(job.name), unchanged)
+            dropped = of_dropped_conditions(job, gone, self._writes, at=at)
+            self._transactions.write([check, *dropped])
 
     def leave_for_root(self, pool: str, message: OutboxMessage, *, root_entry_id: str, team: str) -> bool:
         marker = {"at": iso(message.at), "ttl": self._writes.retention.of_line(message.at)}
