@@ -139,10 +139,10 @@ class DependencyRows(LaneRows):
         # A second transaction, as 20 new parents and 20 old ones do not fit into one. Where that is lost the
         # child stays among the dependents of a job that it has no condition on, whose end changes nothing.
         with suppress(LostRaceError):
-            self._drop(versioned.after, gone, at=at)
+            self._drop_dependents(versioned.after, gone, at=at)
         return versioned.after
 
-    def _drop(self, job: Job, gone: list[Condition], *, at: datetime) -> None:
+    def _drop_dependents(self, job: Job, gone: list[Condition], *, at: datetime) -> None:
         """Only while the job is as it was written: a later change may have put it back among them."""
         if gone:
             unchanged = Update(conditions=[("#n = :v", "ver", job.ver)])
