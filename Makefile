@@ -47,7 +47,7 @@ demo-doors: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready $(JAVAS
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
 	$(BIN)/python -m demos.governance
 
-demo-scripts: setup ## Hugging Face Trainer, Lightning and Accelerate, each preempted once and resumed; two minutes
+demo-scripts: setup ## Hugging Face Trainer, Lightning and Accelerate, preempted in five ways and resumed; five minutes
 	$(BIN)/python -m demos.scripts --json build/scripts.json
 
 SEED ?= 7

@@ -57,7 +57,7 @@ class Bench:
         self._names = names("measured")
 
     def prepare(self, items: int) -> None:
-        """One job that has ended, one that runs for good, one that waits; then copies of the outer two."""
+        """Submit a job that ends, one that runs for good, one that waits; copy the first and the last."""
         self.submit("ended-000000", "true")
         wait_until(lambda: self._state("ended-000000") == "completed")
         self.submit("running-000000", "sleep 100000")
@@ -68,7 +68,7 @@ class Bench:
         self.table.fill(to=items, waiting=waiting, ended=ended)
 
     def measure(self) -> float:
-        """Seconds of one submission, signing included."""
+        """Measure the seconds of one submission, signing included."""
         name = next(self._names)
         began = time.perf_counter()
         self.submit(name, "true")
@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure_start() -> dict[str, float]:
-    """Seconds from the command to the ready file, and the CPU time of all its processes, end included."""
+    """Measure seconds from the command to the ready file, and CPU time of all processes to the end."""
     with TemporaryDirectory() as name:
         ready = Path(name) / "ready.json"
         command = [sys.executable, "-m", "local", "up", "--port", "0", "--ready", str(ready)]

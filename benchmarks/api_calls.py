@@ -72,7 +72,7 @@ def _dry_run(function: ApiFunction, aws: StandIn, queue: DeepQueue, delay_ms: in
 
 
 def _of_many_pools(queue: DeepQueue) -> dict[str, Any]:
-    """The queue's own, and others without jobs."""
+    """Return the queue's own policy, with further pools without jobs."""
     others = [
         {"name": f"pool-{number:03d}", "capacity": {f"ml.x{number}.large": 8}} for number in range(1, POOLS)
     ]

@@ -52,13 +52,13 @@ class ApiFunction:
         )
 
     def submit(self, name: str) -> float:
-        """CPU seconds."""
+        """Submit a job; return the CPU seconds."""
         resources = {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 100}
         body = {"TrainingJobName": name, **BODY, "ResourceConfig": resources}
         return self.answer(proxy_event("POST", "/add-job", body, user=PERSON), status=201)[0]
 
     def answer(self, event: dict[str, Any], *, status: int = 200) -> tuple[float, dict[str, Any]]:
-        """CPU seconds, and the answer's body."""
+        """Answer a request; return the CPU seconds, and the answer's body."""
         context, began = _Context(), time.process_time()
         answer = self._handler(event, context)
         spent = time.process_time() - began

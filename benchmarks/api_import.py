@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(runs: int) -> dict[str, list[float]]:
-    """CPU seconds of each run, by what it ran; once before, unmeasured, so that byte code is cached."""
+    """Measure CPU seconds of each run, by its code; a first run, unmeasured, caches the byte code."""
     env = _environment()
     seconds: dict[str, list[float]] = {BASE: [], FUNCTION: []}
     for run in range(runs + 1):

@@ -54,7 +54,7 @@ class Plane:
         self.now = self.advance(0)
 
     def advance(self, seconds: int) -> datetime:
-        """Everything due by then has happened."""
+        """Advance the clock; on return everything due by then has happened."""
         body = json.dumps({"advance_seconds": seconds}).encode()
         url, headers = f"{self._twin.ready['control_url']}/clock", {"content-type": "application/json"}
         with urlopen(Request(url, body, headers, method="POST")) as answer:

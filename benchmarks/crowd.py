@@ -27,7 +27,7 @@ class Model:
     rows: tuple[Item, ...]
 
     def copy(self, number: int) -> list[Item]:
-        """All of the job's rows under a name and an entry id of the same lengths; 0 is the job itself."""
+        """Copy all of the job's rows under a name and an id of the same lengths; 0 is the job itself."""
         digits = f"{number:06d}"
         changes = {text: text[: -len(digits)] + digits for text in (self.name, self.entry_id)}
         return [replaced(row, changes) for row in self.rows]
@@ -99,7 +99,7 @@ def _is_of(item: Item, name: str) -> bool:
 
 
 def names(prefix: str) -> Iterator[str]:
-    """Long enough for ``Model.copy``, and no one part of another."""
+    """Yield names long enough for ``Model.copy``, none of them part of another."""
     number = 0
     while True:
         number += 1

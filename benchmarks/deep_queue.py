@@ -32,12 +32,12 @@ from tests.integration.messages import request
 POOL = "deep"
 INSTANCE_TYPE = "ml.g5.12xlarge"
 CAPACITY = 64
-"""At least; a pool of more or wider jobs has more."""
+"""Least capacity; a pool of more or wider jobs has more."""
 RUNNING_WIDTH = 4
 WIDTHS = (1, 2, 4, 8)
 """Instances that jobs ask for, unless there are to be more lanes."""
 RUNNING_PRIORITY = 500
-"""Above all who wait, so that a pass preempts nobody."""
+"""Priority above all waiting jobs, so that a pass preempts none."""
 PRIORITIES = 10
 SUFFIX = "-fine-tune-resnet-50-on-imagenet"
 PERSON_ROLE = "arn:aws:iam::111122223333:role/vision"
@@ -55,7 +55,7 @@ _NO_REQUEST = Request(method="POST", raw_path="/", query="", headers={}, body=b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepQueue:
-    """One full pool: who runs, and how many wait."""
+    """A full pool: its running jobs, and how many jobs wait."""
 
     pending: int
     running: int = 16
@@ -90,7 +90,7 @@ class DeepQueue:
 
 
 def build(engine: MotoEngine, queue: DeepQueue, *, now: datetime) -> DeepQueue:
-    """A new table with the policy, a pool without a free instance, and this many waiting jobs."""
+    """Make a table with the policy, a pool without a free instance, and this many waiting jobs."""
     client = engine.client("dynamodb")
     make_table(client, queue.table)
     fill(client, queue.table, queue, now=now, send=partial(_call, engine))
@@ -118,7 +118,7 @@ def fill(client: Any, table: str, queue: DeepQueue, *, now: datetime, send: Send
 
 
 def _jobs(queue: DeepQueue, pool: PoolPolicy, *, now: datetime, running: bool) -> Iterator[Job]:
-    """Jobs over all teams, widths and priorities in turn, submitted a second after each other."""
+    """Yield jobs over all teams, widths and priorities in turn, submitted a second after each other."""
     for number in range(queue.running if running else queue.pending):
         entered = now - timedelta(days=2) + timedelta(seconds=number)
         priority = RUNNING_PRIORITY if running else number % PRIORITIES
@@ -230,6 +230,6 @@ def make_table(client: Any, name: str) -> None:
 
 
 def ready_made(engine: MotoEngine, queues: Iterable[DeepQueue]) -> list[DeepQueue]:
-    """All of the same age."""
+    """Build the queues, all of the same age."""
     now = datetime.now(UTC)
     return [build(engine, queue, now=now) for queue in queues]

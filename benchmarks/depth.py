@@ -117,7 +117,7 @@ def _write_units(operation: Mapping[str, Any]) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Passes:
-    """One queue and what passes over it cost."""
+    """Measures passes over one queue."""
 
     queue: DeepQueue
     meter: Meter
@@ -236,7 +236,7 @@ def _roomy_pool(quotas: Mapping[str, Quota]) -> PoolPolicy:
 
 
 def _quotas() -> dict[str, Quota]:
-    """Half of each team's jobs are borrowers."""
+    """Return quotas under which half of each team's jobs are borrowers."""
     share = HEADS * sum(_PLACING_WIDTHS) // 2
     return {team: Quota(nominal=dict.fromkeys(_PLACING_TYPES, share)) for team in _PLACING_TEAMS}
 

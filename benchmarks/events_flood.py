@@ -80,7 +80,7 @@ class Journal:
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """The command was ended while it was answered."""
+        """Ignore the error: the command was ended while it was answered."""
         del request, client_address
 
 
@@ -116,7 +116,7 @@ class Shown:
 
 
 def followed(flood: Flood) -> dict[str, Any]:
-    """Facts of a report."""
+    """Follow a flood and return facts of a report."""
     journal = Journal(flood=flood)
     server = server_of(journal)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -155,7 +155,7 @@ def _peak_mb(pid: int) -> int:
 
 
 def _environment(server: ThreadingHTTPServer) -> dict[str, str]:
-    """No credentials but made-up ones."""
+    """Return variables with made-up credentials only."""
     return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | {
         "AWS_ACCESS_KEY_ID": "made-up",
         "AWS_SECRET_ACCESS_KEY": "made-up",

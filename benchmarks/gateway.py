@@ -65,7 +65,7 @@ async def _passed_on(_: Request) -> JSONResponse:
 
 
 def stand_in() -> None:
-    """The API and SageMaker; prints its port."""
+    """Serve the API and SageMaker; print the port."""
     routes = [
         Route("/prod/jobs/{name}", _job),
         Route("/prod/add-job", _submitted, methods=["POST"]),
@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
 
 @contextmanager
 def running_gateway(folder: Path) -> Iterator[str]:
-    """Its URL; a process as its user has one, before the stand-in."""
+    """Run a gateway as its user does, before the stand-in; yield its URL."""
     with _process([sys.executable, "-m", "benchmarks.gateway", "--stand-in"], dict(os.environ)) as behind:
         assert behind.stdout is not None
         base = f"http://127.0.0.1:{behind.stdout.readline().strip()}"
@@ -136,7 +136,7 @@ def _wait_until(holds: Callable[[], bool]) -> None:
 
 
 def calls(url: str) -> dict[str, Callable[[], Any]]:
-    """One call of boto3 each; a waiting job is described, or one whose name is new to the gateway."""
+    """Return calls of boto3 to measure; a waiting job is described, or one new to the gateway."""
     client: Any = boto3.client(
         "sagemaker",
         endpoint_url=url,

@@ -18,7 +18,7 @@ PASSES = 2
 
 
 def measure_sizes(queues: Sequence[DeepQueue]) -> list[dict[str, Any]]:
-    """Each size in a table of its own, one after the other."""
+    """Measure each size in a table of its own, one after the other."""
     return [_measured(queue) for queue in queues]
 
 

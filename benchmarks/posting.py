@@ -28,7 +28,7 @@ class Posting:
         self._numbers = count()
 
     def round(self, calls: int) -> dict[str, Any]:
-        """CPU milliseconds of each call, and what they called of AWS."""
+        """Measure CPU milliseconds of each call, and its calls of AWS."""
         self.aws.counts()
         with contextlib.redirect_stdout(io.StringIO()):
             milliseconds = [round(self.post() * 1000, 3) for _ in range(calls)]

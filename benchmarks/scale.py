@@ -41,7 +41,7 @@ SIZES = (
     DeepQueue(pending=1_000, teams=100, lanes=400),
     DeepQueue(pending=1_000, teams=1_000, lanes=1_000),
 )
-"""One thing is more than in a pool of 16 running jobs, 8 teams and 32 lanes."""
+"""Sizes in each of which one thing is more than in a pool of 16 running jobs, 8 teams and 32 lanes."""
 PREEMPTORS = 256
 PLANS = 5
 MAX_PLAN_S = 0.2
@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure_all(parts: Mapping[str, Part], facts: dict[str, Any]) -> dict[str, float]:
-    """One after the other; how long each took."""
+    """Measure the parts one after the other; return how long each took."""
     seconds = {}
     for number, (name, part) in enumerate(parts.items(), start=1):
         print(f"[{number}/{len(parts)}] {name} ...", end="", flush=True)

@@ -46,7 +46,7 @@ class _Answers:
         return answered(request, self._serve)
 
     def _controlled(self, request: Request) -> Response:
-        """The counts so far, which begin again."""
+        """Return the counts so far, which begin again."""
         self._delay = json.loads(request.body)["delay_ms"] / 1000
         with self._lock:
             counts, self._counts = self._counts, {}

@@ -82,11 +82,11 @@ class Bench:
         make_table(boto3.client("dynamodb"), "trainmaster")
 
     def starts(self, jobs: int, *, delay_ms: int) -> dict[str, Any]:
-        """One pass that starts so many jobs."""
+        """Measure one pass that starts so many jobs."""
         return self._measured(jobs, capacity=jobs * max(WIDTHS), delay_ms=delay_ms)
 
     def first_pass(self, jobs: int) -> dict[str, Any]:
-        """One pass over a full pool: nobody starts, and nobody knows yet why."""
+        """Measure one pass over a full pool: no job starts, and none has a reason yet."""
         return self._measured(jobs, capacity=0, delay_ms=0)
 
     def _measured(self, jobs: int, *, capacity: int, delay_ms: int) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Bench:
         }
 
     def _fill(self, pool: str, jobs: int, capacity: int) -> None:
-        """Jobs of 32 lanes, all submitted through the store."""
+        """Fill the pool with jobs of 32 lanes, all submitted through the store."""
         document = {"version": 1, "pools": [{"name": pool, "capacity": {INSTANCE_TYPE: capacity or 1}}]}
         policies, store = self._wiring.policies, self._wiring.store
         policies.put(document, pools=[pool], replaces=policies.current())
@@ -167,7 +167,7 @@ def environment_of(endpoint_url: str) -> dict[str, str]:
 
 
 def measure(*, starts: dict[int, int] | None = None, waiting: int = WAITING) -> dict[str, Any]:
-    """Facts of a report: passes by AWS's delay, and the first pass after a change."""
+    """Return facts of a report: passes by AWS's delay, and the first pass after a change."""
     with stand_in() as aws:
         bench = Bench(aws)
         bench.starts(32, delay_ms=0)  # clients are made, modules loaded

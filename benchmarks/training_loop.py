@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _compared(world: World, tokens: int, rounds: int) -> dict[str, Any]:
-    """CPU milliseconds of a step of each; the ratio is the median of those of neighbouring rounds."""
+    """Measure CPU milliseconds of a step of each; the ratio is the median of neighbouring rounds."""
     config = TrainConfig(
         sequence_length=tokens, precision=Precision.FP32, steps=1_000_000, checkpoint_every=1_000_000
     )

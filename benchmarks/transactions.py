@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
 def measure(
     engine: MotoEngine, sizes: tuple[int, int], runs: int, call: Callable[[AwsCall], object]
 ) -> dict[str, dict[int, list[float]]]:
-    """Seconds of each run by operation and size; the sizes take turns, so that both see the same machine."""
+    """Measure seconds of each run by operation and size; the sizes take turns on the same machine."""
     for size in sizes:
         fill(engine, f"t{size}", size)
     seconds: dict[str, dict[int, list[float]]] = {}
@@ -89,7 +89,7 @@ def measure(
 
 
 def measure_door(engine: MotoEngine) -> list[float]:
-    """Seconds of each GetItem by one kept-alive connection, to a table with many items."""
+    """Measure seconds of each GetItem by one kept-alive connection, to a table with many items."""
     table = f"t{MANY}"
     fill(engine, table, MANY)
     with TemporaryDirectory() as folder, open_door(engine, Path(folder) / "journal") as (address, key_id):
@@ -169,7 +169,7 @@ def operations(table: str, run: int) -> dict[str, Params]:
 
 
 def _moto_alone(engine: MotoEngine) -> Callable[[AwsCall], object]:
-    """The same calls by moto's own methods, without its HTTP layer: what the twin does not use of it."""
+    """Return the same calls by moto's own methods, without the parts of it that the twin does not use."""
     backend = dynamodb_backends[engine.account_id][engine.region]
 
     def call(request: AwsCall) -> object:

@@ -124,7 +124,7 @@ class _Sampler:
 
 
 def _place(frame: FrameType | None) -> str | None:
-    """``file:function``; None: it waits for something but a lock."""
+    """Return ``file:function``; None if the thread waits for something other than a lock."""
     if frame is None or frame.f_code.co_name in _IDLE:
         return None
     while frame is not None:
@@ -136,7 +136,7 @@ def _place(frame: FrameType | None) -> str | None:
 
 
 def main() -> int:
-    """``python -m local up`` with its own options, looked at."""
+    """Run ``python -m local up`` with its own options, and sample its threads."""
     path, run = Path(os.environ.pop(PROFILE)), up._run  # noqa: SLF001  what its process does after the fork
 
     def sampled(arguments: Namespace, reaper: int) -> int:

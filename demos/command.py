@@ -73,7 +73,7 @@ def _give_up(error: Exception, telling: Telling) -> int:
 
 @contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
-    """SIGTERM unwinds the story as an exception, so that nothing it started is left behind."""
+    """Turn SIGTERM into an exception that unwinds the story, so that nothing it started is left behind."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         sys.exit(TERMINATED)

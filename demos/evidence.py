@@ -20,12 +20,12 @@ _FREEING = frozenset({"completed", "failed", "stopped", "preempted"})
 
 
 def log_lines(logs: "CloudWatchLogsClient", training_job_name: str) -> list[str]:
-    """Everything a training job printed, in order; nothing before its first line."""
+    """Return everything a training job printed, in order; nothing before its first line."""
     return [line for name in _stream_names(logs, training_job_name) for line in _stream(logs, name)]
 
 
 def last_lines(logs: "CloudWatchLogsClient", training_job_name: str, *, count: int) -> list[str]:
-    """The last lines of each host of a training job, without reading those before."""
+    """Return the last lines of each host of a training job, without reading those before."""
     answers = (
         logs.get_log_events(logGroupName=LOG_GROUP, logStreamName=name, startFromHead=False, limit=count)
         for name in _stream_names(logs, training_job_name)
@@ -80,7 +80,7 @@ class Bucket:
 
 
 def transitions(jobs: Iterable[Document]) -> list[Document]:
-    """Every step of every job, in the order in which they happened."""
+    """Return every step of every job, in the order in which they happened."""
     steps = [{"job": job["name"], **line} for job in jobs for line in job["history"]]
     return sorted(steps, key=lambda step: (*instant_of(step), step["job"]))
 

@@ -41,7 +41,7 @@ class Screen:
         self._labels[training_job_name] = label
 
     def show(self, queue: list[Document], jobs: list[Document]) -> None:
-        """News of the jobs, each with its reason; then the queue, if it changed."""
+        """Print news of the jobs, each with its reason; then the queue, if it changed."""
         news = sorted(line for job in jobs for line in self._news(job))
         for (at, _), line in news:
             self.console.print(Text.assemble((f"{at[11:19]}  ", "dim"), line))

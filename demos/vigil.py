@@ -32,7 +32,7 @@ CHANGING = frozenset(
 
 
 Container = tuple[str, str]
-"""Its training job and host."""
+"""Training job and host of a container."""
 
 
 class Journal:
@@ -43,7 +43,7 @@ class Journal:
         self.changes = 0
         """Events of processes, and calls that changed something."""
         self.leaving: set[Container] = set()
-        """Those that have had their signal, and have not ended yet."""
+        """Containers that have had their signal, and have not ended yet."""
 
     def read(self) -> None:
         with self._path.open("rb") as file:

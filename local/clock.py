@@ -16,7 +16,7 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 IDLE_TIMEOUT_SECONDS = 120.0
-"""How long an advance waits for what one timer set off."""
+"""Seconds an advance waits for what one timer set off."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -45,7 +45,7 @@ class Activity:
                 self._changed.notify_all()
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """True when nothing is in flight, false when that took longer than the timeout."""
+        """Wait until nothing is in flight; return False if that takes longer than the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: not self.in_flight(), timeout_s)
 
@@ -89,7 +89,7 @@ class TwinClock:
         self._closed = False
 
     def now(self) -> datetime:
-        """The instant, aware, UTC."""
+        """Return the instant, aware, UTC."""
         return self._frozen if self.manual else datetime.now(UTC)
 
     def scaled(self, wait: timedelta) -> timedelta:
@@ -180,7 +180,7 @@ class TwinClock:
         return None
 
     def _due_in(self) -> float:
-        """Seconds until the next timer; an hour when there is none (a new one wakes the thread)."""
+        """Return seconds until the next timer; an hour if there is none (a new one wakes the thread)."""
         return (self._timers[0].due - self.now()).total_seconds() if self._timers else 3600.0
 
 
@@ -198,7 +198,7 @@ def each_minute(clock: TwinClock, *actions: Callable[[datetime], object]) -> Non
 
 
 def shared_now(path: Path) -> datetime:
-    """The twin's time as its clock shares it in ``path``."""
+    """Return the twin's time as its clock shares it in ``path``."""
     while True:
         first, second = _SHARED.unpack(path.read_bytes())
         if first == second:

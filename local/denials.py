@@ -45,7 +45,7 @@ class Denials:
     def denied(
         self, operation: str, principal: str, params: Mapping[str, Any], *, now: datetime
     ) -> str | None:
-        """Word the denial of a call as AWS would; None where it is allowed."""
+        """Word the denial of a call as AWS would; None if the call is allowed."""
         role_arn = params.get("RoleArn")
         call = Denial(operation=operation, principal=principal, role_arn=role_arn)
         with self._lock:

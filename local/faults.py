@@ -10,7 +10,7 @@ from local.denials import Denials
 class _Fault:
     error_code: str
     times: int
-    """How many more calls fail."""
+    """Number of further calls that fail."""
 
 
 class Faults:
@@ -36,7 +36,7 @@ class Faults:
                     del self._faults[known]
 
     def take(self, operation: str, principal: str) -> str | None:
-        """The code this call has to fail with, used up by asking; what is set for the caller goes first."""
+        """Return the code this call must fail with, and use it up; faults set for the caller go first."""
         with self._lock:
             for key in ((operation, principal), (operation, None)):
                 fault = self._faults.get(key)

@@ -81,7 +81,7 @@ def _state_folder(config: TwinConfig, resources: ExitStack) -> Path:
 
 
 def own_folder(state: Path, name: str) -> Path:
-    """A folder within the state folder that other users cannot enter, also where they may read that one."""
+    """Make a folder that other users cannot enter, even if they may read the state folder around it."""
     folder = state / name
     folder.mkdir(exist_ok=True)
     folder.chmod(_OWNER_ONLY)
@@ -89,7 +89,7 @@ def own_folder(state: Path, name: str) -> Path:
 
 
 def _lock(state: Path, resources: ExitStack) -> None:
-    """The kernel lets go of it when the twin is gone, however it went; the file and its number may stay."""
+    """Lock the state; the kernel unlocks it however the twin ends, and the file may stay."""
     file = resources.enter_context((state / "lock").open("a+", encoding="ascii"))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

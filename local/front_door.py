@@ -86,17 +86,17 @@ class FrontDoor:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """Paths below which something else than AWS's services answers."""
+        """Return the paths below which something else than AWS's services answers."""
         return (*self._mounts, *self._apis)
 
     def mount_service(
         self, service: str, handler: ServiceHandler, *, owns: Owns = lambda _operation, _params: True
     ) -> None:
-        """A service that is answered by the twin; only calls that may be made reach the handler."""
+        """Mount a service that the twin answers; only calls that may be made reach the handler."""
         self._aws.services[service] = Service(handler=handler, owns=owns)
 
     def mount_rest_api(self, prefix: str, handler: RestHandler) -> None:
-        """An API behind IAM authorization under ``/<api id>/<stage>``."""
+        """Mount an API behind IAM authorization under ``/<api id>/<stage>``."""
         self._apis = {**self._apis, prefix: RestApi(prefix=prefix, handler=handler)}
 
     def add_listener(self, service: str, operation: str, listener: Listener) -> None:

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 _BACKLOG = 256
 _GRACE_SECONDS = 5.0
-"""How long a close waits for the accepting thread."""
+"""Seconds a close waits for the accepting thread."""
 
 
 _OURS = frozenset({"connection", "content-length", "date", "transfer-encoding"})
@@ -83,7 +83,7 @@ class _Server(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002  socketserver's
-        """A client that goes away in the middle is no news."""
+        """Log a lost connection quietly: clients may go away in the middle."""
         logger.debug("connection lost: %s", sys.exception())
 
 
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def _content_length(self, response: Response) -> str:
-        """The answer to a HEAD has the length of the body that it leaves out."""
+        """Return the body's length; the answer to a HEAD has that of the body that it leaves out."""
         length = str(len(response.body))
         if self.command != "HEAD":
             return length

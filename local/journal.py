@@ -86,7 +86,7 @@ class Journal:
 
 
 def shortened(value: Any, depth: int = 0) -> Any:  # noqa: ANN401  any JSON value
-    """The value with long texts and lists and deep nesting cut; each cut says so."""
+    """Return the value with long texts, lists and deep nesting cut; each cut says so."""
     match value:
         case str() if len(value) > LONGEST_TEXT:
             return f"{value[:LONGEST_TEXT]}... ({len(value) - LONGEST_TEXT} more characters)"

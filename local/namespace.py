@@ -42,7 +42,7 @@ def in_namespace(folder: Path, argv: Sequence[str]) -> list[str]:
 
 @functools.cache
 def namespaces_refused() -> str | None:
-    """Why this machine does not let a command have its own /opt; None: it does. Asked once a process."""
+    """Say why this machine refuses a command its own /opt; None if it does not. Tried once a process."""
     if sys.platform != "linux":
         return f"namespaces are Linux's, this is {sys.platform}"
     with tempfile.TemporaryDirectory() as folder:

@@ -70,14 +70,14 @@ class Child:
         return self._process.poll() is None
 
     def terminate(self) -> bool:
-        """SIGTERM to the child alone, as to the first process of a container. False: it has ended."""
+        """Send SIGTERM to the child alone, as to a container's first process; False if it has ended."""
         if not self.is_running:
             return False
         self._process.send_signal(signal.SIGTERM)
         return True
 
     def kill(self) -> None:
-        """SIGKILL to the child and to all it started."""
+        """Send SIGKILL to the child and to all it started."""
         if self.is_running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -115,7 +115,7 @@ def _kill_marked(mark: str) -> None:
 
 
 def _marked(mark: bytes) -> Iterator[int]:
-    """Processes of this user whose environment has the mark; none where the system shows no /proc."""
+    """Yield processes of this user whose environment has the mark; none if the system has no /proc."""
     if not _PROC.is_dir():
         return
     for folder in _PROC.iterdir():

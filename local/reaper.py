@@ -88,7 +88,7 @@ def _descendants(root: int) -> Iterator[int]:
 
 
 def _living() -> Iterator[tuple[int, int]]:
-    """Each process with its parent, zombies left out."""
+    """Yield each process with its parent, zombies left out."""
     for entry in _PROC.glob("[0-9]*"):
         with suppress(OSError):
             # "pid (name) state ppid ...", and a name may hold spaces and brackets

@@ -15,7 +15,10 @@ _NAME = "sagemaker-sdk-defaults.yaml"
 
 
 def write_defaults(state: Path, *, bucket: str, role_arn: str) -> Path:
-    """``role_arn``: for training that names none. JSON, which is YAML too. Raises OSError."""
+    """Write the defaults as JSON, which is YAML too; ``role_arn`` is for training that names none.
+
+    Raises OSError.
+    """
     session = {"DefaultS3Bucket": bucket}
     defaults = {
         "SchemaVersion": "1.0",

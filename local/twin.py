@@ -234,7 +234,7 @@ def _mount_roles(base: Foundation) -> None:
 
 
 def _reach(base: Foundation, role_arn: str) -> dict[str, str]:
-    """A container has the keys of its own role, as on SageMaker; roles of other accounts have none here."""
+    """Return how a container reaches AWS: with keys of its own role; other accounts' roles have none."""
     reach = {"AWS_ENDPOINT_URL": base.door.endpoint_url}
     with suppress(AwsError):
         keys = base.identities.assume(role_arn, "SageMaker")
@@ -247,7 +247,7 @@ def _reach(base: Foundation, role_arn: str) -> dict[str, str]:
 
 
 def _bucket(base: Foundation, config: TwinConfig) -> str:
-    """The name that the SageMaker SDK gives its default bucket."""
+    """Return the name that the SageMaker SDK gives its default bucket."""
     return f"sagemaker-{config.region}-{base.account_id}"
 
 
@@ -256,7 +256,7 @@ def _role_arn(base: Foundation) -> str:
 
 
 def _roles(base: Foundation) -> tuple[str, str]:
-    """Those that training may use: ours, and the one that the SDK's get_execution_role() finds.
+    """Return the roles for training: ours, and the one that the SDK's get_execution_role() finds.
 
     It looks for a role of the caller's name, and the caller is a user.
     """

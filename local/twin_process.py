@@ -51,7 +51,7 @@ class TwinProcess:
         }
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far."""
+        """Return the journal so far."""
         return [json.loads(line) for line in self.journal.read_text(encoding="utf-8").splitlines()]
 
 
@@ -64,7 +64,7 @@ def running_twin(
     checkout: Path | None = None,
     program: Sequence[str] = PROGRAM,
 ) -> Iterator[TwinProcess]:
-    """A twin on a free port with further options of ``local up``; ended with the block.
+    """Run a twin on a free port with further options of ``local up``; it ends with the block.
 
     ``checkout`` is where the project lies whose template is deployed; None: here. ``program`` is what starts
     it, in that folder.
@@ -84,7 +84,7 @@ def running_twin(
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Asked to, else killed; gone when this returns."""
+    """End a process by request, else by force; it is gone on return."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)

@@ -179,7 +179,7 @@ def wait_for(stop: threading.Event) -> None:
 
 
 def _give_up() -> None:
-    """Closing hangs: leave the hard way."""
+    """Leave the hard way, as closing hangs."""
     kill_descendants()
     os._exit(1)
 

@@ -43,7 +43,7 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def checked(shape: StructureShape, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters without what the model does not know.
+    """Return the parameters without what the model does not know.
 
     Raises:
         AwsError: SerializationException for a value of the wrong type, else ValidationException.
@@ -130,7 +130,7 @@ def _check_size(shape: Shape, value: Mapping[str, Any] | list[Any], path: str, r
 
 
 def _broken(shape: Shape, value: Any) -> list[str]:  # noqa: ANN401  any JSON value
-    """The constraints of a scalar's shape that the value does not meet."""
+    """Return the constraints of a scalar's shape that the value does not meet."""
     if shape.type_name in {"integer", "long", "float", "double"}:
         return _broken_bounds(shape, value, "value")
     if shape.type_name != "string":
@@ -144,7 +144,7 @@ def _broken(shape: Shape, value: Any) -> list[str]:  # noqa: ANN401  any JSON va
 
 
 def _constraints(shape: Shape) -> Iterator[str]:
-    """All constraints of a text in a map; the service tells them all when one is not met."""
+    """Yield all constraints of a text in a map; the service lists them all if one is not met."""
     if "max" in shape.metadata:
         yield f"Member must have length less than or equal to {shape.metadata['max']}"
     if "min" in shape.metadata:
@@ -180,6 +180,6 @@ def _instant(value: float | datetime, path: str) -> datetime:
 
 
 def _join(path: str, name: str) -> str:
-    """The service names members in lower camel case."""
+    """Join a path and a name; the service names members in lower camel case."""
     name = name[0].lower() + name[1:]
     return f"{path}.{name}" if path else name

@@ -44,7 +44,7 @@ class AwsError(Exception):
     def __init__(
         self, code: str, message: str, *, status: int = 400, members: Mapping[str, Any] | None = None
     ) -> None:
-        """``members``: what else the error's shape has (``CancellationReasons``); JSON services only."""
+        """Make an error; ``members`` are further ones of its shape (``CancellationReasons``), JSON only."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message

@@ -8,11 +8,11 @@ from local.worlds import KIND, WORLDS, World, WorldError, changed
 
 
 class WorldFileError(DeploymentError):
-    """There is no such world, or its file does not say one."""
+    """Raised if there is no such world, or its file does not describe one."""
 
 
 def read_world(name_or_file: str) -> World:
-    """A world by its name, else the kind one with the values of a YAML or JSON file.
+    """Return a world by its name, else the kind one with the values of a YAML or JSON file.
 
     Raises:
         WorldFileError: there is none, or a value is not what it has to be.

@@ -23,7 +23,7 @@ class WorldInForce:
             return self._world
 
     def set_quota(self, instance_type: str, capacity_type: str, instances: int) -> None:
-        """One quota beside those there are. Raises ``WorldError``."""
+        """Set one quota beside those there are. Raises ``WorldError``."""
         with self._lock:
             quotas = self._world.quotas
             of_type = {**quotas.get(instance_type, {}), capacity_type: instances}

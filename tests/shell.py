@@ -18,7 +18,9 @@ from trainmaster_client.cli.app import app
 from local.up import _parser
 from tests.markdown import ROOT, codes, table, text_of
 
-BUILTIN = frozenset({"cd", "eval", "export", "git", "kill", "mkdir", "sha256sum", "sleep", "unzip", "wait"})
+BUILTIN = frozenset(
+    {"cd", "eval", "export", "git", "grep", "kill", "mkdir", "sha256sum", "sleep", "tail", "unzip", "wait"}
+)
 """Programs that documents use without options worth a parser."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _WHOLE_REQUEST = "--cli-input-json"

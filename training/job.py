@@ -14,9 +14,9 @@ from training.config import TrainConfig
 from training.data.batches import prefetched
 from training.errors import ConfigError
 from training.families import ImageData, TextData, evaluated_by, guard_of, guard_of_base, model_of, open_data
+from training.interop import layout_of
 from training.interop.exporting import export_adapters, export_weights
 from training.interop.importing import load_weights
-from training.interop.layouts import layout_of
 from training.loop import Trainer
 from training.metrics import Event, Validation
 from training.models import float8

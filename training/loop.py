@@ -21,8 +21,7 @@ from training.models.float8 import gathers_float8, precompute_scales
 from training.models.transformer import Backbone
 from training.monitoring.evaluation import Evaluation
 from training.monitoring.goodput import Meter
-from training.monitoring.hold import wait_for
-from training.monitoring.report import Reporter, Trace
+from training.monitoring.report import Reporter, Trace, wait_for
 from training.optim import clip, learning_rate, step_if_finite
 from training.parallel.sharding import begin_part
 from training.preemptible.agreement import Agreement, Decision

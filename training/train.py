@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     from training.config.reader import described  # noqa: PLC0415
     from training.errors import report_failure  # noqa: PLC0415
     from training.flight import answer  # noqa: PLC0415
-    from training.preemptible.checkpoint_errors import CheckpointError  # noqa: PLC0415
+    from training.preemptible import CheckpointError  # noqa: PLC0415
     from training.preemptible.preempt import StopRequest  # noqa: PLC0415
 
     if "--help" in arguments:

@@ -40,7 +40,7 @@ class RangeReader(Reader):
             yield from pool.map(lambda name: place.read(name, 0, size), self.files.small)
 
     def samples(self) -> Iterator[bytes]:
-        """Shuffled, as training reads them."""
+        """Yield samples shuffled, as training reads them."""
         amount = self.files.amount
         reader = BlockReader(self._samples, self.files.samples, block_bytes=BLOCK_BYTES)
         order = Order(sequences=amount.samples, chunk=max(1, BLOCK_BYTES // amount.sample_bytes), seed=_SEED)
@@ -66,7 +66,7 @@ class RangeReader(Reader):
 
 
 def _ranges(files: Files) -> list[Range]:
-    """All of the large shards."""
+    """Return the ranges of all large shards."""
     size = files.amount.shard_bytes
     return [
         Range(file=number, offset=at, size=min(PIECE, size - at))

@@ -68,13 +68,13 @@ class Place:
 
 
 def resume_step(files: Files) -> int:
-    """Half of the corpus was trained."""
+    """Return the step after half of the corpus was trained."""
     return files.amount.large_bytes // (2 * BATCH * SEQUENCE_BYTES) + 1
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The folders in it are buckets; the endpoint."""
+    """Serve the folder, whose folders are buckets; yield the endpoint."""
     command = [sys.executable, "-m", "benchmarks.data_from_s3.server", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

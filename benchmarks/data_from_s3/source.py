@@ -23,27 +23,27 @@ class Source:
 
 class Reader(ABC):
     checks = False
-    """It compares checksums itself."""
+    """Whether it compares checksums itself."""
     seeks = True
-    """It gives ranges; else all before them has to be read."""
+    """Whether it gives ranges; else all before them has to be read."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.files = source, source.files
 
     @abstractmethod
     def large(self) -> Iterator[bytes]:
-        """All of the large shards."""
+        """Yield all of the large shards."""
 
     @abstractmethod
     def small(self) -> Iterator[bytes]:
-        """Each sample, an object of its own."""
+        """Yield each sample, read from an object of its own."""
 
     @abstractmethod
     def samples(self) -> Iterator[bytes]:
-        """Each sample, from shards."""
+        """Yield each sample, read from shards."""
 
     def batch(self, ranges: Sequence[Range]) -> list[bytes]:
-        """Ranges of the large shards."""
+        """Return ranges of the large shards."""
         raise AssertionError(f"{type(self).__name__} does not seek, {len(ranges)} ranges were asked for")
 
 

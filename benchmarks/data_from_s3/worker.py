@@ -51,7 +51,7 @@ def serve(made: Callable[[], Reader], questions: Iterable[str], answers: TextIO)
 def measured(
     made: Callable[[], Reader], case: str, *, checked: bool = False, step: int = 1
 ) -> dict[str, Any]:
-    """Wall and CPU seconds of this process; what came."""
+    """Measure wall and CPU seconds of this process, and what came."""
     wall, cpu = time.perf_counter(), time.process_time()
     reader = made()
     checked = checked and not reader.checks
@@ -87,7 +87,7 @@ def ranges_of(reader: Reader, step: int) -> list[Range]:
 
 
 def _passed(reader: Reader, step: int) -> Iterable[bytes]:
-    """A stream begins at its beginning: what the steps before it had passes by."""
+    """Yield a stream up to a step: it begins at its beginning, so earlier steps' pieces pass by."""
     left = step * BATCH * SEQUENCE_BYTES
     for piece in reader.large():
         yield piece

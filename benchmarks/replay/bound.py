@@ -116,7 +116,7 @@ def most_goodput(jobs: Sequence[TraceJob], capacity: Mapping[str, int]) -> float
 
 
 def _most_trained_s(jobs: Sequence[TraceJob], count: int, horizon: int) -> float:
-    """Instance-seconds."""
+    """Return the most instance-seconds that can be trained."""
     trained = rate = 0.0
     least, last_s = float(count * horizon), 0
     for second, change in [*_changes(jobs, horizon), (horizon, 0)]:

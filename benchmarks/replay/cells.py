@@ -16,7 +16,7 @@ from benchmarks.replay.rows import Row, history_of, rows_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One cell: jobs with one seed, replayed by one decider."""
+    """The result of one cell: jobs with one seed, replayed by one decider."""
 
     seed: int
     algorithm: str

@@ -18,7 +18,7 @@ class Prices:
 
     @classmethod
     def falling(cls, steps: Sequence[Step], slot_s: int) -> "Prices":
-        """While jobs wait it falls by the worth of the least that runs, and is 0 when nobody waits."""
+        """Make prices that fall by the least worth that runs while jobs wait, and are 0 if none waits."""
         slots = [0.0] * (steps[-1].until_s // slot_s + 2 if steps else 1)
         after = 0.0
         for since_s, until_s, worth in reversed(steps):

@@ -89,7 +89,7 @@ def with_policy(path: Path) -> Decider:
 
 
 def unpriced_rules() -> Mapping[str, Any]:
-    """The default of earlier releases: whoever is outranked is stopped, and nothing is kept warm."""
+    """Return earlier releases' default: every outranked job is stopped, and nothing is kept warm."""
     return {
         "preemption": {"cost": {"enabled": False}, "max_per_job": 3},
         "warm_pool": {"keep_alive": "0s", "retain": "0s"},
@@ -97,12 +97,12 @@ def unpriced_rules() -> Mapping[str, Any]:
 
 
 def fair_rules() -> Mapping[str, Any]:
-    """The default, and a team that has used twice its share loses a tenth of a class."""
+    """Return the default in which a team that used twice its share loses a tenth of a class."""
     return {"order": {"fair_share": {"weight": 10}}}
 
 
 def shortest_first_rules() -> Mapping[str, Any]:
-    """The default but for one key."""
+    """Return the default with shortest jobs first."""
     return {"order": {"shortest_first": True}}
 
 

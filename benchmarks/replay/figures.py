@@ -56,7 +56,7 @@ def capacities(jobs: Sequence[TraceJob], *, load: float) -> dict[str, int]:
 
 
 def horizon_s(jobs: Iterable[TraceJob]) -> int:
-    """The last submission. Beyond it the queue only drains: goodput is counted up to here."""
+    """Return the last submission; later the queue only drains, so goodput counts up to here."""
     return max(job.submit_s for job in jobs)
 
 
@@ -87,7 +87,7 @@ def figures(rows: Sequence[Row], jobs: Sequence[TraceJob], capacity: Mapping[str
 
 
 def most_in_use(rows: Iterable[Row]) -> dict[str, int]:
-    """The most instances that attempts held at one instant, by pool."""
+    """Return the most instances that attempts held at one instant, by pool."""
     steps: dict[str, list[tuple[int, int]]] = {}
     for row in rows:
         steps.setdefault(row.pool, []).extend([(row.start_s, row.instances), (row.end_s, -row.instances)])
@@ -123,7 +123,7 @@ def _quantile_h(ordered: Sequence[int], share: float) -> float:
 
 
 def flat(content: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Figures with those of a class by their path: ``p99_delay_h.high``."""
+    """Yield figures, those of a class by their path: ``p99_delay_h.high``."""
     for name, value in content.items():
         if isinstance(value, Mapping):
             yield from ((f"{name}.{part}", inner) for part, inner in value.items())

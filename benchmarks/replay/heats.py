@@ -15,9 +15,9 @@ from benchmarks.replay.jobs import jobs_of
 from benchmarks.replay.windows import Window
 
 FEW_JOBS = 500
-"""Up to so many, of all windows together, processes of their own would cost more than they save."""
+"""Jobs of all windows together up to which processes would cost more than they save."""
 _PRODUCT_WEIGHT, _QUEUE_WEIGHT, _BOUND_WEIGHT = 1.0, 0.05, 0.6
-"""How long a replay takes, about, relative to that of the product."""
+"""Approximate time of a replay, relative to that of the product."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Draw:
     """One window with one load and seed: every decider gets the same jobs in the same pools."""
 
     window: int
-    """Its place among the windows."""
+    """Index of the window."""
     load: float
     seed: int
 

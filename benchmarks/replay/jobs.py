@@ -53,7 +53,7 @@ class TraceJob:
     team: str
     submit_s: int
     duration_s: int
-    """How long it trains if nobody stops it. Nothing that decides may see this."""
+    """Time it trains if it is never stopped. Deciders may not see this."""
     pool: str
     instances: int
     klass: Klass
@@ -83,13 +83,13 @@ class TraceJob:
 class TraceFile:
     rows: list[dict[str, str]]
     is_openb: bool
-    """It had openb's columns, and was converted."""
+    """Whether it had openb's columns, and was converted."""
     left_out: int = 0
     """Tasks without a run time: never placed, or still running when the trace was recorded."""
 
 
 def read_trace(path: Path) -> list[dict[str, str]]:
-    """Rows with job_id, submit_s, gpus, duration_s and vc; raises MalformedHistoryError for other files."""
+    """Read rows with job_id, submit_s, gpus, duration_s and vc. Raises MalformedHistoryError."""
     return read_file(path).rows
 
 
@@ -116,7 +116,7 @@ def read_file(path: Path) -> TraceFile:
 def jobs_of(
     rows: Iterable[Mapping[str, str]], *, seed: int, wide: bool = False, days: float | None = None
 ) -> list[TraceJob]:
-    """The jobs in the order of submission.
+    """Return the jobs in the order of submission.
 
     Args:
         rows: As ``read_trace`` gives them.
@@ -155,12 +155,12 @@ def _whole(text: str | None) -> int | None:
 
 
 def _place(gpus: int) -> tuple[str, int]:
-    """More than ``MOST_SINGLE_GPUS`` go to the smallest instance that has them."""
+    """Return pool and instances; above ``MOST_SINGLE_GPUS`` the smallest instance that has the GPUs."""
     if gpus <= MOST_SINGLE_GPUS:
         return "g1", gpus
     return ("g4", 1) if gpus < POOLS["g8"].gpus else ("g8", math.ceil(gpus / POOLS["g8"].gpus))
 
 
 def _widened(drawn: float) -> int:
-    """50 % as they are, 20 % twice, 20 % four times, 10 % eight times as wide."""
+    """Return a factor: 50 % stay as they are, 20 % are twice, 20 % four times, 10 % eight times as wide."""
     return next(times for upto, times in ((0.5, 1), (0.7, 2), (0.9, 4), (1.0, 8)) if drawn < upto)

@@ -90,7 +90,7 @@ def _projects(chance: random.Random) -> Iterator[Project]:
 
 
 def _moment_s(chance: random.Random) -> int:
-    """More by day than by night."""
+    """Draw a second; days have more than nights."""
     while True:
         second = chance.uniform(0, DAYS * DAY_S)
         busy = (1 - math.cos(2 * math.pi * second / DAY_S)) / 2

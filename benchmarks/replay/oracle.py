@@ -16,7 +16,7 @@ class Demand(NamedTuple):
     weight: float
     release_s: int
     holds_s: int
-    """At least, over all attempts."""
+    """Least time it holds its instances, over all attempts."""
     instances: int
 
 
@@ -26,7 +26,7 @@ class Step(NamedTuple):
     since_s: int
     until_s: int
     worth: float
-    """Weight for each second and instance of the least that runs; 0: nobody waits."""
+    """Weight for each second and instance of the least that runs; 0 if no job waits."""
 
 
 @dataclass(slots=True, kw_only=True)

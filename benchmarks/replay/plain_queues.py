@@ -10,7 +10,7 @@ from trainmaster_client.simulate.engine.plain_pool import Entry, PlainPool
 
 
 class FirstComeFirstServed(PlainPool):
-    """FIFO: no priorities, and nobody is stopped."""
+    """Starts jobs in their order (FIFO): no priorities, and none is stopped."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class FirstComeFirstServed(PlainPool):
 
 
 class StrictPriority(PlainPool):
-    """Priorities, and nobody is stopped."""
+    """Starts jobs by priority; none is stopped."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class LeastLoss(PlainPool):
         )
 
     def _lost_s(self, entry: Entry) -> float:
-        """Since its newest checkpoint, or since it began to train."""
+        """Return instance-seconds since its newest checkpoint, or since it began to train."""
         name, now = entry.past.name, self.sagemaker.event_queue.now
         saved_at = self.sagemaker.saved_at(name)
         since = self.sagemaker.runs[name].since_s if saved_at is None else self.sagemaker.second(saved_at)

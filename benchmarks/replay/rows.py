@@ -16,7 +16,7 @@ BEGIN = datetime(2017, 10, 18, tzinfo=UTC)
 
 
 class Row(NamedTuple):
-    """One attempt, as it went."""
+    """An attempt, as it went."""
 
     job_id: str
     attempt: int
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     lost_s: int
     """Training that has to be done again."""
     warm: bool
-    """It started in a warm pool."""
+    """Whether it started in a warm pool."""
 
 
 def instant(second: float) -> datetime:

@@ -36,7 +36,7 @@ class Setting:
 
     @property
     def days_long(self) -> float:
-        """Up to the last submission, or as long as was asked for."""
+        """Days up to the last submission, or as long as was asked for."""
         whole = max(float(row["submit_s"]) for row in self.trace) / DAY_S
         return whole if self.days is None else min(whole, self.days)
 
@@ -45,7 +45,7 @@ class Setting:
 
 
 def replay(setting: Setting, seeds: Sequence[int]) -> list[Run]:
-    """Both algorithms with each seed."""
+    """Replay both algorithms with each seed."""
     return [run for runs in _side_by_side(partial(replay_seed, setting), seeds) for run in runs]
 
 
@@ -58,7 +58,7 @@ def ask(setting: Setting, runs: Iterable[Run], *, count: int, estimator: Estimat
 
 
 def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
-    """The plain queue, and the product."""
+    """Replay the plain queue and the product."""
     jobs = setting.jobs(seed)
     capacity = capacities(jobs, load=setting.load)
     tuned = partial(tuned_rules, shortest_first=setting.shortest_first)

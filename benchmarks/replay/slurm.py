@@ -32,7 +32,7 @@ class Slurm(PlainPool):
     usage: dict[str, float] = field(default_factory=dict)
     """Instance-seconds by team, decayed."""
     charged_s: dict[str, float] = field(default_factory=dict)
-    """Up to when each running job is in them."""
+    """Second up to which each running job is counted in the usage."""
     calculated_s: float = 0
     known: dict[str, float] = field(default_factory=dict)
     """Priority of each job, as last calculated."""
@@ -40,10 +40,10 @@ class Slurm(PlainPool):
     def turn(self, entry: Entry) -> tuple[Any, ...]:
         return (-self.known[entry.past.name], entry.past.submitted_at, entry.past.name)
 
-    def submitted(self, past: PastJob, found: Admitted) -> None:
+    def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.usage.setdefault(past.team, 0.0)
-        self.known[past.name] = self._priority(Entry(past=past, found=found))
-        super().submitted(past, found)
+        self.known[past.name] = self._priority(Entry(past=past, found=admitted))
+        super().submitted(past, admitted)
 
     def _ends(self, name: str, end: str, *, broke: bool = False) -> None:
         self._charge(self.running[name])
@@ -113,7 +113,7 @@ class Slurm(PlainPool):
                 return
 
     def _reservation(self, needed: int) -> tuple[float, int]:
-        """When the head can start at the latest, and what it leaves free then."""
+        """Return when the head can start at the latest, and what it leaves free then."""
         free = self._free
         for end_s, count in sorted(self._ends_to_come()):
             free += count

@@ -25,7 +25,7 @@ _QUESTION_WEIGHT, _JOB_WEIGHT = 1.0, 0.005
 class Unit:
     draw: Draw
     decider: int
-    """Its place among the field's."""
+    """Index of the decider in the field."""
     waits: Sequence[Wait]
 
 

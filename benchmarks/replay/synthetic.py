@@ -23,7 +23,7 @@ SEED = 20_171_018
 
 
 def rows() -> list[dict[str, str]]:
-    """Columns as of a trace file."""
+    """Make the rows, with the columns of a trace file."""
     chance = random.Random(SEED)
     made = sorted(_jobs(chance), key=lambda row: row[0])
     return [
@@ -57,7 +57,7 @@ def _gpus(chance: random.Random) -> int:
 
 
 def _team(chance: random.Random) -> str:
-    """Each team sends a fixed share less than the one before it."""
+    """Draw a team; each sends a fixed share less than the one before it."""
     weights = [(1 - BUSIEST_SHARE) ** number for number in range(TEAMS)]
     (number,) = chance.choices(range(TEAMS), weights=weights)
     return f"team{number:02d}"

@@ -175,7 +175,7 @@ def _check_replay(report: Report, runs: Sequence[Run]) -> None:
 
 
 def _check_pin(report: Report, runs: Sequence[Run], means: Means, setting: Setting) -> None:
-    """The plain queue must be what it is said to be; else every ratio to it is worth nothing."""
+    """Check that the plain queue is as known; else every ratio to it is worth nothing."""
     expected = f"within {PIN_TOLERANCE:.0%} of {dict(PINNED)}"
     seeds = sorted({run.seed for run in runs})
     plain = not setting.wide and setting.days is None and setting.load == TARGET_LOAD
@@ -204,7 +204,7 @@ def _check_target(report: Report, target: Target, means: Means, setting: Setting
 
 
 def _no_target(setting: Setting) -> str | None:
-    """Why what was replayed says nothing about the targets."""
+    """Say why what was replayed cannot meet the targets; None if it can."""
     if setting.made_up:
         return "no target is met on a trace that was made up for it"
     if setting.load != TARGET_LOAD:

@@ -109,7 +109,7 @@ TARGETS = (
 
 
 def unfit(target: Target, heats: Sequence[Heat], *, kind: Kind, days: float) -> str | None:
-    """Why it is not asked of what was replayed.
+    """Say why the target is not for what was replayed; None if it is.
 
     Args:
         target: In question.

@@ -24,7 +24,7 @@ from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.rows import Row, instant
 
 SHORTEST_S = 60
-"""Only waits longer than this are worth a question."""
+"""Seconds above which a wait is worth a question."""
 PAST_WAITS = 200
 """The baseline: the last so many waits, of those longer than SHORTEST_S."""
 LEAST_PAST = 20
@@ -37,7 +37,7 @@ Estimator = Callable[[PoolState, str, datetime], tuple[datetime, datetime] | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """One question, before it is asked; seconds of the trace."""
+    """A question, before it is asked; seconds of the trace."""
 
     job_id: str
     pool: str
@@ -119,7 +119,7 @@ def asked(
 
 
 def sampled(jobs: Sequence[TraceJob], rows: Iterable[Row], *, count: int, seed: int) -> list[Wait]:
-    """Jobs that waited for more than a minute, drawn at random, each with what was known of earlier waits."""
+    """Sample jobs that waited over a minute, each with what was known of earlier waits."""
     starts = {row.job_id: row.start_s for row in rows if row.attempt == 0}
     groups: dict[tuple[str, Klass], list[TraceJob]] = {}
     for job in jobs:
@@ -149,7 +149,7 @@ def scores(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def pinball(truths: Sequence[float], guesses: Sequence[float], quantile: float) -> float:
-    """Mean loss of quantile forecasts: least on average for the true quantile."""
+    """Return the mean loss of quantile forecasts: least on average for the true quantile."""
     losses = [
         max(quantile * (truth - guess), (quantile - 1) * (truth - guess))
         for truth, guess in zip(truths, guesses, strict=True)
@@ -158,7 +158,7 @@ def pinball(truths: Sequence[float], guesses: Sequence[float], quantile: float) 
 
 
 def _with_past(group: Sequence[TraceJob], starts: Mapping[str, int]) -> list[Wait]:
-    """Those of one class and pool that had enough waits behind them when they were submitted."""
+    """Return the waits of one class and pool that had enough waits before them when submitted."""
     ended = sorted((starts[job.job_id], starts[job.job_id] - job.submit_s) for job in group)
     times = [start_s for start_s, _ in ended]
     waits: list[Wait] = []

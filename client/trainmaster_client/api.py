@@ -51,7 +51,7 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 
 
 class ApiClient(ApiCalls):
-    """One method a route. What is None is not asked for."""
+    """Calls the API, by one method a route. Parameters that are None are left out."""
 
     def add_job(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
         """Queue a CreateTrainingJob request, sent as it is.
@@ -80,7 +80,7 @@ class ApiClient(ApiCalls):
         return self._call("POST", f"/add-job{parameters}", request, attempts=ATTEMPTS, headers=headers)
 
     def job(self, name: str, *, estimate: bool = True, request: bool = False) -> Document:
-        """One job; without an estimate of its start the answer costs the server next to nothing.
+        """Return one job; without an estimate of its start the answer costs the server next to nothing.
 
         With ``request`` also the CreateTrainingJob request as it was submitted.
         """
@@ -88,17 +88,17 @@ class ApiClient(ApiCalls):
         return self._read(f"/jobs/{path_name(name)}{query(parameters)}")
 
     def jobs(self, **filters: Parameter) -> Document:
-        """One page. ``filters`` are the query parameters of docs/api.md, such as ``mine=True``."""
+        """Return one page. ``filters`` are the query parameters of docs/api.md, such as ``mine=True``."""
         return self._read(f"/jobs{query(filters)}")
 
     def jobs_unless(self, etag: str, **filters: Parameter) -> Document | None:
-        """One page; None while no stored field of it has changed since the page that had this ``etag_of``."""
+        """Return one page; None if no stored field changed since the page that had this ``etag_of``."""
         return self._read_unless(etag, f"/jobs{query(filters)}")
 
     def change(
         self, name: str, *, priority: int | None = None, held: bool | None = None, after: str | None = None
     ) -> Document:
-        """Said twice it is the same, so a lost answer is asked for again.
+        """Change a job; a repeated change is the same, so a lost answer is asked for again.
 
         Args:
             name: Of the job, or of any of its attempts.
@@ -115,7 +115,7 @@ class ApiClient(ApiCalls):
         return self._call("DELETE", f"/jobs/{path_name(name)}")
 
     def pools(self) -> Document:
-        """All of them, however many answers that takes."""
+        """Return all pools, however many answers that takes."""
         return self._whole("/pools", {}, "pools")
 
     def usage(self, *, team: str | None = None, month: str | None = None) -> Document:
@@ -141,7 +141,7 @@ class ApiClient(ApiCalls):
         start: Instant | None = None,
         end: Instant | None = None,
     ) -> str:
-        """The same as CSV, a head line first."""
+        """Return the usage as CSV, with a head line."""
         return self._whole_csv("/usage", _grouped(group_by, team, start, end))
 
     def me(self) -> Document:
@@ -153,13 +153,13 @@ class ApiClient(ApiCalls):
         return self._read("/rules")
 
     def estimates(self, *, pool: str | None = None) -> Document:
-        """When the waiting jobs are likely to start, all at once; ``truncated`` where time ran out."""
+        """Estimate when the waiting jobs start, all at once; ``truncated`` is set if time ran out."""
         return self._read(f"/estimates{query({'pool': pool})}")
 
     def timeline(
         self, *, pool: str | None = None, start: Instant | None = None, end: Instant | None = None
     ) -> Document:
-        """Attempts, capacity and warm pools of a time, without times of the last 24 hours; all pages."""
+        """Return attempts, capacity and warm pools of a time, by default the last 24 hours; all pages."""
         parameters = {"pool": pool, "from": start, "to": end}
         return self._whole("/timeline", parameters, "attempts", "capacity", "warm")
 
@@ -171,7 +171,7 @@ class ApiClient(ApiCalls):
         end: Instant | None = None,
         step: int | None = None,
     ) -> Document:
-        """Means of used, warm, capacity and waiting over steps of so many seconds."""
+        """Return means of used, warm, capacity and waiting over steps of ``step`` seconds."""
         parameters = {"pool": pool, "from": start, "to": end, "step": step}
         return self._read(f"/pools/history{query(parameters)}")
 
@@ -183,31 +183,31 @@ class ApiClient(ApiCalls):
         kind: str | None = None,
         next_token: str | None = None,
     ) -> Document:
-        """One page, the oldest first."""
+        """Return one page of events, the oldest first."""
         parameters = {"since": since, "team": team, "kind": kind, "next_token": next_token}
         return self._read(f"/events{query(parameters)}")
 
     def history_page(
         self, *, start: Instant, end: Instant, next_token: str | None = None
     ) -> tuple[str, str | None]:
-        """Up to 500 jobs of a period with their attempts, a line of JSON each, and the next page's token.
+        """Return up to 500 jobs of a period with attempts, as lines of JSON, and the next page's token.
 
-        For admins; a period has at most 31 days. None: this is the last page.
+        For admins; a period has at most 31 days. The token is None on the last page.
         """
         parameters = {"from": start, "to": end, "next_token": next_token}
         page, token = self._text_page("/history/export", parameters, _JSON_LINES)
         return page, None if token in {"", next_token} else token
 
     def violations(self, *, month: str | None = None, next_token: str | None = None) -> Document:
-        """One page of one month; without a month of this one."""
+        """Return one page of a month's violations; by default of this month."""
         return self._read(f"/violations{query({'month': month, 'next_token': next_token})}")
 
     def policy(self, revision: int | None = None) -> Document:
-        """The policy in force, or what an earlier revision of it said."""
+        """Return the policy in force, or an earlier revision of it."""
         return self._read("/policy" if revision is None else f"/policy?revision={revision}")
 
     def put_policy(self, policy: Mapping[str, Any], *, text: str | None = None) -> Document:
-        """``text``: what it was written as, kept beside the document where the API keeps texts."""
+        """Store a policy; ``text`` is what it was written as, kept beside it if the API keeps texts."""
         if text is not None:
             try:
                 return self._call("PUT", "/policy", {"policy": policy, "text": text})
@@ -221,15 +221,15 @@ class ApiClient(ApiCalls):
         return self._call("PUT", "/policy?dry_run=true", policy, attempts=ATTEMPTS)
 
     def set_paused(self, paused: bool) -> Document:  # noqa: FBT001  as in the API
-        """Said twice it is the same, so a lost answer is asked for again."""
+        """Pause or resume all starts; a repeated call is the same, so a lost answer is asked for again."""
         return self._call("PUT", "/policy/paused", {"paused": paused}, attempts=ATTEMPTS)
 
     def repair(self) -> Document:
-        """How far the newest count of the table is, and what it found."""
+        """Return how far the newest count of the table is, and what it found."""
         return self._read("/repair")
 
     def start_repair(self, *, apply: bool) -> Document:
-        """Said twice while it runs it is the same, so a lost answer is asked for again."""
+        """Start a count of the table; a repeated call joins it, so a lost answer is asked for again."""
         return self._call("POST", "/repair", {"apply": apply}, attempts=ATTEMPTS)
 
 

@@ -14,7 +14,7 @@ class QueueBypassWarning(UserWarning):
 
 
 RoundTheQueueWarning = QueueBypassWarning
-"""Its first name, for filters that have it."""
+"""Earlier name of the warning, for filters that have it."""
 
 
 class Bypasses:
@@ -48,7 +48,7 @@ class Bypasses:
 
 
 def _trains(body: Mapping[str, Any]) -> bool:
-    """True for a pipeline with a step that trains. A definition in S3 is not looked into."""
+    """Tell whether a pipeline has a step that trains. A definition in S3 is not read."""
     try:
         steps = json.loads(body.get("PipelineDefinition") or "{}").get("Steps") or ()
         return any(step.get("Type") in _TRAINING_STEPS for step in steps)

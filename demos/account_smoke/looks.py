@@ -60,7 +60,7 @@ class StackLooks:
         return {alarm["AlarmName"]: alarm["StateValue"] for alarm in described["MetricAlarms"]}
 
     def dead_letters(self, queues: Mapping[str, str]) -> dict[str, int]:
-        """Messages by queue; given are their URLs."""
+        """Count messages by queue, given the queues' URLs."""
         sqs = self.session.client("sqs")
         return {
             name: int(
@@ -76,7 +76,7 @@ class StackLooks:
 
 
 def answered(answer: Answer) -> Document:
-    """Status, error type and words, as the gateway gave them."""
+    """Return status, error type and words, as the gateway gave them."""
     try:
         words = json.loads(answer.body)
     except ValueError:

@@ -107,7 +107,7 @@ class SmokeStack:
         return deleted + self._delete_kept(kept)
 
     def _delete_kept(self, kept: Mapping[str, str]) -> list[str]:
-        """Retained on purpose by the template: here it is a few rows of a test."""
+        """Delete what the template retains on purpose: here it is a few rows of a test."""
         deleted = []
         if table := kept.get("Table"):
             dynamodb = self.lent.session.client("dynamodb")

@@ -145,7 +145,7 @@ class Scene:
 
 
 def note(report: Report) -> None:
-    """The checks, from the facts."""
+    """Note the checks, from the facts."""
     jobs = report.facts.get("jobs", {})
     states = {job.label: jobs.get(job.label, {}).get("state") for job in JOBS}
     report.check("completed", expected=dict.fromkeys(states, "completed"), actual=states)
@@ -184,7 +184,7 @@ def _states(view: Mapping[str, Any]) -> list[str]:
 
 
 def _most_at_once(jobs: Mapping[str, Any]) -> int:
-    """Jobs that hold instances, by the histories."""
+    """Return the most jobs that held instances at once, by their histories."""
     holding = {"starting", "running", "preempting", "stopping"}
     steps = sorted(
         (line["at"], line["to"] in holding, label)
@@ -200,7 +200,7 @@ def _most_at_once(jobs: Mapping[str, Any]) -> int:
 
 
 def _remove_all(stack: SmokeStack, calls: ServiceCalls, lent: Lent) -> Document:
-    """Jobs first, they hold instances; and once more, when no stack can start them any longer."""
+    """Remove jobs first, as they hold instances; and once more when no stack can start them any longer."""
     leftovers = Leftovers(calls=calls, bucket=lent.bucket)
     leftovers.remove()
     try:

@@ -12,7 +12,7 @@ _CALLS = frozenset({"CreateTrainingJob", "StopTrainingJob", "POST /add-job"})
 
 
 def door(program: Program, job: Document, written: Iterable[str]) -> Document:
-    """One entry of ``facts.doors``.
+    """Return one entry of ``facts.doors``.
 
     Args:
         program: Ended.
@@ -38,7 +38,7 @@ def door(program: Program, job: Document, written: Iterable[str]) -> Document:
 
 
 def steps(lines: Iterable[str]) -> list[int]:
-    """The steps that lines of metrics tell of."""
+    """Return the steps that lines of metrics are about."""
     return [step for line in lines if (step := _step(line)) is not None]
 
 

@@ -44,7 +44,7 @@ DOORS = (
 
 
 def why_not(door: Door, python_v3: Path) -> str | None:
-    """Why a door cannot be tried here."""
+    """Say why a door cannot be tried here; None if it can."""
     if not door.needs_v3:
         return None
     if not python_v3.exists():
@@ -111,6 +111,6 @@ class Program:
         return facts
 
     def job_among(self, queue: Iterable[Document]) -> str:
-        """The name the SDK gave its job; empty before it is in the queue."""
+        """Return the name the SDK gave its job; empty before it is in the queue."""
         names = (str(job["name"]) for job in queue)
         return next((name for name in names if name.startswith(self.label)), "")

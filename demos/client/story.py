@@ -60,7 +60,7 @@ def _play(scene: "_Scene", program: Program, report: Report) -> None:
 
 
 class _Scene:
-    """One door from the start of its program to its end."""
+    """Plays one door from the start of its program to its end."""
 
     def __init__(self, stage: Stage, program: Program) -> None:
         self._stage, self._program = stage, program
@@ -109,7 +109,7 @@ class _Scene:
         self._stage.until(what, looked, leaves_by_itself=False)
 
     def _find_job(self) -> None:
-        """The SDKs choose a name themselves."""
+        """Find the job in the queue, as the SDKs choose a name themselves."""
         if self._label not in self._stage.names:
             name = self._program.job_among(self._stage.api.jobs()["jobs"])
             if name:

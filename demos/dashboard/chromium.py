@@ -31,7 +31,7 @@ def program() -> str | None:
 
 
 def why_not() -> str | None:
-    """Why no page can be opened here; None: one can."""
+    """Say why no page can be opened here; None if one can."""
     if program() is None:
         return f"no browser: none of {', '.join(PROGRAMS)} is on the PATH (apt-get install chromium)"
     return None

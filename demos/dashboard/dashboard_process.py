@@ -23,7 +23,7 @@ from local.twin_process import end
 PROGRAM = (sys.executable, "-c", "from trainmaster_client.cli import main; main()", "dashboard")
 PAGES = ("now", "timeline", "jobs", "money", "policy", "events")
 PATIENCE_MS = 20_000
-"""How long a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
+"""Milliseconds a test waits for what a page is to show; a demo waits as long as ``STANDSTILL_SECONDS``."""
 _LOOK_SECONDS = 0.05
 _REFUSED = "Failed to load resource"
 """Begin of the console's words on an answer with an error status."""
@@ -106,7 +106,7 @@ class Tab:
 
     @property
     def state(self) -> str:
-        """``ready``; ``error`` where the first answer was one, ``stale`` where a later one was."""
+        """Return ``ready``; ``error`` if the first answer was one, ``stale`` if a later one was."""
         return self.page.locator("main").get_attribute("data-state") or ""
 
     def wait(self, state: str = "ready") -> None:

@@ -20,7 +20,7 @@ WAITING = tuple(
 
 
 def play(world: World) -> None:
-    """More than an hour of the twin's clock, half a minute of this machine's."""
+    """Play more than an hour of the twin's clock in half a minute of this machine's."""
     for job in FIRST:
         world.submit(job)
     world.clock(6)

@@ -43,7 +43,7 @@ def structure(tab: Tab) -> Document:
 
 
 def keep_copy(picture: Path, *, name: str, scheme: str, structure: Document, folder: Path = IMAGES) -> None:
-    """A copy of few colours that is small enough to be committed; beside the light one the structure."""
+    """Keep a copy of few colours, small enough to be committed; beside the light one the structure."""
     _reduce(picture, (folder / "dark" if scheme == "dark" else folder) / f"dashboard-{name}.png")
     if scheme == "light":
         text = json.dumps(structure, indent=2, ensure_ascii=False)

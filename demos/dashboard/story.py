@@ -171,7 +171,7 @@ class _Walk:
 
     @contextmanager
     def _tab(self, **options: Any) -> Iterator[Tab]:  # noqa: ANN401  of a browser's context
-        """Opened on the dashboard."""
+        """Open a tab on the dashboard."""
         with new_tab(self._browser, now=self._world.now(), patience_ms=_PATIENCE_MS, **options) as tab:
             tab.open(self._dashboard.link())
             yield tab

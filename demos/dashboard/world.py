@@ -22,7 +22,7 @@ BIG, SMALL = "ml.p5.48xlarge", "ml.g5.12xlarge"
 BIG_CAPACITY, SMALL_CAPACITY, SPOT_CAPACITY = 2, 3, 4
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312"
 NIGHT = timedelta(minutes=65)
-"""How long before now the clock begins: what is played ends before now."""
+"""Time before now at which the clock begins: what is played ends before now."""
 _HOUR = 3600
 TEAMS: Document = {
     "vision": {"usd_per_month": 2000, "at_limit": "wait"},
@@ -109,7 +109,7 @@ class World:
         self.vigil.until(what, holds)
 
     def until_trains(self, name: str) -> None:
-        """Its program has begun: it can be failed, and has something to lose."""
+        """Wait until its program has begun: then it can be failed, and has something to lose."""
         logs, training_job = self._client("logs"), self.training_job(name)
         self.until(f"{name} prints", lambda: last_lines(logs, training_job, count=1))
 
@@ -125,7 +125,7 @@ class World:
         self.clock(1)
 
     def request(self, job: WorldJob) -> Document:
-        """CreateTrainingJob's."""
+        """Return a CreateTrainingJob request."""
         resources: Document = {
             "InstanceType": job.instance_type,
             "InstanceCount": job.instances,
@@ -152,7 +152,7 @@ class World:
         }
 
     def environment_of(self, team: str | None) -> dict[str, str]:
-        """The exports of somebody of a team; None: the admin's."""
+        """Return the exports of a member of a team; None gives the admin's."""
         exports = self.twin.environment()
         if team is not None:
             keys = self._keys(team)
@@ -203,7 +203,7 @@ class World:
 
 @contextmanager
 def running_world(folder: Path) -> Iterator[World]:
-    """An empty one; its clock begins some hours ago."""
+    """Run an empty world; its clock begins some hours ago."""
     start = (datetime.now(UTC) - NIGHT).replace(second=0, microsecond=0)
     options = ("--clock", "manual", "--start", start.isoformat())
     with opened_twin(folder, policy={"version": 1, "pools": []}, options=options) as twin:

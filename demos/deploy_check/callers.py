@@ -25,7 +25,7 @@ _TIMEOUT_SECONDS = 30
 
 
 def make_user(root: "Session", name: str, *, may_invoke: bool) -> "Session":
-    """An IAM user with a key of its own."""
+    """Make an IAM user with a key of its own."""
     iam = root.client("iam")
     iam.create_user(UserName=name)
     if may_invoke:
@@ -51,7 +51,7 @@ def unsigned_status(url: str) -> int:
 
 
 def refusal_of(url: str, session: "Session") -> str | None:
-    """How the API refuses a caller to submit a job; None: it does not."""
+    """Return how the API refuses a job of a caller; None if it does not."""
     try:
         ApiClient(url, session).add_job({"TrainingJobName": "not-for-me"})
     except ForbiddenError as error:

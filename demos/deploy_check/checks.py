@@ -13,7 +13,7 @@ Document = dict[str, Any]
 WRITES = frozenset({"CreateTrainingJob", "StopTrainingJob", "UpdateTrainingJob"})
 PREEMPTION = ("job1", "preempting")
 AFTERWARDS = STORY[STORY.index(PREEMPTION) :]
-"""Before it job1 and job2 run, in either order."""
+"""Steps after the preemption; before it job1 and job2 run, in either order."""
 
 EDGES = {
     "schedule": "doorbell-rings-schedule",

@@ -30,7 +30,7 @@ class CheckedJob:
         return f"s3://{BUCKET}/checkpoints/{self.name}"
 
     def request(self, orders: Path) -> Document:
-        """A CreateTrainingJob request; ``orders`` is the folder of this job."""
+        """Return a CreateTrainingJob request; ``orders`` is the folder of this job."""
         return {
             "TrainingJobName": self.name,
             "RoleArn": ROLE_ARN,

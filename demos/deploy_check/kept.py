@@ -11,7 +11,7 @@ Document = dict[str, Any]
 
 
 def kept(session: "Session", deployment: Deployment) -> Document:
-    """Each property that template.yaml sets, as the service answers for it; None: nothing of it is there."""
+    """Return each property that template.yaml sets, as its service reports it; None if it is gone."""
     return {**_api(session, deployment), **_table(session, deployment), **_topic(session, deployment)}
 
 

@@ -20,7 +20,7 @@ _ERROR = re.compile(r'"level":\s*"(ERROR|CRITICAL)"|^Traceback \(most recent cal
 
 
 def function_lines(session: "Session", function: str) -> list[str]:
-    """Everything the function has logged."""
+    """Return everything the function has logged."""
     logs = session.client("logs")
     group = f"/aws/lambda/{STACK}-{function}"
     streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
@@ -38,7 +38,7 @@ def _stream(logs: Any, group: str, stream: str) -> list[str]:  # noqa: ANN401  b
 
 
 def runs_of(lines: list[str]) -> int:
-    """How often the function ran, by the lines that Lambda itself writes."""
+    """Count the runs of the function, by the lines that Lambda itself writes."""
     return sum(bool(_RUN.search(line)) for line in lines)
 
 

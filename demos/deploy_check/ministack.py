@@ -27,7 +27,7 @@ class MiniStack:
     endpoint_url: str
 
     def environment(self) -> dict[str, str]:
-        """How boto3 and ``sam`` reach it, as the root user of its account."""
+        """Return the variables by which boto3 and ``sam`` reach it, as the root user of its account."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": ROOT_KEY,
@@ -44,7 +44,7 @@ class MiniStack:
 
 @contextmanager
 def running_ministack(folder: Path, *, sagemaker_url: str) -> Iterator[MiniStack]:
-    """MiniStack on a free port of the loopback interface; ended with the block.
+    """Run MiniStack on a free port of the loopback interface; it ends with the block.
 
     Args:
         folder: Takes its files and its log, ``ministack.log``.
@@ -79,7 +79,7 @@ def free_port() -> int:
 
 
 def _environment(folder: Path, port: int, sagemaker_url: str) -> dict[str, str]:
-    """Nothing of the caller's own AWS settings: MiniStack hands its environment on to the functions."""
+    """Return variables without the caller's AWS settings: MiniStack passes them on to the functions."""
     inherited = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {
         **inherited,

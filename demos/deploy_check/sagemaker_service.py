@@ -34,7 +34,7 @@ class SageMakerService:
     """Bound to its port when made; ``opened`` puts the twin behind it, once there is a MiniStack."""
 
     def __init__(self, journal: Path) -> None:
-        """``journal`` takes the process events of the containers."""
+        """Start the service; ``journal`` takes the process events of the containers."""
         self._journal = journal
         self._server = HttpServer(0, self._answer)
         self.url = f"http://127.0.0.1:{self._server.port}"
@@ -81,12 +81,12 @@ class SageMakerService:
         self._server.close()
 
     def calls(self) -> list[Document]:
-        """Every call so far: when, which operation, under whose access key, for which job, with what end."""
+        """Return every call so far: when, which operation, under whose access key, for which job, its end."""
         with self._lock:
             return list(self._calls)
 
     def processes(self) -> list[Document]:
-        """The process events so far."""
+        """Return the process events so far."""
         return [json.loads(line) for line in self._journal.read_text(encoding="utf-8").splitlines()]
 
     def _answer(self, request: Request) -> Response:

@@ -105,7 +105,7 @@ class Deployment:
         ]
 
     def name_of(self, logical_id: str) -> str:
-        """The name that a resource really has."""
+        """Return the name that a resource really has."""
         return self._resources[logical_id]
 
     def add_rights(self) -> list[Document]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 LONGEST_SECONDS = 180.0
-"""One wait of the scene; the schedule alone takes a minute."""
+"""Seconds of the longest wait of the scene; the schedule alone takes a minute."""
 LOOK_SECONDS = 0.5
 CHANGED = {"RetentionDays": "30"}
 """Parameters that the second deployment changes: they reach the environment of every function."""
@@ -195,7 +195,7 @@ class _Scene:
         }
 
     def _deploy_again(self) -> None:
-        """An update while two jobs run and two wait."""
+        """Update the stack while two jobs run and two wait."""
         deployment = self._world.deployment
         before = self._states()
         self._screen.say(f"sam deploy again, with {CHANGED}, while {before} ...")

@@ -31,7 +31,7 @@ class World:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[World]:
-    """Everything runs within the block and is gone after it. Changes this process's environment."""
+    """Run everything within the block, and nothing after it. Changes this process's environment."""
     sagemaker = SageMakerService(folder / "journal.jsonl")
     work = folder / "training"
     work.mkdir()

@@ -94,7 +94,7 @@ DOORS = (
 
 
 class Program:
-    """One door's process; ended with its block."""
+    """A door's process, which ends with its block."""
 
     def __init__(self, door: Door, folder: Path, request: Document) -> None:
         self.door = door

@@ -7,7 +7,7 @@ from demos.requests import request
 from local.twin_process import TwinProcess
 
 STEPS = 20
-"""After it was resumed, at least. The first attempt trains until somebody preempts it."""
+"""Least steps after it was resumed. The first attempt trains until it is preempted."""
 SAVED_EVERY = 12
 """Steps. What is in S3 is what rested for two seconds."""
 _STEP_SECONDS = 0.25
@@ -31,7 +31,7 @@ _RUN_PROGRAM = ["python", "-c", "import os; exec(os.environ['PROGRAM'])"]
 
 
 def job_of(name: str, twin: TwinProcess, *, ends_with: Path) -> Document:
-    """One instance; resumed, it ends once there is a file ``ends_with``."""
+    """Return a job of one instance; resumed, it ends once there is a file ``ends_with``."""
     return request(name, twin, _RUN_PROGRAM) | {
         "CheckpointConfig": {"S3Uri": checkpoints(name, twin)},
         "Environment": {"PROGRAM": _PROGRAM, "END": str(ends_with)},

@@ -48,7 +48,7 @@ def _begin(checkpoint: Path) -> str:
 
 
 def _save(checkpoint: Path, look: int) -> None:
-    """Whole or not at all: what is there may be copied to S3 at any time."""
+    """Save whole or not at all: what is there may be copied to S3 at any time."""
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     new = checkpoint.parent.with_name("checkpoint.new")
     new.write_text(f"look {look} of process {os.getpid()}\n", encoding="utf-8")

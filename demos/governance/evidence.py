@@ -24,7 +24,7 @@ def changes(records: Iterable[Document]) -> list[Document]:
 
 
 def stopped_job(records: Iterable[Document], training_job: str) -> Document:
-    """When a training job was started and when somebody first asked to stop it."""
+    """Return when a training job was started, and when it was first asked to stop."""
     started = _calls(records, "CreateTrainingJob", training_job)
     stops = _calls(records, "StopTrainingJob", training_job)
     return {

@@ -36,7 +36,7 @@ class GovernedStage(Stage):
         return answer
 
     def start_plainly(self, job: DemoJob) -> None:
-        """CreateTrainingJob, past the queue."""
+        """Start a job by CreateTrainingJob, bypassing the queue."""
         self.sagemaker.create_training_job(**job.request(self.twin.ready, self._orders(job)))
         self.name(job.name, job.name)
 

@@ -63,7 +63,7 @@ class DemoJob:
     """Program that its container runs; None makes it wait for orders."""
 
     def request(self, ready: Mapping[str, str], orders: Path) -> Document:
-        """A CreateTrainingJob request; ``orders`` is the folder of this job."""
+        """Return a CreateTrainingJob request; ``orders`` is the folder of this job."""
         stopping = {"MaxRuntimeInSeconds": self.max_runtime_seconds}
         if self.is_spot:
             stopping["MaxWaitTimeInSeconds"] = self.max_runtime_seconds + _DAY_SECONDS

@@ -69,7 +69,7 @@ def _check_steps_lost(report: Report) -> None:
 
 
 def _check_losses(report: Report, second: dict[str, Any]) -> None:
-    """Weights came back, not only a counter."""
+    """Check that weights came back, not only a counter."""
     reference = dict(report.facts["reference"]["losses"])
     differences = [abs(loss - reference.get(step, float("inf"))) for step, loss in second["losses"]]
     worst = max(differences, default=None)

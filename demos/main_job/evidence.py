@@ -58,7 +58,7 @@ def _attempt(
 
 
 def steps_lost(made: Sequence[Document]) -> int | None:
-    """Trained before a job was preempted and again after it; None: it did not resume."""
+    """Return the steps trained before a preemption and again after it; None if the job did not resume."""
     if len(made) < 2 or made[1]["resumed_from"] is None:  # noqa: PLR2004  before and after
         return None
     lost: int = made[0]["last_step"] - made[1]["resumed_from"]["step"]
@@ -66,7 +66,7 @@ def steps_lost(made: Sequence[Document]) -> int | None:
 
 
 def most_at_once(journal: Iterable[Document]) -> int:
-    """Training containers alive at the same instant, from the process events."""
+    """Return the most training containers alive at one instant, from the process events."""
     alive: set[int] = set()
     most = 0
     for record in journal:

@@ -52,7 +52,7 @@ URGENT_LABEL = "job6"
 
 
 class Submitter:
-    """One SDK session, as a notebook would hold it."""
+    """Submits jobs by one SDK session, as a notebook would hold it."""
 
     def __init__(self, twin: TwinProcess, folder: Path, precision: str) -> None:
         self._folder, self._precision = folder, precision
@@ -65,7 +65,7 @@ class Submitter:
         )
 
     def fit(self, job: DemoJob) -> str:
-        """``estimator.fit()``; returns the name the SDK gave the job."""
+        """Call ``estimator.fit()`` and return the name the SDK gave the job."""
         estimator = PyTorch(
             entry_point="train.py",
             source_dir=str(ROOT / "training"),
@@ -90,7 +90,7 @@ class Submitter:
         return name
 
     def fit_urgent(self) -> str:
-        """A job that takes all instances for a moment; returns the name the SDK gave it."""
+        """Submit a job that takes all instances for a moment; return the name the SDK gave it."""
         estimator = Estimator(
             container_entry_point=["true"],
             role=self._role,

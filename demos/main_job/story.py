@@ -44,7 +44,7 @@ JOB1_RESUMED_TO = 140
 JOB2_WAITS_AT, JOB4_WAITS_AT = 80, 50
 DEAF_STOPPED_AT = 33
 _LINES_OF_A_STEP = 20
-"""More than a job prints from one step to the next: a metric line and events of checkpoints."""
+"""More lines than a job prints from one step to the next: a metric line and events of checkpoints."""
 
 
 def tell(telling: Telling, *, precision: str) -> int:
@@ -121,7 +121,7 @@ class _Scene:
         return self._facts(stored)
 
     def play_in_script_mode(self) -> dict[str, object]:
-        """The same once more with a job that does not hear SIGTERM, beside the four: what that costs."""
+        """Play the scene with a job that does not hear SIGTERM, beside the four, to see what that costs."""
         stage, checkpoints = self._stage, self._submitter.checkpoints(DEAF)
         self._screen.say("And a job in script mode, where SIGTERM does not reach the training:")
         self._hold(DEAF).at(DEAF_STOPPED_AT)

@@ -1,7 +1,8 @@
-"""Runs a script whose data comes from a place that the story can close. Needs the standard library alone.
+"""Runs a script that the story can hold. Needs the standard library alone.
 
-The scripts of docs/examples sleep before each sample, as if they read it from a slow place. Here that wait
-lasts until the file says that so many samples may be read: no script gets further than the story wants.
+Each script calls ``time.sleep(0)`` before a sample or a step. Here that lasts until a file says that so many
+may begin: no script gets further than the story wants. The first wait is printed, so that the story knows
+where the script stands. Longer sleeps are those of libraries, and stay what they are.
 """
 
 import itertools
@@ -12,15 +13,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 GATE_VARIABLE, PROGRAM_VARIABLE = "DEMO_GATE", "DEMO_PROGRAM"
+WAITS = "the demo holds this rank"
 _LOOK_SECONDS = 0.05
 
 
 def gated_sleep(gate: Path, *, pause: Callable[[float], None] = time.sleep) -> Callable[[float], None]:
-    """Give what stands for time.sleep: the n-th call returns when the file allows n, or is not there."""
+    """Give what stands for time.sleep: the n-th call with 0 returns when the file allows n, or is gone."""
     calls = itertools.count(1)
+    waits = itertools.count()
 
-    def sleep(_seconds: float) -> None:
+    def sleep(seconds: float) -> None:
+        if seconds > 0:
+            pause(seconds)
+            return
         number = next(calls)
+        if number > _allowed(gate) and next(waits) == 0:
+            print(f"{WAITS}\n", end="", flush=True)
         while number > _allowed(gate):
             pause(_LOOK_SECONDS)
 

@@ -1,11 +1,11 @@
-"""The three scripts, as docs/training/scripts.md has them, and the job that each becomes."""
+"""The scripts of three libraries, the cases in which each is stopped, and the job that becomes of it."""
 
 import io
 import os
 import subprocess
 import sys
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import boto3
@@ -13,22 +13,117 @@ from trainmaster_client.cli.training_code import preemptible_files
 from trainmaster_client.launcher import LAUNCHER
 
 from demos.evidence import Document
-from demos.requests import request
+from demos.requests import INSTANCE_TYPE, request
 from demos.scripts import gated
 from demos.scripts.gated import GATE_VARIABLE, PROGRAM_VARIABLE
 from local.twin_process import TwinProcess
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
-STEPS = 100
+OTHER_TYPE = "ml.m5.2xlarge"
+"""It stays free of urgent jobs: who may run on one instance of it resumes there."""
+HOSTS = 2
+"""Of the jobs that resume on another number of ranks; then they have one."""
+SAMPLES = 64
+"""Of the data of the scripts in ``programs``."""
+EVALUATE_EVERY = 6
+STOPPED_IN = 2 * EVALUATE_EVERY
+"""The step in which the scripts in ``programs`` are stopped."""
 _GATED = Path(gated.__file__)
-_SETTINGS = {"STEPS": str(STEPS), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+_SETTINGS = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+_OWN = {"STEPS": str(3 * EVALUATE_EVERY), "GLOBAL_BATCH": "4", "DROPOUT": "0.1"}
+_ON_RANKS = _OWN | {"GLOBAL_BATCH": "8", "DROPOUT": "0"}
+"""Masks of dropout are drawn by each rank; without them losses differ by the order of summation alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    name: str
+    title: str
+    example: Path
+    """Its script in docs/training/scripts.md."""
+    program: Path
+    """What plays the other cases."""
+
+
+_EXAMPLES, _PROGRAMS = ROOT / "docs/examples/training", Path(__file__).parent / "programs"
+LIBRARIES = (
+    Library(
+        name="hf",
+        title="HF Trainer",
+        example=_EXAMPLES / "hf_trainer.py",
+        program=_PROGRAMS / "hf.py",
+    ),
+    Library(
+        name="lightning",
+        title="Lightning",
+        example=_EXAMPLES / "lightning_trainer.py",
+        program=_PROGRAMS / "lightning_fit.py",
+    ),
+    Library(
+        name="accelerate",
+        title="Accelerate",
+        example=_EXAMPLES / "accelerate_loop.py",
+        program=_PROGRAMS / "accelerate_loop.py",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One way in which the script of each library is stopped and resumed."""
+
+    name: str
+    title: str
+    settings: dict[str, str]
+    gate: int = STOPPED_IN - 1
+    """How many calls of ``gated.py`` return before the stop."""
+    is_example: bool = False
+    """The scripts are those of docs/training/scripts.md, which know nothing of cases."""
+    hosts: int = 1
+    refused_by: frozenset[str] = field(default_factory=frozenset)
+    """Libraries whose adapter refuses to resume on one host."""
+
+    @property
+    def steps(self) -> int:
+        return int(self.settings["STEPS"])
+
+
+CASES = (
+    Case(
+        name="step",
+        title="in a step",
+        settings={"STEPS": "100"},
+        gate=32,  # samples: 4 are in a step, and the libraries read some batches ahead
+        is_example=True,
+    ),
+    Case(
+        name="evaluation",
+        title="on an evaluation step",
+        settings=_OWN | {"EVALUATE_EVERY": str(EVALUATE_EVERY)},
+    ),
+    Case(name="ranks", title="from 2 ranks to 1", settings=_ON_RANKS, hosts=HOSTS),
+    Case(name="stream", title="on a stream", settings=_OWN | {"STREAM": "1"}),
+    Case(
+        name="stream-ranks",
+        title="on a stream, 2 ranks to 1",
+        settings=_ON_RANKS | {"STREAM": "1"},
+        hosts=HOSTS,
+        refused_by=frozenset({"lightning"}),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    name: str
-    title: str
+    """The script of a library in a case."""
+
+    library: Library
+    case: Case
+
+    @property
+    def name(self) -> str:
+        return f"{self.library.name}-{self.case.name}"
 
     @property
     def job(self) -> str:
@@ -36,48 +131,51 @@ class Script:
 
     @property
     def path(self) -> Path:
-        modules = {"hf": "hf_trainer", "lightning": "lightning_trainer", "accelerate": "accelerate_loop"}
-        return ROOT / f"docs/examples/training/{modules[self.name]}.py"
-
-
-SCRIPTS = (
-    Script(name="hf", title="Hugging Face Trainer"),
-    Script(name="lightning", title="Lightning"),
-    Script(name="accelerate", title="Accelerate"),
-)
+        return self.library.example if self.case.is_example else self.library.program
 
 
 def undisturbed(script: Script, folder: Path) -> "subprocess.Popen[bytes]":
-    """The same script outside of everything, without a pause; prints to ``folder``'s log."""
+    """Run the same script outside of everything, without a pause; it prints to ``folder``'s log."""
     place = folder / f"{script.name}-undisturbed"
     place.mkdir()
     paths = {"SM_CHECKPOINT_DIR": str(place / "checkpoints"), "SM_MODEL_DIR": str(place / "model")}
-    env = os.environ | _SETTINGS | paths | {"PYTHONPATH": str(ROOT)}
-    with (folder / f"{script.name}.log").open("wb") as log:
-        command = [sys.executable, str(script.path)]
+    env = os.environ | _SETTINGS | script.case.settings | paths | {"PYTHONPATH": str(ROOT)}
+    ranks = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={script.case.hosts}"]
+    with log_of(script, folder).open("wb") as log:
+        command = [sys.executable, *(ranks if script.case.hosts > 1 else []), str(script.path)]
         return subprocess.Popen(command, cwd=place, env=env, stdout=log, stderr=subprocess.STDOUT)
 
 
+def log_of(script: Script, folder: Path) -> Path:
+    """Give the file that the undisturbed run prints to."""
+    return folder / f"{script.name}.log"
+
+
 def script_request(script: Script, twin: TwinProcess, gate: Path) -> Document:
-    """Ask for one instance, the script under the launcher; its source directory goes to S3 first.
+    """Ask for the script under the launcher; its source directory goes to S3 first.
 
     Args:
-        script: Which.
+        script: What trains.
         twin: Where.
-        gate: The file that says how many samples it may read (``gated.py``).
+        gate: The file that says how far it may go (``gated.py``).
     """
     key = f"code/{script.job}.tar.gz"
     boto3.client("s3").put_object(Bucket=twin.ready["bucket"], Key=key, Body=_archive(script))
     source = f"s3://{twin.ready['bucket']}/{key}"
-    return request(script.job, twin, LAUNCHER) | {
+    environment = _SETTINGS | script.case.settings
+    wanted = request(script.job, twin, LAUNCHER, instances=script.case.hosts) | {
         "HyperParameters": {"sagemaker_program": _GATED.name, "sagemaker_submit_directory": source},
         "CheckpointConfig": {"S3Uri": f"s3://{twin.ready['bucket']}/checkpoints/{script.job}"},
-        "Environment": _SETTINGS | {GATE_VARIABLE: str(gate), PROGRAM_VARIABLE: script.path.name},
+        "Environment": environment | {GATE_VARIABLE: str(gate), PROGRAM_VARIABLE: script.path.name},
     }
+    if script.case.hosts > 1:
+        shapes = f"{INSTANCE_TYPE}={script.case.hosts} {OTHER_TYPE}=1"
+        wanted["Tags"] = [{"Key": "trainmaster:alternatives", "Value": shapes}]
+    return wanted
 
 
 def _archive(script: Script) -> bytes:
-    """What ``trainmaster training-code DIR --adapters`` puts beside the script."""
+    """Pack what ``trainmaster training-code DIR --adapters`` puts beside the script, and the script."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.add(script.path, script.path.name)

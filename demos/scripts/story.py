@@ -1,96 +1,136 @@
-"""The scene: three scripts train, somebody more urgent takes their instances, they resume and end."""
+"""The scene: scripts train, somebody more urgent takes their instances, they resume and end; once a case."""
 
 import os
-import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-from rich.table import Table
 
 from demos.command import Telling
 from demos.evidence import Document, log_lines
 from demos.patience import ProgramEndedError
 from demos.requests import INSTANCE_TYPE, urgent_request
-from demos.scripts.checks import check
-from demos.scripts.jobs import SCRIPTS, STEPS, Script, script_request, undisturbed
-from demos.stage import Hold, Stage, opened_twin
-from local.twin_process import end
+from demos.screen import Screen
+from demos.scripts.checks import check_case
+from demos.scripts.gated import WAITS
+from demos.scripts.jobs import (
+    CASES,
+    HOSTS,
+    LIBRARIES,
+    OTHER_TYPE,
+    Case,
+    Script,
+    log_of,
+    script_request,
+    undisturbed,
+)
+from demos.scripts.printed import printed_in, refusal_in
+from demos.scripts.table import cases_table, refusals
+from demos.stage import FINAL, Hold, Stage, opened_twin
+from local.twin_process import TwinProcess, end
 
-ENOUGH_STEPS = 5
-"""Each script has trained so many when somebody more urgent comes."""
-_SAMPLES = 32
-"""And waits then: 4 are in a step, and the libraries read some batches ahead."""
-_POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: len(SCRIPTS)}}]}
-_LOSS = re.compile(r"step=(\d+) loss=(\S+)")
+_INSTANCES = HOSTS * len(LIBRARIES)
+_POLICY = {
+    "version": 1,
+    "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: _INSTANCES, OTHER_TYPE: len(LIBRARIES)}}],
+}
 
-Processes = Mapping[str, "subprocess.Popen[bytes]"]
-"""The undisturbed run by the name of the script."""
+Processes = Sequence[tuple[Script, "subprocess.Popen[bytes]"]]
+"""The undisturbed run of each script."""
 
 
 def tell(telling: Telling) -> int:
     """Run the demo; the exit code."""
     report, screen = telling.report, telling.screen
+    report.facts["scripts"] = []
     with tempfile.TemporaryDirectory(prefix="trainmaster-scripts-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with _undisturbed(folder) as alone, opened_twin(folder, policy=_POLICY) as twin:
+        with opened_twin(folder, policy=_POLICY) as twin:
             os.environ.update(twin.environment())
-            screen.say(f"The twin is up: one pool with {len(SCRIPTS)} instances.")
-            scene = _Scene(Stage(twin, screen), folder)
-            scene.play()
-            report.facts["scripts"] = [scene.facts(script) for script in SCRIPTS]
-            scene.wait_for(alone)
-        for facts in report.facts["scripts"]:
-            lines = (folder / f"{facts['script']}.log").read_text(encoding="utf-8").splitlines()
-            facts["undisturbed"] = losses_of(lines)
-    check(report, steps=STEPS)
-    screen.console.print(_table(report.facts["scripts"]))
+            screen.say(
+                f"The twin is up: one pool with {_INSTANCES} instances, and {len(LIBRARIES)} larger ones."
+            )
+            for case in CASES:
+                for script, facts in _play_case(case, twin, screen, folder):
+                    report.facts["scripts"].append(facts)
+                    check_case(report, script, facts)
+    screen.console.print()
+    screen.console.print(cases_table(report.facts["scripts"]))
+    for sentence in refusals(report.facts["scripts"]):
+        screen.say(sentence)
     screen.console.print()
     return telling.finish()
 
 
+def _play_case(case: Case, twin: TwinProcess, screen: Screen, folder: Path) -> list[tuple[Script, Document]]:
+    """Play one case with all libraries at once; the facts of each."""
+    scripts = [Script(library=library, case=case) for library in LIBRARIES]
+    with _undisturbed(scripts, folder) as alone:
+        scene = _Scene(Stage(twin, screen), folder, scripts)
+        scene.play()
+        facts = [scene.facts(script) for script in scripts]
+        scene.wait_for(alone)
+    for script, found in zip(scripts, facts, strict=True):
+        printed = printed_in(log_of(script, folder).read_text(encoding="utf-8").splitlines())
+        found |= {
+            "undisturbed": printed["losses"],
+            "undisturbed_evaluations": printed["evaluations"],
+        }
+    return list(zip(scripts, facts, strict=True))
+
+
 @contextmanager
-def _undisturbed(folder: Path) -> Iterator[Processes]:
+def _undisturbed(scripts: list[Script], folder: Path) -> Iterator[Processes]:
     """Run each script outside of everything, for the block."""
-    alone = {script.name: undisturbed(script, folder) for script in SCRIPTS}
+    alone = [(script, undisturbed(script, folder)) for script in scripts]
     try:
         yield alone
     finally:
-        for process in alone.values():
+        for _, process in alone:
             end(process)
 
 
-def losses_of(lines: Iterable[str]) -> list[list[str]]:
-    """[step, loss] as they were printed: to the last digit."""
-    return [list(match.groups()) for line in lines if (match := _LOSS.fullmatch(line))]
-
-
 class _Scene:
-    def __init__(self, stage: Stage, folder: Path) -> None:
-        self._stage, self._folder = stage, folder
-        self._labels = [script.job for script in SCRIPTS]
+    def __init__(self, stage: Stage, folder: Path, scripts: list[Script]) -> None:
+        self._stage, self._folder, self._scripts = stage, folder, scripts
+        self._case = scripts[0].case
+        self._labels = [script.job for script in scripts]
 
     def play(self) -> None:
-        stage = self._stage
-        holds = [Hold(self._folder, script.job) for script in SCRIPTS]
-        for script, hold in zip(SCRIPTS, holds, strict=True):
-            stage.screen.say(f"  {script.job}: {script.title}, {STEPS} steps")
-            hold.at(_SAMPLES)
-            stage.api.add_job(script_request(script, stage.twin, hold.path))
-            stage.name(script.job, script.job)
-        self._until(f"each script has trained {ENOUGH_STEPS} steps", self._have_trained)
-        stage.screen.say(
-            f"Each has trained {ENOUGH_STEPS} steps or more. Somebody else has something urgent."
+        stage, case = self._stage, self._case
+        stage.screen.say(f"\nStopped {case.title}, of {case.steps} steps:")
+        others = [self._submit_holder("others", OTHER_TYPE, len(LIBRARIES))] if case.hosts > 1 else []
+        holds = [self._submit(script) for script in self._scripts]
+        self._until(f"{case.name}: each script waits where the story holds it", self._are_held)
+        stage.screen.say("Each waits where the story holds it. Somebody else has something urgent.")
+        urgent = self._submit_holder("urgent", INSTANCE_TYPE, _INSTANCES)
+        containers = case.hosts * len(self._scripts)
+        self._until(
+            f"{case.name}: each script is asked to stop",
+            lambda: len(stage.vigil.journal.leaving) == containers,
         )
-        stage.api.add_job(urgent_request("urgent", stage.twin, instances=len(SCRIPTS)))
-        self._until("each script is asked to stop", lambda: len(stage.vigil.journal.leaving) == len(SCRIPTS))
         for hold in holds:
             hold.release()  # the step in flight can end, and with it the script
-        self._until("all were preempted", lambda: stage.are({"preempted"}, self._labels))
-        stage.api.cancel("urgent")
-        self._until("all were completed", lambda: stage.are({"completed"}, self._labels))
+        self._until(
+            f"{case.name}: the urgent job has their instances", lambda: stage.are({"running"}, [urgent])
+        )
+        # On one host they resume beside the urgent job, where the others were; else in its place.
+        for holder in others or [urgent]:
+            stage.api.cancel(holder)
+        self._until(f"{case.name}: each script has ended", lambda: stage.are(FINAL, self._labels))
+        if others:
+            stage.api.cancel(urgent)
+        self._until(f"{case.name}: all instances are free", lambda: stage.are(FINAL, [urgent, *others]))
+
+    def _submit_holder(self, name: str, instance_type: str, instances: int) -> str:
+        """Submit a job that keeps its instances until it is cancelled; its name."""
+        stage, job = self._stage, f"{name}-{self._case.name}"
+        wanted = urgent_request(job, stage.twin, instances=instances)
+        wanted["ResourceConfig"]["InstanceType"] = instance_type
+        stage.api.add_job(wanted)
+        stage.name(job, job)
+        return job
 
     def wait_for(self, alone: Processes) -> None:
         """Wait for the undisturbed runs.
@@ -98,76 +138,74 @@ class _Scene:
         Raises:
             ProgramEndedError: One failed.
         """
-        logs = {name: self._folder / f"{name}.log" for name in alone}
+        logs = [log_of(script, self._folder) for script, _ in alone]
         vigil = self._stage.vigil
-        vigil.evidence.append(lambda: [log.stat().st_size for log in logs.values()])
+        vigil.evidence.append(lambda: [log.stat().st_size for log in logs])
         vigil.until(
             "the undisturbed runs are over",
-            lambda: all(process.poll() is not None for process in alone.values()),
+            lambda: all(process.poll() is not None for _, process in alone),
         )
-        for name, process in alone.items():
+        for script, process in alone:
             if process.returncode:
-                printed = logs[name].read_text(encoding="utf-8", errors="replace")
                 raise ProgramEndedError(
-                    program=f"the undisturbed run of {name}", exit_code=process.returncode, printed=printed
+                    program=f"the undisturbed run of {script.name}",
+                    exit_code=process.returncode,
+                    printed=log_of(script, self._folder).read_text(encoding="utf-8", errors="replace"),
                 )
 
     def facts(self, script: Script) -> Document:
-        """What happened to one script: each attempt, and how its container ended."""
-        job = self._stage.api.job(script.job)
-        exits = {
-            record["training_job"]: record["exit_code"]
-            for record in self._stage.twin.records()
-            if record["kind"] == "process" and record["event"] == "exit"
-        }
+        """Say what happened to one script: each attempt, and how its containers ended."""
+        attempts, lines = [], list[str]()
+        for attempt in self._stage.api.job(script.job)["attempts"]:
+            name = attempt["training_job_name"]
+            lines = log_lines(self._stage.logs, name)
+            own = {"training_job_name": name, "status": attempt["status"], "exit_code": self._exit_code(name)}
+            attempts.append(own | printed_in(lines))
         return {
             "script": script.name,
-            "title": script.title,
-            "attempts": [
-                {
-                    "training_job_name": attempt["training_job_name"],
-                    "status": attempt["status"],
-                    "exit_code": exits.get(attempt["training_job_name"]),
-                    "losses": losses_of(log_lines(self._stage.logs, attempt["training_job_name"])),
-                }
-                for attempt in job["attempts"]
-            ],
+            "title": script.library.title,
+            "case": script.case.name,
+            "case_title": script.case.title,
+            "attempts": attempts,
+            "refused": refusal_in(lines),
         }
 
-    def _have_trained(self) -> bool:
-        return all(self._steps(script) >= ENOUGH_STEPS for script in SCRIPTS)
+    def _submit(self, script: Script) -> Hold:
+        hold, stage = Hold(self._folder, script.job), self._stage
+        stage.screen.say(f"  {script.job}: {script.library.title}")
+        hold.at(script.case.gate)
+        stage.api.add_job(script_request(script, stage.twin, hold.path))
+        stage.name(script.job, script.job)
+        return hold
 
-    def _steps(self, script: Script) -> int:
+    def _exit_code(self, training_job_name: str) -> int | list[int] | None:
+        """Give the exit code of all hosts; a list where they ended in different ways."""
+        codes = {
+            record["exit_code"]
+            for record in self._stage.twin.records()
+            if record["kind"] == "process"
+            and record["event"] == "exit"
+            and record["training_job"] == training_job_name
+        }
+        return next(iter(codes), None) if len(codes) <= 1 else sorted(codes)
+
+    def _are_held(self) -> bool:
+        return all(self._held_ranks(script) == script.case.hosts for script in self._scripts)
+
+    def _held_ranks(self, script: Script) -> int:
         name = self._stage.attempt(script.job)
-        return len(losses_of(log_lines(self._stage.logs, name))) if name else 0
+        return log_lines(self._stage.logs, name).count(WAITS) if name else 0
 
     def _until(self, what: str, holds: Callable[[], object]) -> None:
-        """Raises ProgramEndedError: a script has failed."""
+        """Raises ProgramEndedError: a script has failed that was not to be refused."""
 
         def looked() -> object:
-            for label in self._labels:
-                if self._stage.state(label) in {"failed", "stopped"}:
-                    lines = log_lines(self._stage.logs, self._stage.attempt(label))
-                    raise ProgramEndedError(program=label, exit_code=None, printed="\n".join(lines))
+            for script in self._scripts:
+                may_fail = script.library.name in self._case.refused_by
+                ended_early = {"stopped"} if may_fail else {"failed", "stopped"}
+                if self._stage.state(script.job) in ended_early:
+                    lines = log_lines(self._stage.logs, self._stage.attempt(script.job))
+                    raise ProgramEndedError(program=script.job, exit_code=None, printed="\n".join(lines))
             return holds()
 
         self._stage.until(what, looked)
-
-
-def _table(scripts: Iterable[Document]) -> Table:
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    for heading in ("SCRIPT", "ATTEMPT", "EXIT", "STEPS", "STEPS LOST", "LAST LOSS"):
-        table.add_column(heading)
-    for one in scripts:
-        for number, attempt in enumerate(one["attempts"]):
-            losses = attempt["losses"] or [["-", "-"]]
-            is_first = number == 0
-            table.add_row(
-                one["title"] if is_first else "",
-                str(number),
-                str(attempt["exit_code"]),
-                f"{losses[0][0]}-{losses[-1][0]}",
-                str(one["steps_lost"]) if is_first else "",
-                losses[-1][1],
-            )
-    return table

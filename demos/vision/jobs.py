@@ -55,7 +55,7 @@ def shards(folder: Path) -> Path:
 
 
 def undisturbed(data: Path, folder: Path) -> "subprocess.Popen[bytes]":
-    """The same training outside of everything, without a pause; prints to ``folder``'s log."""
+    """Run the same training outside of the twin, without a pause; it prints to ``folder``'s log."""
     own = {
         "data": str(data / "train"),
         "eval_data": str(data / "validation"),

@@ -16,7 +16,7 @@ from local.twin_process import end
 from training.metrics import metrics_in, validation_in
 
 STOPPED_AT = 9
-"""It waits after this step until somebody more urgent has its instance."""
+"""Step after which it waits until a more urgent job has its instance."""
 _POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: 1}}]}
 
 

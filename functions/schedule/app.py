@@ -24,8 +24,8 @@ logger = Logger()
 
 
 @dataclass(slots=True)
-class _Asked:
-    """The wake-ups of one pool in this batch."""
+class _Pending:
+    """Collects the wake-ups of one pool in this batch."""
 
     message_ids: list[str] = field(default_factory=list)
     hops: int = 0
@@ -41,7 +41,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     its pool began is already answered and is dropped.
     """
     deadline = wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN).within(LONGEST)
-    wake_ups, failed = _asked(event["Records"])
+    wake_ups, failed = _grouped(event["Records"])
     calm_first = sorted(wake_ups.items(), key=lambda entry: entry[1].hops > 0)
     for number, (pool, pending) in enumerate(calm_first):
         share = deadline.share(len(wake_ups) - number)
@@ -57,9 +57,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]:
+def _grouped(records: list[dict[str, Any]]) -> tuple[dict[str, _Pending], list[str]]:
     """Group the wake-ups by pool; also return the ids of messages that cannot be read."""
-    by_pool: dict[str, _Asked] = {}
+    by_pool: dict[str, _Pending] = {}
     unreadable: list[str] = []
     for record in records:
         try:
@@ -71,7 +71,7 @@ def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]
             hops = wake_up.hops if _is_first(record) else 0
             if not hops and _is_answered(wake_up.pool, record):
                 continue
-            pending = by_pool.setdefault(wake_up.pool, _Asked())
+            pending = by_pool.setdefault(wake_up.pool, _Pending())
             pending.message_ids.append(record["messageId"])
             pending.hops = max(pending.hops, hops)
     return by_pool, unreadable

@@ -46,7 +46,7 @@ class Alarm:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """ARNs of what hears of a transition to the present state."""
+        """Return ARNs of the actions of a transition to the present state."""
         return tuple(self.settings.get(ACTIONS[self.state.value], ())) if self.acts else ()
 
     def moved(self, verdict: Verdict, at: datetime) -> "Alarm":
@@ -73,7 +73,7 @@ class Alarm:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
     alarm: Alarm
-    """After it."""
+    """The alarm after the transition."""
     before: StateValue
     children: tuple[Alarm, ...] = ()
-    """Those a composite alarm asks about."""
+    """Alarms that a composite alarm mentions."""

@@ -39,7 +39,7 @@ def embedded_in(line: str) -> Iterator[Embedded]:
 
 
 def _read(document: Mapping[str, Any], directive: Mapping[str, Any], at: datetime) -> Iterator[Embedded]:
-    """Each metric once for each of its sets of dimensions."""
+    """Yield each metric once for each of its sets of dimensions."""
     for names in directive["Dimensions"]:
         dimensions = frozenset((name, str(document[name])) for name in names)
         for definition in directive["Metrics"]:

@@ -22,7 +22,7 @@ class StateValue(StrEnum):
 
 
 class Missing(StrEnum):
-    """TreatMissingData."""
+    """Values of TreatMissingData."""
 
     MISSING = "missing"
     IGNORE = "ignore"
@@ -50,9 +50,9 @@ class Threshold:
     """A key of ``COMPARISONS``."""
     value: float
     evaluated: int
-    """EvaluationPeriods."""
+    """EvaluationPeriods of the alarm."""
     to_alarm: int
-    """DatapointsToAlarm."""
+    """DatapointsToAlarm of the alarm."""
     missing: Missing
 
     def is_breached_by(self, value: float) -> bool:

@@ -16,7 +16,7 @@ Point: TypeAlias = float | None
 
 
 class ExpressionError(ValueError):
-    """It makes no sense, or the twin does not know it."""
+    """Raised for an expression that makes no sense, or that the twin does not know."""
 
 
 class Kind(StrEnum):
@@ -78,7 +78,7 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([A-Za-z][A-Za-z0-9_]*)|(.))")
 _END = ""
 _SIGNS: Sequence[frozenset[str]] = (frozenset("+-"), frozenset("*/"))
-"""Those that bind least come first."""
+"""Signs by precedence, those that bind least first."""
 
 
 def parse(text: str) -> Node:
@@ -104,7 +104,7 @@ def kind_of(node: Node, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def references(node: Node) -> frozenset[str]:
-    """The ids that it needs."""
+    """Return the ids that the expression needs."""
     match node:
         case Number():
             return frozenset()
@@ -158,7 +158,7 @@ def _stretched(points: list[Point], length: int) -> list[Point]:
 
 
 def _apply(sign: str, left: Point, right: Point) -> Point:
-    """Nothing comes of what is missing, nor of a division by zero."""
+    """Compute an operation; missing values and divisions by zero give nothing."""
     if left is None or right is None or (sign == "/" and right == 0):
         return None
     return _ARITHMETIC[sign](left, right)
@@ -195,7 +195,7 @@ def _combined(left: Kind, right: Kind) -> Kind:
 
 
 class _Reader:
-    """One word after the other, from left to right."""
+    """Reads words from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text

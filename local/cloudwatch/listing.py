@@ -29,7 +29,7 @@ def answer(params: Mapping[str, Any], alarms: Mapping[str, Alarm]) -> dict[str, 
 
 
 def parents_of(name: str, alarms: Mapping[str, Alarm]) -> list[Alarm]:
-    """The composite alarms that ask about an alarm."""
+    """Return the composite alarms that mention an alarm."""
     return [alarm for alarm in alarms.values() if name in children_of(alarm)]
 
 

@@ -20,7 +20,7 @@ def subject(transition: Transition) -> str:
 
 
 def message(transition: Transition) -> str:
-    """JSON."""
+    """Write the message of a transition as JSON."""
     alarm, settings = transition.alarm, transition.alarm.settings
     about = {
         "AlarmName": alarm.name,

@@ -46,7 +46,7 @@ class Samples:
 
     @classmethod
     def of(cls, datum: Mapping[str, Any]) -> Self:
-        """A member of MetricData of PutMetricData."""
+        """Read a member of MetricData of PutMetricData."""
         if (known := datum.get("StatisticValues")) is not None:
             return cls(
                 count=known["SampleCount"],
@@ -72,7 +72,7 @@ class Samples:
         )
 
     def statistic(self, name: str) -> float:
-        """One of ``STATISTICS``."""
+        """Return one of ``STATISTICS``."""
         return {
             "Average": self.total / self.count if self.count else math.nan,
             "Maximum": self.most,
@@ -110,11 +110,11 @@ class MetricStore:
         return joined
 
     def units(self, metric: Metric) -> tuple[str, ...]:
-        """Those that its samples came in."""
+        """Return the units that the metric's samples came in."""
         return tuple(self._metrics.get(metric, ()))
 
     def metrics(self) -> Iterable[Metric]:
-        """All that were ever measured."""
+        """Return all metrics that were ever measured."""
         return self._metrics
 
     def _minutes(self, metric: Metric, unit: str | None) -> Iterator[_Minutes]:
@@ -124,7 +124,7 @@ class MetricStore:
 
 
 def minute_of(instant: datetime) -> datetime:
-    """When its minute began."""
+    """Return when the instant's minute began."""
     return instant.replace(second=0, microsecond=0)
 
 

@@ -63,7 +63,7 @@ def invalid(problem: str) -> AwsError:
 
 
 def of_metric(document: Mapping[str, Any]) -> Queries:
-    """The only query of an alarm on a single metric. Raises AwsError."""
+    """Return the only query of an alarm on a single metric. Raises AwsError."""
     source = Source(
         metric=Metric.of(document),
         statistic=statistic(document.get("Statistic")),
@@ -113,7 +113,7 @@ def period(seconds: int | None) -> timedelta:
 
 
 def aligned(instant: datetime, step: timedelta) -> datetime:
-    """The last multiple of the period before or at an instant."""
+    """Return the last multiple of the period before or at an instant."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     return instant - (instant - epoch) % step
 
@@ -143,7 +143,7 @@ def _label(query: Mapping[str, Any]) -> str:
 
 
 def _note_kind(query_id: str, queries: Queries, kinds: dict[str, Kind], *, under: tuple[str, ...]) -> None:
-    """``under``: the expressions that this one is a part of."""
+    """Note the kind of an expression and of its parts; ``under`` lists the expressions it is part of."""
     if query_id in under:
         raise invalid(f"expression {query_id!r} refers to itself")
     formula = queries.formulas.get(query_id)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 
 class RuleError(ValueError):
-    """It makes no sense."""
+    """Raised for a rule that makes no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """AND."""
+    """A conjunction (AND)."""
 
     rules: tuple["Rule", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """OR."""
+    """A disjunction (OR)."""
 
     rules: tuple["Rule", ...]
 

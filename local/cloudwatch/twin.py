@@ -51,7 +51,7 @@ class CloudWatchTwin:
         self._listeners.append(listener)
 
     def put(self, metric: Metric, value: float, *, at: datetime, unit: str) -> None:
-        """One sample of a metric of an AWS service."""
+        """Store one sample of a metric of an AWS service."""
         with self._lock:
             self._store.put(metric, Samples.of({"Value": value}), at=at, unit=unit)
 
@@ -129,7 +129,7 @@ class CloudWatchTwin:
         return names_below
 
     def _keep(self, settings: Params, tags: Iterable[Mapping[str, str]], definition: Watched | Rule) -> None:
-        """A new alarm begins without data; one that is put again keeps its state and its tags."""
+        """Store an alarm; a new one begins without data, one that is put again keeps its state and tags."""
         for name in ACTIONS.values():
             if other := [arn for arn in settings.get(name, ()) if not arn.startswith(_TOPIC)]:
                 raise invalid(f"the twin knows only SNS topics as {name}, not {', '.join(other)}")

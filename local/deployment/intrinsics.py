@@ -131,7 +131,7 @@ def _equals(resolver: Resolver, argument: Node) -> bool:
 
 
 def _comparable(value: Node) -> Node:
-    """Parameters are texts whatever their type, and so is all else that CloudFormation compares."""
+    """Return the value as CloudFormation compares it: texts, whatever the type of a parameter."""
     return value if isinstance(value, list | dict) else _text(value)
 
 

@@ -32,7 +32,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncSettings:
-    """How Lambda treats events it queues for a function (defaults: Lambda Developer Guide)."""
+    """Lambda's settings for events it queues for a function (defaults: Lambda Developer Guide)."""
 
     retries: int = 2
     max_age: timedelta = timedelta(hours=6)

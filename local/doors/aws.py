@@ -41,7 +41,7 @@ _XML_CODE = re.compile(rb"<Code>([^<]*)</Code>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One that the twin answers itself, in whole or in part."""
+    """A service that the twin answers itself, in whole or in part."""
 
     handler: ServiceHandler
     owns: Owns
@@ -141,7 +141,7 @@ class AwsDoor:
         raise AwsError(code, "The security token included in the request is invalid.", status=403)
 
     def _verify(self, request: Request, claim: Claim, credentials: Credentials) -> None:
-        """STS is asked whether keys are right; the other services believe the key's id, which is faster."""
+        """Verify the signature of a call to STS; other services trust the key's id, which is faster."""
         clocks = (self._around.clock.now(), datetime.now(UTC))
         try:
             verify(request, claim, credentials, scope=Scope(service="sts", region=claim.region), now=clocks)
@@ -198,7 +198,7 @@ def json_response(result: Mapping[str, Any], request: Request) -> Response:
 
 
 def _json_value(value: object) -> object:
-    """The JSON 1.1 protocol writes a time as seconds since the epoch and bytes as base64."""
+    """Convert a value as JSON 1.1 has it: times as seconds since the epoch, bytes as base64."""
     match value:
         case datetime():
             return value.timestamp()

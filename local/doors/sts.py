@@ -29,7 +29,7 @@ def answer(call: AwsCall, principal: Principal, identities: Identities, now: dat
 
 
 def _assume_role(call: AwsCall, identities: Identities, now: datetime) -> Response:
-    """The keys do not expire; the date says until when a client should not ask for new ones."""
+    """Give keys of a role; they do not expire, the date only tells clients when to ask for new ones."""
     made = identities.assume(str(call.params.get("RoleArn", "")), str(call.params.get("RoleSessionName", "")))
     lasting = timedelta(seconds=int(call.params.get("DurationSeconds", _DEFAULT_SECONDS)))
     keys = {

@@ -14,7 +14,7 @@ _CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml", "ec
 
 
 def serialized(call: AwsCall, answer: Mapping[str, Any], request: Request) -> Response:
-    """JSON for who names a target, else XML as the query protocol has it."""
+    """Serialize as JSON for callers that name a target, else as XML of the query protocol."""
     model = get_service_model(call.service)
     spoken = "ec2" if model.protocol == "ec2" else "query"
     protocol = "json" if "x-amz-target" in request.headers else spoken

@@ -67,7 +67,7 @@ _REST = frozenset({"apigateway", "lambda", "s3"})
 
 
 def protocol_of(request: Request, signing_name: str) -> Protocol:
-    """The form in which this caller wants to read an error, also when the call itself makes no sense."""
+    """Return the form in which this caller reads errors, also if the call itself makes no sense."""
     if "x-amz-target" in request.headers:
         return Protocol.JSON
     content_type = request.headers.get("content-type", "")
@@ -77,7 +77,7 @@ def protocol_of(request: Request, signing_name: str) -> Protocol:
 
 
 def read_call(request: Request, *, signing_name: str, region: str) -> AwsCall:
-    """Service, operation and parameters. Raises AwsError for what the twin does not have."""
+    """Read service, operation and parameters. Raises AwsError for what the twin does not have."""
     if "x-amz-target" in request.headers:
         return _read_json(request, region)
     if signing_name in _REST:
@@ -123,7 +123,7 @@ def _read_query(request: Request, service: str, region: str) -> AwsCall:
 
 
 def _instant(text: str) -> datetime:
-    """A time without a zone is UTC's."""
+    """Parse a time; one without a zone is UTC's."""
     parsed = parse_timestamp(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
@@ -148,7 +148,7 @@ def _target(request: Request) -> str:
 
 
 def _plain_body(request: Request) -> bytes:
-    """Botocore compresses large bodies of some operations (PutMetricData)."""
+    """Return the body uncompressed: botocore compresses large ones of some operations (PutMetricData)."""
     if request.headers.get("content-encoding") == "gzip":
         return gzip.decompress(request.body)
     return request.body

@@ -33,7 +33,7 @@ def in_process_client(
 
 @cache
 def _session(region: str) -> boto3.session.Session:
-    """One for all clients: each session reads botocore's endpoints again."""
+    """Return one session for all clients: each new one reads botocore's endpoints again."""
     return boto3.session.Session(
         aws_access_key_id=_KEY_ID,
         aws_secret_access_key="unused",  # noqa: S106

@@ -39,7 +39,7 @@ def error_response(error: AwsError, protocol: Protocol, service: str | None) -> 
 
 
 def status_of(service: str, code: str) -> int:
-    """The HTTP status that goes with an error code of a service."""
+    """Return the HTTP status that goes with an error code of a service."""
     for shape in get_service_model(service).error_shapes:
         error = shape.metadata.get("error", {})
         if code in {shape.name, error.get("code")} and "httpStatusCode" in error:

@@ -80,27 +80,27 @@ class MotoEngine:
         moto_api_backend.reset()
 
     def policies_of(self, arn: str) -> Sequence[Mapping[str, Any]] | None:
-        """Policy documents of a user or role made through IAM; None: nobody made it."""
+        """Return policy documents of a user or role made through IAM; None if it does not exist."""
         with self._lock:
             return moto_iam.policies_of(self.account_id, arn)
 
     def trust_of(self, arn: str) -> Mapping[str, Any] | None:
-        """Trust policy of a role made through IAM; None: nobody made it, or not with one."""
+        """Return the trust policy of a role made through IAM; None if the role or its policy is missing."""
         with self._lock:
             return moto_iam.trust_of(self.account_id, arn)
 
     def user_of_key(self, access_key_id: str) -> tuple[Principal, str] | None:
-        """The IAM user whose key this is, and the secret of the key."""
+        """Return the IAM user whose key this is, and the secret of the key; None if it is unknown."""
         with self._lock:
             return moto_iam.user_of_key(self.account_id, access_key_id)
 
     def encryption_key_of(self, operation: Operation) -> str | None:
-        """ARN of the customer's key under which the resource of this call is encrypted."""
+        """Return the ARN of the customer's key that encrypts the resource of this call; None without one."""
         with self._lock:
             return moto_iam.encryption_key_of(operation)
 
     def client(self, service: str) -> Any:  # noqa: ANN401  boto3's clients are typed by their service
-        """A boto3 client for the twin's own parts: no network, no rights, no journal."""
+        """Return a boto3 client for the twin's own parts: no network, no rights, no journal."""
         with self._lock:
             if service not in self._clients:
                 self._clients[service] = in_process_client(
@@ -146,7 +146,7 @@ class MotoEngine:
         return moto_sagemaker.without_empty(response) if is_description else response
 
     def _receive(self, call: AwsCall, request: Request) -> Response:
-        """A long poll must not hold the lock, and moto's never ends while a manual clock stands still."""
+        """Receive messages: a long poll releases the lock, and ends although a manual clock stands still."""
         wait = min(int(call.params.get("WaitTimeSeconds", 0)), MAX_LONG_POLL_SECONDS)
         deadline = time.monotonic() + wait
         at_once = _without_wait(request)

@@ -13,7 +13,7 @@ _NO_STREAM = "*"
 
 
 def with_streams_named(request: Request, call: AwsCall, account_id: str) -> Request:
-    """The request with the names of the streams in place of their prefix.
+    """Return the request with the names of the streams in place of their prefix.
 
     Raises:
         AwsError: it has both.

@@ -47,12 +47,15 @@ def without_empty(response: Response) -> Response:
 
 
 def accept_all_instance_types() -> None:
-    """Moto knows those of some years ago; ``check`` has asked the service model."""
+    """Let moto accept all types: it knows those of some years ago, and ``check`` asked the service model."""
     FakeEndpointConfig.validate_instance_type = _accept
 
 
 def _check_name(call: AwsCall, account_id: str) -> None:
-    """Moto replaces what has the name. The words: SageMaker Python SDK 2.257, session.py, create_model."""
+    """Refuse an existing name, as moto would replace the model or endpoint.
+
+    The words: SageMaker Python SDK 2.257, session.py, create_model.
+    """
     if call.operation not in _NAMES:
         return
     member, table, kind = _NAMES[call.operation]
@@ -78,7 +81,7 @@ def _check_model_data(call: AwsCall, account_id: str) -> None:
 
 
 def _model_data(params: Mapping[str, Any]) -> Iterator[str]:
-    """Objects or, of uncompressed models, what their keys begin with."""
+    """Yield URIs of objects or, for uncompressed models, of what their keys begin with."""
     for container in (params.get("PrimaryContainer", {}), *params.get("Containers", ())):
         source = container.get("ModelDataSource", {}).get("S3DataSource", {})
         yield from filter(None, (container.get("ModelDataUrl"), source.get("S3Uri")))

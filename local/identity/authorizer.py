@@ -29,7 +29,7 @@ _BECAUSE: Mapping[Decision, str] = {
 
 
 class Authorizer:
-    """Users of the twin and roles that nobody limited may do all; the others what their policies allow."""
+    """Lets users of the twin and unlimited roles do all, and others what their policies allow."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Authorizer:
         key_of: Callable[[Operation], str | None] = lambda _operation: None,
         trust_of: Callable[[str], Mapping[str, Any] | None] = lambda _arn: None,
     ) -> None:
-        """Look-ups: policies of a user or role made through IAM; a resource's own key; a role's trust."""
+        """Take look-ups: policies of users and roles made through IAM, keys of resources, trusts of roles."""
         self._identities = identities
         self._policies_of = policies_of
         self._key_of = key_of
@@ -115,7 +115,7 @@ class Authorizer:
             )
 
     def _does_as_well(self, question: Check) -> bool:
-        """A role that nobody made through IAM has no right that anybody gave it."""
+        """Tell whether the role has the right too; one not made through IAM was given none."""
         if question.or_of_role is None:
             return False
         statements = self._parsed(question.or_of_role) or ()

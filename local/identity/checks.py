@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question to the evaluator."""
+    """A question to the evaluator."""
 
     action: str
     resource: str

@@ -19,12 +19,12 @@ def _glob(pattern: str, *, ignore_case: bool) -> re.Pattern[str]:
 
 
 def like(value: str, pattern: str, *, ignore_case: bool = False) -> bool:
-    """Whole-text match; ``*`` is any text, ``?`` any character."""
+    """Match a whole text; ``*`` is any text, ``?`` any character."""
     return _glob(pattern, ignore_case=ignore_case).fullmatch(value) is not None
 
 
 def _arn_like(value: str, pattern: str) -> bool:
-    """Each of the six parts by itself, so that a ``*`` never reaches into the next one."""
+    """Match each of an ARN's six parts by itself, so that a ``*`` never reaches into the next one."""
     values, patterns = value.split(":", _ARN_PARTS - 1), pattern.split(":", _ARN_PARTS - 1)
     if len(values) != len(patterns):
         return False

@@ -52,7 +52,7 @@ class Statement:
 def is_allowed(
     policies: Iterable[Mapping[str, Any]], action: str, resource: str, context: Mapping[str, Any]
 ) -> bool:
-    """True when a statement allows it and none denies it. ``context``: condition key -> value or values.
+    """Tell whether a statement allows it and none denies it. ``context``: condition key -> value or values.
 
     Raises:
         ValueError: a document holds an element, an operator or a policy variable that is not known here.
@@ -62,7 +62,7 @@ def is_allowed(
 
 
 def decide(statements: Iterable[Statement], action: str, resource: str, context: Context) -> Decision:
-    """The same for parsed statements and a normalized context, with the reason of a no."""
+    """Decide for parsed statements and a normalized context; a refusal tells which kind it is."""
     decision = Decision.NOT_ALLOWED
     for statement in statements:
         if statement.applies(action, resource, context):
@@ -73,7 +73,7 @@ def decide(statements: Iterable[Statement], action: str, resource: str, context:
 
 
 def parse_policy(document: Mapping[str, Any]) -> tuple[Statement, ...]:
-    """The statements of a policy document. Raises ValueError for what is not known here."""
+    """Return the statements of a policy document. Raises ValueError for what is not known here."""
     return tuple(_parse_statement(statement) for statement in _listed(document["Statement"]))
 
 
@@ -95,7 +95,7 @@ def _of_aws(named: Any) -> Any:  # noqa: ANN401  a text, a list or a mapping by 
 
 
 def normalized(context: Mapping[str, Any]) -> Context:
-    """Keys in lower case (IAM ignores their case), values as texts."""
+    """Return keys in lower case (IAM ignores their case), and values as texts."""
     return {key.lower(): _texts(value) for key, value in context.items()}
 
 

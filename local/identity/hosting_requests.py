@@ -41,6 +41,6 @@ def _checks(
 
 
 def _arn(operation: Operation, word: str) -> str:
-    """SageMaker writes names in its ARNs in lower case."""
+    """Return the resource's ARN; SageMaker writes names in its ARNs in lower case."""
     name = operation.params.get(f"{word}Name", "").lower()
     return operation.arn("sagemaker", f"{_KINDS[word]}/{name}")

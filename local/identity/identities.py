@@ -37,7 +37,7 @@ class Identities:
     def add_user(
         self, name: str, *, access_key_id: str | None = None, secret_access_key: str | None = None
     ) -> Credentials:
-        """A user who may do everything; keys are made up unless they are given."""
+        """Add a user who may do everything; keys are made up unless they are given."""
         key = access_key_id or _new_key_id("AKIA")
         arn = f"arn:aws:iam::{self.account_id}:user/{name}"
         principal = Principal(arn=arn, account_id=self.account_id, access_key_id=key)
@@ -54,7 +54,7 @@ class Identities:
             self._statements[arn] = statements
 
     def assume(self, role_arn: str, session_name: str) -> Credentials:
-        """Keys of a session of any role of the account. Raises AwsError as STS does."""
+        """Return keys of a session of any role of the account. Raises AwsError as STS does."""
         prefix, _, path_and_name = role_arn.partition(":role/")
         if prefix != f"arn:aws:iam::{self.account_id}" or not path_and_name:
             message = f"not authorized to perform: sts:AssumeRole on resource: {role_arn}"

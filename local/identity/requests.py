@@ -64,7 +64,7 @@ def _create_training_job(operation: Operation) -> Iterator[Check]:
 
 
 def _volume_grant(operation: Operation, key: str) -> Check:
-    """SageMaker makes a grant on the key of the volumes, in the name of the job's role or of the caller.
+    """Check the grant that SageMaker makes on the key of volumes, for the job's role or the caller.
 
     Source: SageMaker developer guide, API permissions reference: CreateTrainingJob needs kms:CreateGrant only
     where there is a VolumeKmsKeyId and the role has no policy that permits it. OutputDataConfig.KmsKeyId asks

@@ -48,11 +48,11 @@ class Scope:
     service: str
     region: str
     fresh: timedelta = 15 * _MINUTE
-    """How far from now its date may be. Source: IAM User Guide, signing: 5 to 15 minutes, by service."""
+    """Longest distance of its date from now. Source: IAM User Guide, signing: 5 to 15 minutes, by service."""
 
 
 def read_claim(request: Request) -> Claim | None:
-    """The claim in the Authorization header or in a presigned query; None when there is none to read."""
+    """Read the claim in the Authorization header or in a presigned query; None if there is none."""
     if match := _AUTHORIZATION.fullmatch(request.headers.get("authorization", "")):
         token = request.headers.get("x-amz-security-token")
         return _claim(match["scope"], token, match["headers"].split(";"), match["signature"])
@@ -65,7 +65,7 @@ def read_claim(request: Request) -> Claim | None:
 
 
 def check_token(claim: Claim, credentials: Credentials) -> bool:
-    """True when the session token is the one that belongs to the key (none for a user's key)."""
+    """Tell whether the session token belongs to the key; a user's key has none."""
     return hmac.compare_digest(claim.session_token or "", credentials.session_token or "")
 
 
@@ -157,7 +157,7 @@ def _stamp(instant: datetime) -> str:
 
 
 def _check_body_hash(request: Request) -> None:
-    """Botocore signs this header's value in place of the body's hash, so it must be the body's hash."""
+    """Check the header that botocore signs in place of the body's hash: it must be that hash."""
     claimed = request.headers.get("x-amz-content-sha256")
     if claimed is not None and claimed != sha256(request.body).hexdigest():
         raise _refused("InvalidSignatureException", "X-Amz-Content-SHA256 is not the hash of the body.")

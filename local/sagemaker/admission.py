@@ -181,7 +181,7 @@ def _warm_pool(request: Request) -> Complaint:
 
 
 def _runs_here(request: Request) -> Complaint:
-    """A twin that ran such a job differently would lie, so it refuses it, with what it runs instead."""
+    """Refuse what the twin would run differently, and say what it runs instead."""
     algorithm = request["AlgorithmSpecification"]
     if "AlgorithmName" in algorithm:
         return (

@@ -42,7 +42,7 @@ class AnswerTimes:
             self._pass(half_way)
 
     def throttled(self) -> dict[str, int]:
-        """How many calls of each operation were refused."""
+        """Return how many calls of each operation were refused."""
         with self._lock:
             return dict(self._throttled)
 
@@ -51,7 +51,7 @@ class AnswerTimes:
         self._closed.set()
 
     def _admit(self, operation: str) -> timedelta:
-        """How long the call takes; drawn for the operation's n-th call, whoever else calls meanwhile."""
+        """Return how long the call takes; drawn by the number of the operation's calls, not by time."""
         world = self._world.now
         with self._lock:
             if not self._rates.take(operation, world.rates, self._clock.now()):

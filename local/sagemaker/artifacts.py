@@ -15,7 +15,7 @@ _FAILURE_LIMIT_CHARACTERS = 1024
 
 
 def upload(job: TrainingJob, layouts: Sequence[Layout], store: ObjectStore) -> None:
-    """Model and output data of all hosts together. Empty folders leave nothing in S3.
+    """Upload model and output data of all hosts together. Empty folders leave nothing in S3.
 
     Raises:
         FileNotFoundError: the bucket is gone.

@@ -13,7 +13,7 @@ class Capacity:
         self._missing: Counter[str] = Counter()
 
     def withhold(self, instance_type: str, times: int) -> None:
-        """The next ``times`` launches that ask for this type do not get it."""
+        """Withhold this type from the next ``times`` launches that ask for it."""
         with self._lock:
             self._missing[instance_type] += times
 

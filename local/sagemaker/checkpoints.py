@@ -45,7 +45,7 @@ class CheckpointMirror:
     def __init__(
         self, folder: Path, location: S3Location, store: ObjectStore, *, by_prefix: bool = False
     ) -> None:
-        """``by_prefix``: the location is a prefix of keys, as S3 has it: ``a`` begins ``ab``, too."""
+        """Take the location; with ``by_prefix`` it is a prefix of keys, as S3 has it: ``a`` begins ``ab``."""
         self._prefix = location.key if by_prefix else location.folder
         self._folder = folder
         self._location = location
@@ -81,7 +81,7 @@ class CheckpointMirror:
         self._thread.start()
 
     def stop(self) -> None:
-        """Nothing goes up any more after this, until ``finish``."""
+        """Stop uploads until ``finish``."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()

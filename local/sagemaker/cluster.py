@@ -18,7 +18,7 @@ _REASON_LIMIT_CHARACTERS = 1024
 
 class Cluster:
     def __init__(self, job: TrainingJob, outside: Outside, root: Path) -> None:
-        """``root``: a folder for this job alone."""
+        """Prepare the containers; ``root`` is a folder for this job alone."""
         self._job = job
         self._outside = outside
         self._root = root
@@ -39,7 +39,7 @@ class Cluster:
             container.fill()
 
     def start(self, *, on_failure: Callable[[], None], on_end: Callable[[int], None]) -> None:
-        """Both are called at most once.
+        """Start all containers; both callbacks are called at most once.
 
         ``on_failure``: the first host has failed while others run. ``on_end``: all processes are gone and
         their logs are kept; it gets 0, or the exit code of the first host that failed.
@@ -57,7 +57,7 @@ class Cluster:
         return [pid for container in self._containers for pid in container.pids]
 
     def terminate(self) -> None:
-        """SIGTERM to the first process of every container."""
+        """Send SIGTERM to the first process of every container."""
         for container in self._containers:
             container.terminate()
 
@@ -79,7 +79,7 @@ class Cluster:
         return head + text[: _REASON_LIMIT_CHARACTERS - len(head) - len(tail)] + tail
 
     def upload(self) -> None:
-        """Last checkpoints, model and output. Raises ``FileNotFoundError`` when a bucket is gone."""
+        """Upload last checkpoints, model and output. Raises ``FileNotFoundError`` if a bucket is gone."""
         for container in self._containers:
             container.finish_mirror()
         layouts = [container.layout for container in self._containers]
@@ -93,7 +93,7 @@ class Cluster:
         self.remove()
 
     def abandon(self) -> None:
-        """After a failure: kill, and keep the checkpoints that can be kept."""
+        """Kill after a failure, and keep the checkpoints that can be kept."""
         self.kill()
         try:
             for container in self._containers:

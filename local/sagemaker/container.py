@@ -43,7 +43,7 @@ class Outside:
     work_dir: Path
     """Folder for the files of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
-    """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
+    """Returns how a container reaches AWS, endpoint and credentials, by role ARN."""
     may_publish: Callable[[str], bool] = lambda _role_arn: True
     """Whether the hosts of a job publish their metrics, which they do with the rights of its role."""
     ports: Ports = field(default_factory=Ports)
@@ -91,7 +91,7 @@ class Container:
             self._mirror.restore()
 
     def start(self, on_exit: Callable[[int], None]) -> None:
-        """``on_exit`` gets the exit code when the process is gone and its log is kept."""
+        """Start it; ``on_exit`` gets the exit code once the process is gone and its log is kept."""
         now = self._outside.clock.now
         stream = f"{self._job.name}/{self._place.host.name}-{round(now().timestamp())}"
         logs = LogStream(stream, self._outside.logs, now)
@@ -118,7 +118,7 @@ class Container:
         return [self._child.pid] if self._child is not None and self._child.is_running else []
 
     def terminate(self) -> None:
-        """SIGTERM to the container's first process."""
+        """Send SIGTERM to the container's first process."""
         if self._child is not None and self._child.terminate():
             self._note("signal", signal="SIGTERM")
 
@@ -134,12 +134,12 @@ class Container:
             self._child.join()
 
     def stop_mirror(self) -> None:
-        """Only the checkpoints that are in S3 by now are left."""
+        """Stop uploading: only the checkpoints that are in S3 by now are left."""
         if self._mirror is not None:
             self._mirror.stop()
 
     def finish_mirror(self) -> None:
-        """The last checkpoints, of a container that has ended.
+        """Upload the last checkpoints of a container that has ended.
 
         Raises:
             FileNotFoundError: the bucket is gone.

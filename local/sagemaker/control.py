@@ -31,7 +31,7 @@ class Control:
     clock: TwinClock
 
     def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None:
-        """The job ends as Failed with this reason, or without one as after a container's exit code."""
+        """End the job as Failed with this reason, or without one as after a container's exit code."""
         job = self.table.get(training_job)
         if job.is_final:
             raise AwsError("ValidationException", f"Training job {training_job} has ended.")
@@ -51,7 +51,7 @@ class Control:
         self.slow_stops.set(training_job, timedelta(seconds=seconds))
 
     def gpu(self, training_job: str, host: str | None, percent: float, from_minute: int | None) -> None:
-        """The GPUs of a host (None: of all) are that busy from a minute after the start of Training on.
+        """Set how busy the GPUs of a host (None: of all) are, from a minute of Training on.
 
         Args:
             training_job: One that has not ended.

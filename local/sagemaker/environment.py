@@ -31,7 +31,10 @@ MARK = "TRAINMASTER_TWIN_CONTAINER"
 def container_environment(
     job: TrainingJob, layout: Layout, place: Place, *, region: str, given: Mapping[str, str]
 ) -> dict[str, str]:
-    """``given`` is how to reach AWS; what the request says wins over it, SageMaker's own names over both."""
+    """Return the variables of a container.
+
+    ``given`` tells how to reach AWS. The request wins over it, and SageMaker's own names over both.
+    """
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(layout.root),

@@ -29,7 +29,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One host among those of its job."""
+    """A host among those of its job."""
 
     host: Host
     hosts: tuple[Host, ...]
@@ -58,13 +58,13 @@ class Place:
 
 
 def hosts_of(groups: Sequence[InstanceGroup]) -> tuple[Host, ...]:
-    """algo-1, algo-2 and so on, group after group."""
+    """Name the hosts algo-1, algo-2 and so on, group after group."""
     all_groups = [group for group in groups for _ in range(group.count)]
     return tuple(Host(name=f"algo-{number}", group=group) for number, group in enumerate(all_groups, start=1))
 
 
 class Ports:
-    """Hands out ports of this machine on which nobody listens, one after the other."""
+    """Hands out unused ports of this machine, one after the other."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -38,7 +38,7 @@ def channels_of(spec: TrainingSpec, place: Place) -> list[Channel]:
 
 
 def write_config(layout: Layout, spec: TrainingSpec, place: Place) -> None:
-    """The files of /opt/ml/input/config. All hyperparameters are strings there."""
+    """Write the files of /opt/ml/input/config. All hyperparameters are strings there."""
     files: Mapping[str, object] = {
         "hyperparameters.json": layout.localized_map(spec.hyperparameters),
         "inputdataconfig.json": {
@@ -63,7 +63,7 @@ def resource_config(place: Place) -> dict[str, object]:
 
 
 def _download_channel(folder: Path, channel: Channel, place: Place, store: ObjectStore) -> None:
-    """All objects under the prefix, or this host's share of them."""
+    """Download all objects under the prefix, or this host's share of them."""
     folder.mkdir(parents=True, exist_ok=True)
     source = channel.source
     for key in _share(channel, place, store.keys(source.bucket, source.key)):
@@ -81,7 +81,7 @@ def _share(channel: Channel, place: Place, keys: list[str]) -> list[str]:
 
 
 def _name_in_channel(key: str, prefix: str) -> str:
-    """The name of an object in a channel.
+    """Return the name of an object in a channel.
 
     ``data/train`` and ``data/train/`` give ``data/train/a/b`` the name ``a/b``, ``data/tr`` gives it
     ``train/a/b``; the object ``data/train`` itself is ``train``.
@@ -120,7 +120,7 @@ def _unpack(folder: Path, archive: S3Location, store: ObjectStore) -> None:
 
 
 def _extract(folder: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-    """A file, or a link to one as a copy of it; ``extractall`` is safe only from Python 3.11.4 on."""
+    """Extract a file, or a link to one as a copy; ``extractall`` is safe only from Python 3.11.4 on."""
     if member.isdir():
         return
     target = path_in(folder, member.name)

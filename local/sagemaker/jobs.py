@@ -80,7 +80,7 @@ class TrainingJob:
         return self.secondary in FINAL
 
     def moved_to(self, status: Secondary, now: datetime) -> "TrainingJob":
-        """The job after one step; where it is already, it stays. Raises ``IllegalStepError``."""
+        """Return the job after one step; a repeated step changes nothing. Raises ``IllegalStepError``."""
         if status is self.secondary:
             return self
         if status not in TRANSITIONS[self.secondary]:
@@ -104,12 +104,12 @@ class TrainingJob:
         return replace(self, failure_reason=reason).moved_to(Secondary.FAILED, now)
 
     def on_pool(self) -> "TrainingJob":
-        """Started on the instances of another job."""
+        """Return the job as started on the instances of another one."""
         return replace(self, warm_pool=IN_USE)
 
     @property
     def groups(self) -> tuple[InstanceGroup, ...]:
-        """Its instances; empty as long as it is open which of several choices it will get."""
+        """Groups of its instances; empty while it is open which of several choices it will get."""
         return self.spec.clusters[0] if len(self.spec.clusters) == 1 else self.allotted
 
     @property
@@ -120,7 +120,7 @@ class TrainingJob:
 
     @property
     def warm_key(self) -> WarmKey | None:
-        """Equal for jobs that can take each other's instances; None: it neither takes nor leaves any."""
+        """Key that is equal for jobs that can share instances; None if it neither takes nor leaves any."""
         if not self.spec.keep_alive or not self.groups:
             return None
         group = self.groups[0]

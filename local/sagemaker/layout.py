@@ -89,7 +89,7 @@ class Layout:
 
     @cached_property
     def _paths(self) -> re.Pattern[str]:
-        """Whole path parts only: neither /home/opt/ml nor /opt/mlflow."""
+        """Pattern of whole path parts only: neither /home/opt/ml nor /opt/mlflow."""
         roots = "|".join(re.escape(root) for root in (self.checkpoint_path.rstrip("/"), ML_ROOT) if root)
         return re.compile(rf"(?<![\w./-])(?:{roots})(?![\w.-])")
 

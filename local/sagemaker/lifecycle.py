@@ -128,7 +128,7 @@ class JobRun:
             self._plan.on_end(self)
 
     def _stop_later(self, wait: timedelta, end: Secondary) -> Timer:
-        """When the job has ended by then, nobody hears of it."""
+        """Post a stop after the wait; it has no effect if the job has ended by then."""
         post = self._mailbox.post
         return self._outside.clock.call_later(wait, lambda: post(Stop(end=end)))
 
@@ -161,7 +161,7 @@ class JobRun:
         return True
 
     def _pass(self, status: Secondary) -> Secondary:
-        """A status in which nothing but time passes."""
+        """Pass a status in which nothing but time passes."""
         message = self._wait_in(status)
         return _AFTER_WAIT[status] if message is None else self._turn(message)
 
@@ -228,7 +228,7 @@ class JobRun:
         return after if message is None else self._turn(message)
 
     def _stop_containers(self) -> Secondary:
-        """SIGTERM, grace, SIGKILL; how the containers end makes no difference to how the job ends."""
+        """Stop by SIGTERM, grace, SIGKILL; how containers end makes no difference to how the job ends."""
         if self._cluster is None or not self._cluster.has_started:
             message = self._wait_in(_S.STOPPING)
             return self._end if message is None else self._turn(message)
@@ -275,7 +275,7 @@ class JobRun:
         return message
 
     def _wait_in(self, status: Secondary) -> Message | None:
-        """The wait of a status."""
+        """Wait as long as the status lasts, or until a message comes."""
         wait = drawn_wait(status, self._draw(status), is_warm=self._job.warm_pool is not None)
         return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
 
@@ -284,7 +284,7 @@ class JobRun:
         return random.Random(f"{self._plan.seed}/{self._job.name}/{what}")  # noqa: S311  not a secret
 
     def _finish(self, end: Secondary) -> None:
-        """The end is visible only when nothing of the job is left to do, and with it the last metrics."""
+        """Make the end and the last metrics visible, once nothing of the job is left to do."""
         if self._cluster is not None:
             if end is _S.FAILED:
                 self._cluster.abandon()

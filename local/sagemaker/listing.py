@@ -60,7 +60,7 @@ def _matches(job: TrainingJob, params: Mapping[str, Any]) -> bool:
 
 
 def _has_status(shown: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
-    """No job has a training plan here, so asking for one finds nothing."""
+    """Tell whether the status matches; no job has a training plan here, so asking for one finds nothing."""
     if "TrainingPlanArnEquals" in params:
         return False
     pool = shown.get("WarmPoolStatus", {}).get("Status")
@@ -75,7 +75,7 @@ def _token(last: tuple[Any, ...], order: str) -> str:
 
 
 def _last_shown(token: str, order: str) -> tuple[Any, ...]:
-    """The sort key of the last job before this page. Only a token of the same order is one."""
+    """Return the sort key of the last job before this page. Only a token of the same order is valid."""
     try:
         match json.loads(base64.urlsafe_b64decode(token)):
             case [str() as kept, float() | str() as value, str() as name] if kept == order and isinstance(

@@ -26,7 +26,7 @@ _MOST_WAITING_LINES = 20_000
 
 
 class LogStream:
-    """One stream. ``write`` takes output as it comes, ``close`` returns when everything is kept."""
+    """A log stream. ``write`` takes output as it comes, ``close`` returns when everything is kept."""
 
     def __init__(self, name: str, sink: LogSink, now: Callable[[], datetime]) -> None:
         self._name = name
@@ -41,7 +41,7 @@ class LogStream:
         self._thread.start()
 
     def write(self, output: bytes) -> None:
-        """Only from one thread at a time. The end of an unfinished line waits for its next part."""
+        """Write output, from one thread at a time. The end of an unfinished line waits for its next part."""
         *whole, self._rest = (self._rest + self._decoder.decode(output)).split("\n")
         if len(self._rest) > _LONGEST_LINE_BYTES:
             whole.append(self._rest)
@@ -57,7 +57,7 @@ class LogStream:
         self._thread.join()
 
     def _add(self, texts: list[str]) -> None:
-        """CloudWatch has no empty lines."""
+        """Queue lines; empty ones are left out, as CloudWatch has none."""
         timestamp_ms = round(self._now().timestamp() * 1000)
         lines = [
             LogLine(timestamp_ms=timestamp_ms, message=piece)
@@ -79,7 +79,7 @@ class LogStream:
                     logger.exception("lines of %s are lost", self._name)
 
     def _take(self) -> list[LogLine]:
-        """The lines that wait; none when the stream is closed and all are kept."""
+        """Return the lines that wait; none if the stream is closed and all are kept."""
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._is_closed)
             self._changed.wait_for(lambda: self._is_closed, _FLUSH_SECONDS)
@@ -89,7 +89,7 @@ class LogStream:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in parts that are short enough as UTF-8, no character cut in two."""
+    """Yield the text in parts short enough as UTF-8, no character cut in two."""
     rest = text.encode()
     while rest:
         piece = rest[:_LONGEST_LINE_BYTES].decode("utf-8", "ignore")

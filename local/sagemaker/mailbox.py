@@ -57,7 +57,10 @@ class ClosedError(Exception):
 
 
 class Mailbox:
-    """One thread waits, any may post. A message counts as activity of the clock until the next wait."""
+    """A queue on which one thread waits and any may post.
+
+    A message counts as activity of the clock until the next wait.
+    """
 
     def __init__(self, clock: TwinClock) -> None:
         self._clock = clock

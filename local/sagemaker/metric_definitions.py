@@ -35,7 +35,7 @@ class Definitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
-    """One value of a metric."""
+    """A value of a metric."""
 
     name: str
     value: float

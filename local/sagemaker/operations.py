@@ -80,7 +80,7 @@ class Operations:
         return listing.page([job for job in self.table.all() if self._is_readable(job)], params, now=now)
 
     def stop(self, params: Params) -> Result:
-        """The status is Stopping when this returns; stopping a job twice is no error, a finished one is."""
+        """Stop a job: it is Stopping on return; stopping it twice is no error, stopping a finished one is."""
 
         def stopping(job: TrainingJob) -> TrainingJob:
             if job.is_final:
@@ -97,7 +97,7 @@ class Operations:
         return {}
 
     def update(self, params: Params) -> Result:
-        """The retention of a warm pool, after the end; the rest, before it."""
+        """Update the retention of a warm pool after the end, or the rest before it."""
         name = params["TrainingJobName"]
         if "ResourceConfig" in params:
             self.quotas.check_keep_alive(params["ResourceConfig"])
@@ -159,7 +159,7 @@ class Operations:
         return job
 
     def _is_readable(self, job: TrainingJob) -> bool:
-        """A job that was just created is there, but the reading operations do not know it yet."""
+        """Tell whether reads know the job yet: one that was just created exists, but cannot be read."""
         return self.clock.now() >= job.created_at + timedelta(seconds=self.world.now.read_delay_seconds)
 
     def _with_arn(self, params: Params) -> TrainingJob:

@@ -39,7 +39,7 @@ class PoolKeeper:
         return added
 
     def kept_beside(self, job: TrainingJob) -> Counter[str]:
-        """Instances by type that are kept warm while this new job runs: all but those it would take."""
+        """Count instances by type that are kept warm beside this new job: all but those it would take."""
         taken = self._match(job)
         kept: Counter[str] = Counter()
         for other in self.table.all():
@@ -48,7 +48,7 @@ class PoolKeeper:
         return kept
 
     def keep(self, name: str, config: Mapping[str, Any]) -> TrainingJob:
-        """UpdateTrainingJob with a ResourceConfig. Raises ``AwsError`` when there is no pool to keep."""
+        """Keep a pool by UpdateTrainingJob with a ResourceConfig. Raises ``AwsError`` if there is none."""
         now = self.clock.now()
 
         def kept(job: TrainingJob) -> TrainingJob:
@@ -78,7 +78,7 @@ class PoolKeeper:
 
 
 def within_quota(job: TrainingJob, others: Iterable[TrainingJob], world: World, draw: Random) -> TrainingJob:
-    """A job that has just ended, with the pool it leaves only if the account may keep it.
+    """Return a job that has just ended, with the pool it leaves only if the account may keep it.
 
     Else WarmPoolStatus is Terminated or, if the job took nobody's pool, maybe not there at all; drawn, as
     AWS documents neither.
@@ -99,12 +99,12 @@ def within_quota(job: TrainingJob, others: Iterable[TrainingJob], world: World, 
 
 
 def has_pool(job: TrainingJob, now: datetime) -> bool:
-    """Instances are kept for it, and billed."""
+    """Tell whether instances are kept for the job, and billed."""
     return _available(job, now) is not None
 
 
 def _available(job: TrainingJob, now: datetime) -> WarmPool | None:
-    """The pool another job can take; None when its time is over."""
+    """Return the pool another job can take; None if its time is over."""
     if job.warm_pool is None:
         return None
     pool = job.warm_pool.at(now)

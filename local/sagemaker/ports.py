@@ -14,11 +14,11 @@ class ObjectStore(Protocol):
     def has_bucket(self, bucket: str) -> bool: ...
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        """All keys that begin with the prefix, in order."""
+        """Return all keys that begin with the prefix, in order."""
         ...
 
     def read(self, bucket: str, key: str) -> bytes:
-        """The object. Raises ``FileNotFoundError`` when there is no such object or bucket."""
+        """Return the object. Raises ``FileNotFoundError`` if there is no such object or bucket."""
         ...
 
     def write(self, bucket: str, key: str, body: bytes) -> None:
@@ -47,6 +47,6 @@ class EventSink(Protocol):
 
 
 class MetricSink(Protocol):
-    """CloudWatch's metrics."""
+    """A place for CloudWatch's metrics."""
 
     def put(self, sample: Sample, *, at: datetime) -> None: ...

@@ -43,7 +43,7 @@ class AccountQuotas:
         _raise(keep_alive_refusal(self._world.now, resources))
 
     def call(self, operation: str, params: dict[str, Any], _: Principal) -> dict[str, Any]:
-        """The answers of Service Quotas about SageMaker. Raises AwsError."""
+        """Answer calls of Service Quotas about SageMaker. Raises AwsError."""
         if params.get("ServiceCode") != _SERVICE:
             raise AwsError("NoSuchResourceException", "The twin has quotas of the service sagemaker alone.")
         quotas = self._described()

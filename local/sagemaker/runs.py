@@ -25,7 +25,7 @@ class Runs:
         run.start()
 
     def post(self, name: str, message: Message) -> None:
-        """Nothing happens when the job has ended meanwhile."""
+        """Post a message to a job; nothing happens if it has ended meanwhile."""
         run = self._runs.get(name)
         if run is not None:
             run.post(message)

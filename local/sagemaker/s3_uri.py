@@ -23,7 +23,7 @@ class S3Location:
 
     @property
     def folder(self) -> str:
-        """The key as a folder: what is in it begins with this."""
+        """The key as a folder: keys in it begin with this."""
         return f"{self.key.rstrip('/')}/" if self.key.strip("/") else ""
 
     @property

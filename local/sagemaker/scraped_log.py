@@ -33,7 +33,7 @@ class ScrapedLog:
         self._logs.put(group, stream, lines)
 
     def last(self) -> tuple[Emitted, ...]:
-        """The newest value of each metric, over all hosts."""
+        """Return the newest value of each metric, over all hosts."""
         with self._lock:
             return tuple(self._last.values())
 

@@ -68,7 +68,7 @@ def command(
 
 
 def _meeting(place: Place) -> list[str]:
-    """How torchrun finds the other hosts."""
+    """Return the options by which torchrun finds the other hosts."""
     if len(place.hosts) == 1:
         return ["--standalone", "--nnodes", "1"]
     return [
@@ -78,7 +78,7 @@ def _meeting(place: Place) -> list[str]:
 
 
 def user_hyperparameters(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
-    """The script's own, in the order of their names, read as JSON where they are JSON."""
+    """Return the script's own hyperparameters by name, read as JSON if they are JSON."""
     return {
         name: decoded(value)
         for name, value in sorted(hyperparameters.items())
@@ -87,7 +87,7 @@ def user_hyperparameters(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
 
 
 def arguments(hyperparameters: Mapping[str, Any]) -> list[str]:
-    """``--name value`` for each; a name of one letter has one dash; a mapping is ``k=v,k=v``."""
+    """Return ``--name value`` for each; a name of one letter has one dash; a mapping is ``k=v,k=v``."""
     return [part for name, value in hyperparameters.items() for part in (_option(name), _text(value))]
 
 

@@ -59,19 +59,19 @@ class TrainingSpec:
     """Clusters it may run on, in order of preference; several only with InstancePreferences."""
     is_spot: bool
     keep_alive: timedelta
-    """How long its instances are kept when it has ended; zero: not at all."""
+    """Time its instances are kept after its end; zero keeps none."""
     max_runtime: timedelta
     max_wait: timedelta | None
     max_pending: timedelta | None
 
     @property
     def needs_opt_ml(self) -> bool:
-        """The scripts that ModelTrainer of the SDK v3 starts a job with know no other folder."""
+        """Tell whether it needs /opt/ml: scripts of the SDK v3's ModelTrainer know no other folder."""
         return any(_SDK_V3_DRIVERS in part for part in self.entrypoint)
 
     @property
     def model_file(self) -> str:
-        """Below ``<output>/<job>/output``; not compressed, it is a folder."""
+        """Name of the model below ``<output>/<job>/output``; not compressed, it is a folder."""
         return "model.tar.gz" if self.output_is_compressed else "model"
 
     @classmethod

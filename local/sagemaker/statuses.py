@@ -110,6 +110,6 @@ def primary_of(secondary: Secondary, *, before: Primary) -> Primary:
 
 
 def drawn_wait(status: Secondary, draw: Random, *, is_warm: bool) -> timedelta:
-    """How long one job stays in a status; ``is_warm``: its instances were there before it."""
+    """Draw how long one job stays in a status; ``is_warm``: its instances were there before it."""
     wait = _WAITS[status] * draw.uniform(1 - _WAIT_SPREAD, 1 + _WAIT_SPREAD)
     return wait * _WARM_SHARE if is_warm and status in _WARM_STATUSES else wait

@@ -13,7 +13,7 @@ NOT_FOUND = "Requested resource not found."
 
 class JobTable:
     def __init__(self, on_step: Callable[[TrainingJob], None]) -> None:
-        """``on_step`` is called after each change of status, in the order of the changes."""
+        """Take ``on_step``, which is called after each change of status, in the order of the changes."""
         self._on_step = on_step
         self._lock = threading.RLock()
         self._jobs: dict[str, TrainingJob] = {}

@@ -63,7 +63,7 @@ def _folders(layout: Layout) -> dict[str, Any]:
 
 
 def _cluster(place: Place) -> dict[str, Any]:
-    """Each host has the accelerators and processors of this machine."""
+    """Return facts of the cluster; each host has the accelerators and processors of this machine."""
     group, groups = place.host.group, place.groups
     return {
         "hosts": place.names,

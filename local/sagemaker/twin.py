@@ -66,7 +66,7 @@ class SageMakerTwin:
         self.training_jobs = control.training_jobs
 
     def call(self, operation: str, params: dict[str, Any], principal: Principal) -> dict[str, Any]:
-        """The answer of the service, times as epoch seconds. Raises ``AwsError``."""
+        """Answer a call of the service, times as epoch seconds. Raises ``AwsError``."""
         answer = self._operations.by_name().get(operation)
         if answer is None:
             raise AwsError("UnknownOperationException", f"The twin does not emulate {operation}.")
@@ -75,13 +75,13 @@ class SageMakerTwin:
         return self._pace.keep(operation, lambda: answer(checked(shape, params), principal))
 
     def owns(self, operation: str, params: Mapping[str, Any]) -> bool:
-        """Whether ``call`` is to answer it: all about training jobs. Tags are for other resources too."""
+        """Tell whether ``call`` answers it: all about training jobs. Tags are for other resources too."""
         arn = params.get("ResourceArn")
         is_of_others = isinstance(arn, str) and ":sagemaker:" in arn and ":training-job/" not in arn
         return operation in self._operations.by_name() and not is_of_others
 
     def resource_tags(self, arn: str) -> dict[str, str] | None:
-        """The tags of a training job; None when there is no such job."""
+        """Return the tags of a training job; None if there is no such job."""
         job = self._operations.find(arn)
         return None if job is None else dict(job.tags)
 

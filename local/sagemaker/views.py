@@ -47,7 +47,7 @@ _IN_EVENTS = (
 
 
 def description(job: TrainingJob, *, now: datetime) -> dict[str, Any]:
-    """The answer of DescribeTrainingJob; never the tags. Times are epoch seconds, as on the wire."""
+    """Write the answer of DescribeTrainingJob, never with tags. Times are epoch seconds, as on the wire."""
     shown = _identity(job) | {name: job.request[name] for name in _DESCRIBED if name in job.request}
     shown |= {flag: job.request.get(flag, False) for flag in _FLAGS}
     shown |= _common(job) | _times(job, _epoch_seconds)
@@ -62,14 +62,17 @@ def description(job: TrainingJob, *, now: datetime) -> dict[str, Any]:
 
 
 def summary(job: TrainingJob, *, now: datetime) -> dict[str, Any]:
-    """One entry of ListTrainingJobs."""
+    """Write one entry of ListTrainingJobs."""
     times = _times(job, _epoch_seconds)
     times.pop("TrainingStartTime", None)
     return _identity(job) | times | _present(WarmPoolStatus=_warm_pool(job, now))
 
 
 def event_detail(job: TrainingJob) -> dict[str, Any]:
-    """The detail of "SageMaker Training Job State Change": tags as a map, times in epoch milliseconds."""
+    """Write the detail of "SageMaker Training Job State Change".
+
+    Tags are a map, times are in epoch milliseconds.
+    """
     shown = _identity(job) | {name: job.request[name] for name in _IN_EVENTS if name in job.request}
     shown |= _common(job) | _times(job, _epoch_milliseconds)
     shown["SecondaryStatusTransitions"] = _transitions(job, _epoch_milliseconds)
@@ -115,7 +118,7 @@ def _identity(job: TrainingJob) -> dict[str, Any]:
 
 
 def _common(job: TrainingJob) -> dict[str, Any]:
-    """The SDK reads KmsKeyId without a default."""
+    """Return the members that Describe and events share; the SDK reads KmsKeyId without a default."""
     return {
         "OutputDataConfig": {"KmsKeyId": "", **job.request["OutputDataConfig"]},
         "ResourceConfig": job.request["ResourceConfig"] | _selected(job),

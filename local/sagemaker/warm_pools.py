@@ -30,13 +30,13 @@ class WarmPool:
 
     @property
     def due(self) -> datetime | None:
-        """When it ends unless somebody takes it; None when that is settled or cannot be said yet."""
+        """When it ends unless a job takes it; None if that is settled or not known yet."""
         if self.status is not PoolStatus.AVAILABLE or self.kept_since is None:
             return None
         return self.kept_since + self.kept_for
 
     def retained_seconds(self, now: datetime) -> int | None:
-        """Billed to the job that left it; None before it was left."""
+        """Return the seconds billed to the job that left it; None before it was left."""
         if self.kept_since is None:
             return None
         return round(((self.ended_at or now) - self.kept_since).total_seconds())
@@ -49,7 +49,7 @@ class WarmPool:
         return replace(pool, status=PoolStatus.TERMINATED, ended_at=now)
 
     def at(self, now: datetime) -> "WarmPool":
-        """Its state at an instant: it ends by itself when its time has come, and nobody is notified."""
+        """Return its state at an instant: it ends by itself at its time, without an event."""
         if self.due is None or now < self.due:
             return self
         return replace(self, status=PoolStatus.TERMINATED, ended_at=self.due)
@@ -67,7 +67,7 @@ def left_behind(wait: timedelta, now: datetime) -> WarmPool:
 
 
 _KEEPS_HOSTS = ("AlgorithmError", "ClientError")
-"""After failures of these kinds the pool is kept; any other may be the fault of the instances."""
+"""Failures after which the pool is kept; any other may be the fault of the instances."""
 
 
 def keeps_hosts(failure_reason: str | None) -> bool:

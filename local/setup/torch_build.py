@@ -25,7 +25,8 @@ from urllib.parse import unquote, urlsplit
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's public index of CPU builds: https://pytorch.org/get-started/locally."""
 ASKING_PIP = "pip>=25.3,<=26.3"
-"""Before 25.3 pip fetches the whole wheel, half a GB, to answer a dry run (pypa/pip issue 12603)."""
+"""Version of pip: before 25.3 it fetches the whole wheel, half a GB, to answer a dry run (pypa/pip issue
+12603)."""
 NO_WHOLE_WHEEL = "--use-feature=fast-deps"
 """Reads a wheel's requirements out of the wheel by HTTP ranges where the index has no file for them."""
 WITHOUT_WAITING = ("--timeout", "3", "--retries", "0")  # seconds for each connection
@@ -75,11 +76,11 @@ class Choice:
     arguments: tuple[str, ...] = ()
     message: str = ""
     requires_more: bool = False
-    """It is, or may be, a build that requires packages for GPUs."""
+    """Whether it is, or may be, a build that requires packages for GPUs."""
 
 
 def offer_of(report: Mapping[str, Any]) -> Offer:
-    """The offer in the report of `pip install --no-deps` of one requirement."""
+    """Read the offer in the report of `pip install --no-deps` of one requirement."""
     (installed,) = report["install"]
     metadata = installed["metadata"]
     required = (text.partition(";") for text in metadata.get("requires_dist", ()))
@@ -92,7 +93,7 @@ def offer_of(report: Mapping[str, Any]) -> Offer:
 
 
 def holds(marker: str, environment: Mapping[str, str]) -> bool:
-    """Whether a requirement with this marker counts there; one that cannot be read counts.
+    """Tell whether a requirement with this marker counts there; one that cannot be read counts.
 
     But for `~=` and `===`, markers are expressions of Python, too
     (https://packaging.python.org/specifications/dependency-specifiers). `extra` is empty: none is asked for.
@@ -189,7 +190,7 @@ class Pip:
 
 
 def pip_for_questions(pip: Pip, folder: str) -> Pip:
-    """A pip in the folder, which answers without fetching wheels; if it cannot be had, the one given."""
+    """Make a pip in the folder that answers without fetching wheels; else return the one given."""
     wanted = ("--no-deps", "--no-compile", "--target", folder, ASKING_PIP)
     if not pip.install(*wanted, *WITHOUT_WAITING, heard=False):
         return pip
@@ -197,7 +198,7 @@ def pip_for_questions(pip: Pip, folder: str) -> Pip:
 
 
 def decide(requirement: str, pip: Pip, *, public_index: str, torch_index: str) -> Choice:
-    """The choice, asking no more than it needs."""
+    """Decide the choice, asking no more than it needs."""
     here = public = None
     if not torch_index:
         with TemporaryDirectory() as folder:

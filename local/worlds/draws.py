@@ -11,7 +11,7 @@ _Z99 = 2.3263478740408408
 """The 99th percentile of the standard normal distribution."""
 
 OVERTAKEN = timedelta(minutes=1)
-"""How much later an event that loses its turn comes at most; EventBridge promises no bound. Assumed."""
+"""Longest delay of an event that loses its turn; EventBridge promises no bound. Assumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ def latency(world: World, draw: Random) -> timedelta:
 
 
 def deliveries(world: World, draw: Random) -> tuple[Delivery, ...]:
-    """How one event arrives: once or twice, each time late by another delay."""
+    """Draw how one event arrives: once or twice, each time late by another delay."""
     has_tags = draw.random() >= world.events_without_tags
     times = 2 if draw.random() < world.events_doubled else 1
     return tuple(Delivery(after=_delay(world, draw), has_tags=has_tags) for _ in range(times))

@@ -49,7 +49,7 @@ _ENDS: Mapping[PendingEnd, End] = {
 
 
 def pending_end(dialect: PendingEnd, draw: Random) -> End:
-    """How one job ends; only ``mixed`` draws."""
+    """Choose how one job ends; only ``mixed`` draws."""
     if dialect is PendingEnd.MIXED:
         dialect = draw.choice(list(_ENDS))
     return _ENDS[dialect]

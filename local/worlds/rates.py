@@ -18,7 +18,7 @@ class Rates:
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
 
     def take(self, operation: str, rates: Mapping[str, float], now: datetime) -> bool:
-        """Whether this call is within the rate; a call that is not uses nothing up."""
+        """Tell whether this call is within the rate; a call that is not uses nothing up."""
         rate = rates.get(operation)
         if rate is None:
             return True

@@ -23,7 +23,7 @@ OPERATIONS = (
     "ListTags",
     "DeleteTags",
 )
-"""Those about training jobs."""
+"""Operations about training jobs."""
 
 _MOST_SECONDS = 10 * 365 * 86400
 _TYPE = re.compile(r"ml\.[a-z0-9-]+\.[a-z0-9]+")

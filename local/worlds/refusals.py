@@ -53,7 +53,7 @@ def keep_alive_refusal(world: World, resources: Mapping[str, Any]) -> Refusal | 
 
 
 def keeps_warm(world: World, wanted: int, kept: int) -> bool:
-    """Whether a job's ``wanted`` instances are kept at its end, where ``kept`` of the type are kept already.
+    """Tell whether a job's ``wanted`` instances are kept at its end, beside ``kept`` ones of the type.
 
     Source: SageMaker Developer Guide, "Request a warm pool quota increase": without a quota the job is
     accepted and no pool is retained.
@@ -62,7 +62,7 @@ def keeps_warm(world: World, wanted: int, kept: int) -> bool:
 
 
 def asked(request: Request) -> Counter[str]:
-    """Instances by type; of a request with InstancePreferences the first choice: it is what it asks for."""
+    """Count the instances by type that a request asks for; of InstancePreferences the first choice."""
     resources = request["ResourceConfig"]
     preferences = resources.get("InstancePreferences")
     if preferences:
@@ -100,7 +100,7 @@ def _refusals(world: World, request: Request, used: Used) -> Iterator[Refusal]:
 
 
 def _named(request: Request) -> list[str]:
-    """Every type that a request names, whether or not it would come to it."""
+    """Return every type that a request names, whether or not it would come to it."""
     resources = request["ResourceConfig"]
     parts = [resources, *resources.get("InstancePreferences", ()), *resources.get("InstanceGroups", ())]
     return [part["InstanceType"] for part in parts if "InstanceType" in part]

@@ -15,7 +15,7 @@ from local.worlds.world import World, WorldError
 
 
 class Standing(StrEnum):
-    """How the harsh value is known."""
+    """Ways in which the harsh value is known."""
 
     DOCUMENTED = "documented"
     OBSERVED = "observed"
@@ -26,7 +26,7 @@ class Standing(StrEnum):
 class Value:
     name: str
     kind: Any
-    """Its value in the kind world, as a document says it."""
+    """Value in the kind world, as a document has it."""
     harsh: Any
     unit: str
     standing: Standing
@@ -175,7 +175,7 @@ _READ: Mapping[str, Read] = {value.name: value.read for value in VALUES}
 
 
 def changed(world: World, values: Mapping[str, Any]) -> World:
-    """The world with these values set, all or none. Raises ``WorldError``."""
+    """Return the world with these values set, all or none. Raises ``WorldError``."""
     return dataclasses.replace(world, **{name: _read(name, value) for name, value in values.items()})
 
 

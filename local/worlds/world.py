@@ -23,7 +23,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """How AWS behaves; None: it sets no limit there, or does nothing of the kind."""
+    """The behaviour of AWS; a None sets no limit there, or does nothing of the kind."""
 
     quotas: Mapping[str, Mapping[str, int]]
     """Instance type -> capacity type -> instances that may run at once; what is missing has no quota."""

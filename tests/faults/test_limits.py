@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from trainmaster.api import Outside, build_api, paging, router
-from trainmaster.api.job_context import ANSWER_CPU_SECONDS
+from trainmaster.api.pool_forecasts import ANSWER_CPU_SECONDS
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import epoch_ms

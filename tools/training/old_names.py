@@ -24,7 +24,7 @@ MOVED = {
     **{f"training.data.{name}": f"tools.training.{name}" for name in _READERS},
     **{f"training.{name}": f"benchmarks.training.{name}" for name in _BENCHMARKS},
     "training.checkpoint.verify": "tools.training.verify",
-    "training.errors": "training.preemptible.checkpoint_errors",  # in a copy without the rest of the program
+    "training.errors": "training.preemptible",  # in a copy without the rest of the program
     "training.interop.config_json": "training.config.config_json",
     "training.model": "training.models.transformer",
     "training.models.decoder_shape": "training.config.decoder_shape",

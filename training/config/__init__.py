@@ -1,9 +1,58 @@
 """What may be chosen: the options and their words, the shapes they name, what cannot be meant together.
 
-No torch here: options are read, and may be refused, before it is loaded.
+``read_config`` reads a job's options, and refuses all that is wrong with them at once. No torch here: they
+may be refused before it is loaded.
 """
 
-from training.config.reading import read_config
-from training.config.train_config import TrainConfig
+from collections.abc import Mapping, Sequence
+
+from training.config.choices import ActivationCheckpointing
+from training.config.config_json import read_shape
+from training.config.contradictions import contradictions
+from training.config.environment import directory_of
+from training.config.reader import paired, read, shown, translated
+from training.config.train_config import PRESET_SHAPES, TrainConfig
+from training.config.vision_shape import Shape
+from training.errors import ConfigError
 
 __all__ = ["TrainConfig", "read_config"]
+
+
+def read_config(arguments: Sequence[str], env: Mapping[str, str]) -> TrainConfig:
+    """Read `--key value` and `--key=value`; dashes and underscores are the same.
+
+    Raises:
+        ConfigError: With everything that is wrong.
+    """
+    texts, problems = paired(arguments)
+    ours, said = translated(texts)
+    values, unread = read(TrainConfig, _as_now(ours), env)
+    problems += unread
+    if values.get("preset", "tiny") not in PRESET_SHAPES:
+        problems.append(f"preset must be one of {', '.join(PRESET_SHAPES)}, not {shown(values['preset'])}")
+    shape = None
+    if values.get("model_config"):
+        problems += ["model_config and preset are two models: give one"] if "preset" in values else []
+        shape = _read_shape(values["model_config"], env, problems)
+    if problems:
+        raise ConfigError(problems)
+    config = TrainConfig(**values, said=tuple(said), described=shape)
+    if found := contradictions(config):
+        raise ConfigError(found)
+    return config
+
+
+def _read_shape(source: str, env: Mapping[str, str], problems: list[str]) -> Shape | None:
+    """Before any weights are fetched; what is wrong with it joins the problems."""
+    try:
+        return read_shape(directory_of(source, env, option="model_config"), option="model_config")
+    except ConfigError as error:
+        problems += error.problems
+        return None
+
+
+def _as_now(texts: Mapping[str, str]) -> dict[str, str]:
+    """``activation_checkpointing`` may be a yes or no."""
+    words = {"true": ActivationCheckpointing.FULL.value, "false": ActivationCheckpointing.NONE.value}
+    name = "activation_checkpointing"
+    return {**texts, name: words.get(texts[name].lower(), texts[name])} if name in texts else dict(texts)

@@ -19,7 +19,7 @@ from training.config.decoder_layout import ADAPTER_CONFIG, ADAPTERS, adapter_con
 from training.config.decoder_shape import Lora
 from training.config.vision_shape import Shape
 from training.errors import WeightsError
-from training.interop.layouts import layout_of
+from training.interop import layout_of
 from training.interop.tensor_file import byte_count, write_file
 from training.models.lora import adapted_layers, base_parameters, merged, trained_part
 from training.preemptible.checkpoint.shards import as_stored

@@ -20,8 +20,8 @@ from training.config.decoder_layout import CONFIG, EMBEDDING, HEAD
 from training.config.environment import directory_of
 from training.config.vision_shape import Shape
 from training.errors import ConfigError, WeightsError
+from training.interop import layout_of
 from training.interop.exporting import INDEX, ONE_FILE, failing_together, is_first
-from training.interop.layouts import layout_of
 from training.interop.tensor_file import Entry, read_header, read_part
 from training.models.lora import base_parameters
 from training.models.transformer import Backbone

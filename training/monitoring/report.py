@@ -2,7 +2,8 @@
 
 import signal
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -203,3 +204,28 @@ class _Awaited:
         batch = self._batches.at(step)
         self._heart.has_data()
         return batch
+
+
+_LOOK_SECONDS = 0.05
+
+
+def last_step_allowed(file: Path) -> float:
+    """Read the last step that may be trained; infinite where the file is not there or has no number."""
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return float("inf")
+
+
+def wait_for(
+    step: int, file: str, *, is_over: Callable[[], bool], pause: Callable[[float], None] = time.sleep
+) -> float:
+    """Return when the file allows this step, or ``is_over`` says that it is no longer wanted.
+
+    Returns:
+        The seconds of the wait.
+    """
+    began = time.perf_counter()
+    while step > last_step_allowed(Path(file)) and not is_over():
+        pause(_LOOK_SECONDS)
+    return time.perf_counter() - began

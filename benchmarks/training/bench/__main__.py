@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The suite's own process never loads torch: what it watches may take the memory, or the GPU, with it."""
+    """Run modes or a suite; a suite's own process loads no torch, as a case may take memory or GPU down."""
     if any(word.split("=")[0] == "--suite" for word in arguments):
         from benchmarks.training.bench import suite  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What a suite consists of, and what comes next in it. Decided from records and seconds alone."""
+"""Defines what a suite consists of, and decides what comes next, from records and seconds alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -42,7 +42,7 @@ class Case:
     id: str
     kind: Kind
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of train.py and of ``benchmarks.training.bench``."""
+    """Options of train.py and of ``benchmarks.training.bench``."""
     env: Mapping[str, str] = field(default_factory=dict)
     needs: float
     """Seconds that must be left for it to begin."""
@@ -51,12 +51,12 @@ class Case:
     batch_of: str | None = None
     """The search whose batch it takes; where none was found, ``options`` has one."""
     memory_gib: float = 0.0
-    """Of the host, beyond what the program takes at the start; 0: all."""
+    """Host memory beyond what the program takes at the start, GiB; 0 means all."""
     batches: tuple[int, int] = (0, 0)
     """A search: the first batch tried, and the largest."""
 
     def task(self, batch: int | None = None) -> dict[str, Any]:
-        """What its process gets."""
+        """Return what the case's process gets."""
         size = {} if batch is None else {"batch-size": str(batch)}
         return {
             "id": self.id,
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Of a case, as the report has it."""
+    """Record of a case, as the report has it."""
 
     id: str
     state: State
@@ -82,17 +82,17 @@ class Record:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> "Record":
-        return cls(**{**told, "state": State(told["state"])})
+    def of_json(cls, document: Mapping[str, Any]) -> "Record":
+        return cls(**{**document, "state": State(document["state"])})
 
 
 def unsettled(cases: Sequence[Case], records: Mapping[str, Record]) -> list[Case]:
-    """What has no outcome yet, in the suite's order."""
+    """Return the cases that have no outcome yet, in the suite's order."""
     return [case for case in cases if case.id not in records or records[case.id].state in UNSETTLED]
 
 
 def begun(case: Case, before: Record | None) -> Record:
-    """Its record while it runs; or that it is given up, as it took the whole suite with it."""
+    """Return the record while a case runs; or that it is given up, as it took the whole suite with it."""
     starts = before.starts if before and before.state is State.RUNNING else 0
     result = before.result if before else {}
     if starts >= MOST_STARTS:
@@ -102,7 +102,7 @@ def begun(case: Case, before: Record | None) -> Record:
 
 
 def out_of_time(case: Case, left: float, before: Record | None) -> Record | None:
-    """None: it may begin."""
+    """Return the record of a case for which too little time is left; None if it may begin."""
     if left >= case.needs:
         return None
     why = f"needs {case.needs:.0f} s of {max(0.0, left):.0f} s that are left: continue with --resume"
@@ -112,10 +112,7 @@ def out_of_time(case: Case, left: float, before: Record | None) -> Record | None
 
 
 def next_batch(tried: Mapping[int, State], *, first: int, most: int) -> int | None:
-    """The batch to try next: doubled until one does not fit, then between; None: the answer is known.
-
-    To an eighth: what is closer is not worth a process. Whatever does not end well does not fit.
-    """
+    """Return the batch to try next: doubled until one does not fit, then between; None if it is known."""
     fits = largest(tried) or 0
     too_large = min((size for size, state in tried.items() if state is not State.OK), default=None)
     if too_large is None:
@@ -131,9 +128,9 @@ def largest(tried: Mapping[int, State]) -> int | None:
 
 
 def batch_for(case: Case, records: Mapping[str, Record]) -> int | None:
-    """That of the search it refers to; None: what its options say."""
-    found = records.get(case.batch_of or "")
-    batch = found.result.get("batch") if found else None
+    """Return the batch of the search it refers to; None leaves it to the case's options."""
+    search = records.get(case.batch_of or "")
+    batch = search.result.get("batch") if search else None
     return None if batch is None else int(batch)
 
 
@@ -153,12 +150,12 @@ def _gpu(case_id: str, kind: Kind, needs: float, limit: float, **options: str) -
 
 def _cpu(case_id: str, kind: Kind, *options: Mapping[str, str], threads: int = 1) -> Case:
     env = {"OMP_NUM_THREADS": str(threads)}
-    merged = {name: text for one in options for name, text in one.items()}
+    merged = {name: text for group in options for name, text in group.items()}
     return Case(id=case_id, kind=kind, needs=20, limit=100, options=_ON_CPU | _SHORT | merged, env=env)
 
 
 CPU_ROWS = ("fp32-one-thread", "fp32-all-cores", "bf16-all-cores", "bf16-compiled")
-"""What a CPU gains by its cores, by bf16 and by compiling; compared with the first."""
+"""Rows that show what a CPU gains by its cores, by bf16 and by compiling; compared with the first."""
 
 
 def _cpu_rows(threads: int) -> tuple[Case, ...]:
@@ -171,7 +168,10 @@ def _cpu_rows(threads: int) -> tuple[Case, ...]:
 
 
 def suite_of(name: str, *, host_threads: int) -> tuple[Case, ...]:
-    """By the worth of a figure: the seconds may not suffice. ``host_threads``: what ``launch.py`` gives."""
+    """Return the cases by the worth of their figures, as the seconds may not suffice.
+
+    ``host_threads`` is the number of threads that ``launch.py`` gives.
+    """
     if name == "h200":
         search = replace(_gpu("batch", Kind.BATCH, 60, 60, modes="eager"), batches=(8, 64), batch_of=None)
         compiled = _gpu("compiled", Kind.STEPS, 70, 180, **_COMPILED)

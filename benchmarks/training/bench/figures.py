@@ -1,4 +1,4 @@
-"""What modes and suites come to: lines for a person, checks against what is expected. Loads no torch."""
+"""Presents what modes and suites measured: lines for people, and checks. Loads no torch."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ compile has 41 (mosaicml/llm-foundry, scripts/train/benchmarking), torchtitan's 
 _HAS_FLOORS = {"preset": "llama-1b", "sequence_length": 4096, "precision": "bf16"}
 _FLOAT8_GAIN = 1.2
 _STALL_SECONDS = 0.6
-"""Of a checkpoint of 15 GB."""
+"""Most seconds that saving a checkpoint of 15 GB may stall the training."""
 
 
 def modes_table(facts: Mapping[str, Any]) -> str:
@@ -26,12 +26,12 @@ def modes_table(facts: Mapping[str, Any]) -> str:
     speed_head = f"{'mode':10}{'tokens/s':>12}{'ms/step':>10}{'CPU ms':>10}{'TFLOP/s':>10}{'MFU %':>8}"
     head = f"{speed_head}{'GiB':>8}{'warm-up s':>11}"
     lines = [f"{facts['preset']}, {what}", f"{where}; {_peak(facts['peak'])}", head]
-    for one in facts["modes"]:
-        mfu = "-" if one["mfu"] is None else f"{one['mfu']:.1f}"
-        cpu_ms = 1000 * statistics.median(one["step_cpu_seconds"])
+    for row in facts["modes"]:
+        mfu = "-" if row["mfu"] is None else f"{row['mfu']:.1f}"
+        cpu_ms = 1000 * statistics.median(row["step_cpu_seconds"])
         lines.append(
-            f"{one['mode']:10}{one['tok_s']:12.1f}{_step_ms(one):10.1f}{cpu_ms:10.1f}{one['tflops_gpu']:10.2f}"
-            f"{mfu:>8}{one['memory_gib']:8.1f}{one['warm_up_seconds']:11.1f}"
+            f"{row['mode']:10}{row['tok_s']:12.1f}{_step_ms(row):10.1f}{cpu_ms:10.1f}{row['tflops_gpu']:10.2f}"
+            f"{mfu:>8}{row['memory_gib']:8.1f}{row['warm_up_seconds']:11.1f}"
         )
     return "\n".join(lines)
 
@@ -50,7 +50,7 @@ def line_of(record: Record) -> str:
 
 
 def figures(result: Result) -> str:
-    """The figures of one result, in the order of their worth."""
+    """Write the figures of one result, in the order of their worth."""
     if "matrix_tflops" in result:
         return _device(result)
     if "mfu" in result:
@@ -64,7 +64,7 @@ def figures(result: Result) -> str:
         read = f"{result['tok_s']:,.0f} tokens/s read, {result['batch_ms']:.2f} ms a batch"
         return f"{read}; {result['prepare_mb_s']:.0f} MB/s prepared"
     if "longest" in result:
-        longest = ", ".join(f"{one['name']} {one['ms']:.1f} ms" for one in result["longest"][:3])
+        longest = ", ".join(f"{span['name']} {span['ms']:.1f} ms" for span in result["longest"][:3])
         return f"{result['path']}: {longest}"
     return ""
 
@@ -86,7 +86,7 @@ def _steps(result: Result) -> str:
 
 
 def _checkpoint(result: Result) -> str:
-    """The last save: the first allocates buffers that the others reuse."""
+    """Write the figures of the last save: the first allocates buffers that the others reuse."""
     stall, saved = result["stall_seconds"][-1], result["save_seconds"][-1]
     model, load = result["model_seconds"], result["load_seconds"]
     return (
@@ -96,61 +96,65 @@ def _checkpoint(result: Result) -> str:
 
 
 def suite_table(facts: Mapping[str, Any]) -> str:
-    records = [Record.of_json(one) for one in facts["results"]]
-    lines = ["", f"suite {facts['suite']}", *(line_of(one) for one in records)]
-    return "\n".join(lines + cpu_table({one.id: one.result for one in records if one.state is State.OK}))
+    records = [Record.of_json(document) for document in facts["results"]]
+    lines = ["", f"suite {facts['suite']}", *(line_of(record) for record in records)]
+    return "\n".join(
+        lines + cpu_table({record.id: record.result for record in records if record.state is State.OK})
+    )
 
 
 def cpu_table(results: Mapping[str, Result]) -> list[str]:
-    """By its name, what this CPU gains by cores, bf16 and compiling; empty: the suite has no such rows."""
+    """Compare what this CPU gains by cores, bf16 and compiling; empty if the suite has no such rows."""
     rows = {name: results[name] for name in CPU_ROWS if name in results}
     if not rows:
         return []
     here, first = next(iter(rows.values())), results.get(CPU_ROWS[0])
     lines = ["", f"{here['processor']}, bf16 by {here['bf16_instructions'] or 'no instructions of its own'}"]
     lines.append(f"{'':18}{'threads':>8}{'tokens/s':>12}{'ratio':>8}{'a CPU s':>12}{'ratio':>8}")
-    for name, one in rows.items():
+    for name, result in rows.items():
         of_first = ["-", "-"]
         if first:
-            pairs = ((one["tok_s"], first["tok_s"]), (_per_cpu_second(one), _per_cpu_second(first)))
+            pairs = ((result["tok_s"], first["tok_s"]), (_per_cpu_second(result), _per_cpu_second(first)))
             of_first = [f"{ours / theirs:.2f}" for ours, theirs in pairs]
         lines.append(
-            f"{name:18}{one['threads']:8}{one['tok_s']:12,.0f}{of_first[0]:>8}"
-            f"{_per_cpu_second(one):12,.0f}{of_first[1]:>8}"
+            f"{name:18}{result['threads']:8}{result['tok_s']:12,.0f}{of_first[0]:>8}"
+            f"{_per_cpu_second(result):12,.0f}{of_first[1]:>8}"
         )
     return lines
 
 
 def _per_cpu_second(result: Result) -> float:
-    """Tokens: what other programs on the machine change less than those of a second."""
+    """Return tokens a CPU second, which other programs on the machine change less than tokens a second."""
     tokens = result["tok_s"] * statistics.median(result["step_seconds"])
     return float(tokens / statistics.median(result["step_cpu_seconds"]))
 
 
 def check_modes(report: Report, facts: Mapping[str, Any]) -> None:
     has_floors = all(facts[name] == wanted for name, wanted in _HAS_FLOORS.items())
-    for one in facts["modes"]:
-        _check_learns(report, one["mode"], one["losses"])
+    for row in facts["modes"]:
+        _check_learns(report, row["mode"], row["losses"])
         reason = "is for llama-1b, 4096 tokens, bf16"
-        if one["mfu"] is None:
+        if row["mfu"] is None:
             reason = "needs a GPU whose bf16 peak is known"
-        _check_mfu(report, one["mode"], one["mfu"] if has_floors else None, reason=reason)
+        _check_mfu(report, row["mode"], row["mfu"] if has_floors else None, reason=reason)
 
 
 def check_suite(report: Report) -> None:
-    """Each case has an outcome, each one that trains learns; on a GPU figures are held to their floors."""
-    records = {one["id"]: Record.of_json(one) for one in report.facts["results"]}
+    """Check that each case has an outcome and each trained one learns; on a GPU figures have floors."""
+    records = {document["id"]: Record.of_json(document) for document in report.facts["results"]}
     for record in records.values():
         if record.state is State.SKIPPED:
             report.skip(record.id, expected="measured", reason=record.reason)
         else:
-            told = record.reason or figures(record.result)
-            report.check(record.id, expected="measured", actual=told, ok=record.state is State.OK)
-    for name, one in records.items():
-        if losses := one.result.get("losses"):
+            outcome = record.reason or figures(record.result)
+            report.check(record.id, expected="measured", actual=outcome, ok=record.state is State.OK)
+    for name, record in records.items():
+        if losses := record.result.get("losses"):
             _check_learns(report, name, losses)
     if report.facts["suite"] == "h200":
-        _check_gpu(report, {name: one.result for name, one in records.items() if one.state is State.OK})
+        _check_gpu(
+            report, {name: record.result for name, record in records.items() if record.state is State.OK}
+        )
 
 
 def _check_learns(report: Report, name: str, losses: Sequence[float]) -> None:
@@ -179,7 +183,7 @@ def _check_gpu(report: Report, results: Mapping[str, Result]) -> None:
 
 
 def _check_mfu(report: Report, mode: str, mfu: float | None, *, reason: str) -> None:
-    """``reason``: why there is none, or none that counts."""
+    """Check the MFU; ``reason`` tells why there is none, or none that counts."""
     floor = _MFU_FLOORS[mode]
     expected = f"at least {floor:g} % MFU"
     if mfu is None:

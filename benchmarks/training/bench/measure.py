@@ -41,7 +41,7 @@ from training.models.transformer import flops_per_token
 from training.monitoring.report import Trace
 from training.optim import make_optimizer
 from training.preemptible.checkpoint import Checkpointer, open_store
-from training.ranks.processors import this_processor
+from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB, _TERA = 2**30, 1e12
@@ -55,16 +55,16 @@ _SHOWN_KERNELS = 8
 
 def main(arguments: list[str]) -> int:
     task, answer = json.loads(arguments[0]), Path(arguments[1])
-    said = answered(partial(_measured, task, answer.parent))
+    outcome = answered(partial(_measured, task, answer.parent))
     draft = answer.with_suffix(".draft")
-    draft.write_text(json.dumps(said))
+    draft.write_text(json.dumps(outcome))
     draft.rename(answer)
-    print(said["reason"], flush=True)
+    print(outcome["reason"], flush=True)
     return 0
 
 
 def answered(measure: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """The result, or which kind of failure it was."""
+    """Return the result, or which kind of failure it was."""
     try:
         return {"state": State.OK, "reason": "", "result": measure()}
     except (UnsupportedDeviceError, MissingPackageError) as error:
@@ -108,7 +108,7 @@ def _measured(task: Mapping[str, Any], place: Path) -> dict[str, Any]:
 
 
 def _limit_memory(gib: float) -> None:
-    """A CPU's memory would not end before the machine's does."""
+    """Limit the memory of a CPU's case, which else would end only with the machine's."""
     words = Path("/proc/self/statm").read_text().split()
     used = int(words[5]) * resource.getpagesize()  # data and stack
     resource.setrlimit(resource.RLIMIT_DATA, (used + int(gib * _GIB),) * 2)
@@ -148,7 +148,7 @@ def device(world: World) -> dict[str, Any]:
 
 
 def _seconds_of(work: Callable[[], object], world: World, *, times: int = 10) -> float:
-    """Of one of many; the first ones only warm up."""
+    """Return the seconds of one repetition of many; the first ones only warm up."""
     for repetition in range(times + 3):
         if repetition == 3:  # noqa: PLR2004  warm by now
             _wait(world)
@@ -164,7 +164,7 @@ def _wait(world: World) -> None:
 
 
 def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
-    """Two steps: the second has the optimizer's moments beside all else."""
+    """Train two steps: the second has the optimizer's moments beside all else."""
     trainer = trainer_of(config, world)
     trainer.run(range(1, 3))
     trainer.loss()
@@ -172,7 +172,7 @@ def fitting(config: TrainConfig, world: World) -> dict[str, Any]:
 
 
 def checkpoint(config: TrainConfig, world: World, place: Path) -> dict[str, Any]:
-    """How long a save delays the training, how long it takes, and how long it takes to come back."""
+    """Measure how long a save delays the training, how long it takes, and how long a resume takes."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
         trainer = trainer_of(config, world)
         saver = Checkpointer(open_store(folder, {}), model=trainer.model, optimizer=trainer.optimizer)
@@ -184,7 +184,7 @@ def checkpoint(config: TrainConfig, world: World, place: Path) -> dict[str, Any]
             stalls.append(saver.save(step))
             saver.wait()
             whole.append(time.perf_counter() - began)
-        stored = sum(one.stat().st_size for one in Path(folder).rglob("step-00000003/*") if one.is_file())
+        stored = sum(file.stat().st_size for file in Path(folder).rglob("step-00000003/*") if file.is_file())
         del trainer, saver
         forget(world.device)
         return {
@@ -212,7 +212,7 @@ def _resumed(config: TrainConfig, world: World, folder: str) -> dict[str, Any]:
 
 
 def data(config: TrainConfig, place: Path) -> dict[str, Any]:
-    """Token shards on this machine's disk, read as a job reads them."""
+    """Measure token shards on this machine's disk, read as a job reads them."""
     with tempfile.TemporaryDirectory(dir=place) as name:
         text, shards = Path(name) / "text", Path(name) / "shards"
         text.mkdir()
@@ -244,7 +244,7 @@ def data(config: TrainConfig, place: Path) -> dict[str, Any]:
 
 
 def trace(config: TrainConfig, world: World, place: Path) -> dict[str, Any]:
-    """A step's trace, and where its time went."""
+    """Trace a step, and tell where its time went."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
         trainer = trainer_of(config, world)
         traced = replace(config, profile_step=_TRACED_STEP)

@@ -33,7 +33,7 @@ from training.monitoring.report import Trace, yardstick
 from training.optim import make_optimizer
 from training.preemptible.agreement import Agreement
 from training.preemptible.preempt import StopRequest
-from training.ranks.processors import this_processor
+from training.ranks.devices import this_processor
 from training.ranks.world import World, joined_world
 
 _GIB = 2**30
@@ -83,10 +83,10 @@ def main(arguments: Sequence[str]) -> int:
         with joined_world(os.environ, join_seconds=config.join_seconds) as world:
             config, _ = settled(config, world)
             report = Report("benchmarks.training.bench")
-            found = [{"mode": mode, **measured(config, options, world, mode)} for mode in options.chosen]
+            results = [{"mode": mode, **measured(config, options, world, mode)} for mode in options.chosen]
             if not world.is_first:
                 return 0
-            report.facts |= {**facts(config, world), "modes": found}
+            report.facts |= {**facts(config, world), "modes": results}
     except TrainingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -96,9 +96,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read_options(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
-    """The options of this program, and those of training."""
+    """Read the options of this program, and those of training."""
     texts, problems = paired(arguments)
-    names = {one.name for one in fields(BenchOptions)}
+    names = {option.name for option in fields(BenchOptions)}
     own, unread = read(BenchOptions, {name: text for name, text in texts.items() if name in names}, {})
     if problems + unread:
         raise ConfigError(problems + unread)
@@ -110,7 +110,7 @@ def read_options(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
 
 
 def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mode) -> dict[str, Any]:
-    """Of a report: seconds and CPU seconds of a step by lap, its speed by the median lap, losses, memory."""
+    """Measure seconds and CPU seconds of a step by lap, the speed of the median lap, losses, memory."""
     trainer = trainer_of(replace(config, compile=_COMPILE[mode]), world)
     began = time.perf_counter()
     trainer.run(range(1, 2))
@@ -120,7 +120,7 @@ def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mod
     warm_up_seconds = time.perf_counter() - began  # with compiling
     laps = [_lap(trainer, options, number) for number in range(options.laps)]
     step_seconds, step_cpu_seconds = zip(*laps, strict=True)
-    found = {
+    result = {
         "step_seconds": step_seconds,
         "step_cpu_seconds": step_cpu_seconds,
         "warm_up_seconds": warm_up_seconds,
@@ -130,7 +130,7 @@ def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mod
     }
     del trainer
     forget(world.device)
-    return found
+    return result
 
 
 def trainer_of(config: TrainConfig, world: World) -> Trainer:
@@ -155,10 +155,7 @@ def trainer_of(config: TrainConfig, world: World) -> Trainer:
 
 
 def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, float]:
-    """Seconds and CPU seconds of a step; the host waits for the device at the end alone.
-
-    CPU seconds are of this process: other programs on the machine blur them less.
-    """
+    """Return seconds and CPU seconds of a step; the host waits for the device only at the end."""
     first = options.warm_up + number * options.lap + 1
     began, cpu_began = time.perf_counter(), time.process_time()
     trainer.run(range(first, first + options.lap))
@@ -168,7 +165,7 @@ def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, f
 
 
 def forget(device: torch.device) -> None:
-    """What the next mode must not inherit."""
+    """Clear what the next mode must not inherit."""
     torch.compiler.reset()
     gc.collect()
     if device.type == "cuda":

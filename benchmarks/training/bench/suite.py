@@ -35,24 +35,24 @@ from benchmarks.training.bench.figures import check_suite, line_of, suite_table
 from training.launch import cpu_shares, host_cpus
 
 _SECONDS = 580.0
-"""Of a whole run: twenty less than ten minutes, for what starts and ends it."""
+"""Seconds of a whole run: twenty less than ten minutes, to start and end it."""
 _TAIL_CHARACTERS = 600
 
 Run = Callable[[Mapping[str, Any], float], Record]
-"""A task and its limit in seconds; what became of it."""
+"""Runs a task with a limit in seconds, and returns its record."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     threads = len(cpu_shares(host_cpus(), 1)[0])
-    cases = suite_of(asked.suite, host_threads=threads)
+    cases = suite_of(options.suite, host_threads=threads)
     try:
-        records = read_records(asked.resume, asked.suite) if asked.resume else {}
+        records = read_records(options.resume, options.suite) if options.resume else {}
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    suite = Suite(asked.suite, cases, asked.json, run=in_a_process, records=records)
-    suite.play(seconds=asked.seconds)
+    suite = Suite(options.suite, cases, options.json, run=in_a_process, records=records)
+    suite.play(seconds=options.seconds)
     return suite.finish()
 
 
@@ -72,10 +72,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def read_records(path: Path, suite: str) -> dict[str, Record]:
-    """Raises ValueError: it is no report of this suite."""
+    """Read the records of a report. Raises ValueError if it is no report of this suite."""
     try:
         facts = json.loads(path.read_bytes())["facts"]
-        records, of = {one["id"]: Record.of_json(one) for one in facts["results"]}, facts["suite"]
+        records, of = (
+            {document["id"]: Record.of_json(document) for document in facts["results"]},
+            facts["suite"],
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is no report of benchmarks.training.bench --suite: {error!r}") from error
     if of != suite:
@@ -114,7 +117,7 @@ class Suite:
         self._note(self._judged(case, ended, deadline))
 
     def _search(self, case: Case, deadline: float) -> None:
-        """The largest batch that fits; each answer is written, so that a resumed search knows it."""
+        """Find the largest batch that fits; each answer is written, so that a resumed search knows it."""
         began, (first, most) = self.clock(), case.batches
         before = self.records[case.id]
         tried = {int(size): State(state) for size, state in before.result.get("tried", {}).items()}
@@ -129,15 +132,15 @@ class Suite:
             tried[batch] = ended.state
             before = replace(before, result={"tried": dict(tried), "batch": largest(tried)})
             self._note(before)
-        found = largest(tried)
-        state = State.OK if found else State.OUT_OF_MEMORY
+        batch_found = largest(tried)
+        state = State.OK if batch_found else State.OUT_OF_MEMORY
         self._note(replace(before, state=state, seconds=self.clock() - began))
 
     def _limit(self, case: Case, deadline: float) -> float:
         return min(case.limit, deadline - self.clock())
 
     def _judged(self, case: Case, ended: Record, deadline: float) -> Record:
-        """A case that was cut off by the suite's end, not by its own limit, is repeated by ``--resume``."""
+        """Conclude a case; ``--resume`` repeats one that the suite's end cut off, not its own limit."""
         ended = replace(ended, id=case.id, starts=self.records[case.id].starts)
         if ended.state is State.TIME_LIMIT and ended.seconds < case.limit and self.clock() >= deadline:
             return replace(
@@ -154,7 +157,7 @@ class Suite:
     def _report(self) -> Report:
         report = Report(name=f"benchmarks.training.bench.{self.name}")
         ordered = [self.records[case.id] for case in self.cases if case.id in self.records]
-        report.facts = {"suite": self.name, "results": [one.as_json() for one in ordered]}
+        report.facts = {"suite": self.name, "results": [record.as_json() for record in ordered]}
         return report
 
 
@@ -173,21 +176,21 @@ def in_a_process(task: Mapping[str, Any], limit: float) -> Record:
                 code = None
             finally:
                 _end(process)
-        said = json.loads(answer.read_bytes()) if answer.is_file() else None
+        document = json.loads(answer.read_bytes()) if answer.is_file() else None
         tail = (Path(name) / "output").read_text(errors="replace")[-_TAIL_CHARACTERS:]
-        return outcome(task["id"], code, said, seconds=time.monotonic() - began, tail=tail)
+        return outcome(task["id"], code, document, seconds=time.monotonic() - began, tail=tail)
 
 
 def outcome(
-    case_id: str, code: int | None, said: Mapping[str, Any] | None, *, seconds: float, tail: str
+    case_id: str, code: int | None, document: Mapping[str, Any] | None, *, seconds: float, tail: str
 ) -> Record:
-    """``code``: None, when the time was up. ``said``: what the process wrote; None: it could not."""
+    """Conclude a case: ``code`` is None when its time was up, ``document`` is None if it wrote nothing."""
     if code is None:
         why = f"not over after {seconds:.0f} s"
         return Record(id=case_id, state=State.TIME_LIMIT, seconds=seconds, reason=why)
-    if said is not None:
-        state, result = State(said["state"]), said["result"]
-        return Record(id=case_id, state=state, seconds=seconds, reason=said["reason"], result=result)
+    if document is not None:
+        state, result = State(document["state"]), document["result"]
+        return Record(id=case_id, state=state, seconds=seconds, reason=document["reason"], result=result)
     if code == -signal.SIGKILL:
         why = "killed; most likely the host ran out of memory"
         return Record(id=case_id, state=State.OUT_OF_MEMORY, seconds=seconds, reason=why)
@@ -196,7 +199,7 @@ def outcome(
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """With all that it started, compilers for one."""
+    """End the process with all that it started, compilers for one."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -120,10 +120,10 @@ def _passed_on(options: argparse.Namespace) -> dict[str, str]:
         "gradient_accumulation_steps": options.gradient_accumulation_steps,
         "compile": options.compile,
     }
-    if wrong := [one for one in options.option if "=" not in one.strip("=")]:
-        raise ScheduleError([f"--option has {one!r}; wanted is NAME=VALUE" for one in wrong])
+    if wrong := [option for option in options.option if "=" not in option.strip("=")]:
+        raise ScheduleError([f"--option has {option!r}; wanted is NAME=VALUE" for option in wrong])
     given = {name: str(value) for name, value in named.items() if value is not None}
-    return given | dict(one.split("=", 1) for one in options.option)
+    return given | dict(option.split("=", 1) for option in options.option)
 
 
 if __name__ == "__main__":

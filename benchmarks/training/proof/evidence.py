@@ -1,4 +1,4 @@
-"""What the runs of a proof come to, from their facts alone: checks, a table, and curves of their losses."""
+"""Presents what the runs of a proof showed: checks, a table, and curves of their losses."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
@@ -25,7 +25,7 @@ _INCHES = (11.0, 7.5)
 _DOTS_PER_INCH = 110
 _COLORS = ("#1f6fb2", "#d1731f", "#2e8b57", "#8a4fb0", "#b03060", "#5b6b1f")
 _NO_DIFFERENCE = 1e-12
-"""Where zero is drawn on the logarithmic scale."""
+"""Place where zero is drawn on the logarithmic scale."""
 
 Facts = dict[str, Any]
 Loss = tuple[int, float]
@@ -55,21 +55,22 @@ def _check_trials(report: Report, trials: list[Facts]) -> None:
     report.check(
         "spoiled-shards-found",
         expected=f"{len(trials)} of {len(trials)}",
-        actual=f"{len(trials) - len(missed)} of {len(trials)}" + "".join(f"; missed {one}" for one in missed),
+        actual=f"{len(trials) - len(missed)} of {len(trials)}"
+        + "".join(f"; missed {trial}" for trial in missed),
         ok=not missed,
     )
 
 
 def _check_spoiled(report: Report, run: Facts) -> None:
-    """Each attempt that found a spoiled checkpoint has named it, and resumed from one before."""
-    spoiled = [one for one in run["attempts"] if one["spoiled"]]
-    names = [one["spoiled"].partition(":")[0] for one in spoiled]
+    """Check that each attempt after a spoiled checkpoint named it, and resumed from an earlier one."""
+    spoiled = [attempt for attempt in run["attempts"] if attempt["spoiled"]]
+    names = [attempt["spoiled"].partition(":")[0] for attempt in spoiled]
     passed_over = [
         name
-        for name, one in zip(names, spoiled, strict=True)
-        if any(line.startswith(f"skipping torn checkpoint {name}: ") for line in one["said"])
-        and one["first_step"] is not None
-        and one["first_step"] <= int(name.removeprefix("step-"))
+        for name, attempt in zip(names, spoiled, strict=True)
+        if any(line.startswith(f"skipping torn checkpoint {name}: ") for line in attempt["said"])
+        and attempt["first_step"] is not None
+        and attempt["first_step"] <= int(name.removeprefix("step-"))
     ]
     report.check(
         f"{run['id']}-passed-over",
@@ -80,18 +81,18 @@ def _check_spoiled(report: Report, run: Facts) -> None:
 
 
 def _check_hashes(report: Report, run: Facts, reference: Facts) -> None:
-    """Weights and optimizer end byte for byte as they do without a kill."""
-    found, wanted = run["final_hashes"], reference["final_hashes"]
+    """Check that weights and optimizer end byte for byte as they do without a kill."""
+    actual, wanted = run["final_hashes"], reference["final_hashes"]
     report.check(
         f"{run['id']}-final-hashes",
         expected=wanted,
-        actual=found,
-        ok=found is not None and found == wanted,
+        actual=actual,
+        ok=actual is not None and actual == wanted,
     )
 
 
 def _check_course(report: Report, run: Facts, *, steps: int) -> None:
-    """It was killed as the schedule says, and trained every step."""
+    """Check that the run was killed as the schedule says, and trained every step."""
     allowed = _allowed_exits(run, steps)
     report.check(
         f"{run['id']}-exit-codes",
@@ -106,7 +107,7 @@ def _check_course(report: Report, run: Facts, *, steps: int) -> None:
 
 
 def _allowed_exits(run: Facts, steps: int) -> list[list[int]]:
-    """For each world there was to be an attempt in."""
+    """Return the allowed exit codes of each attempt, one for each world."""
     allowed: list[list[int]] = []
     done = 0
     for number, kill in enumerate([*run["signals"], None]):
@@ -117,14 +118,14 @@ def _allowed_exits(run: Facts, steps: int) -> list[list[int]]:
 
 
 def _check_replays(report: Report, run: Facts, *, most: int) -> None:
-    """A stop that was announced costs no step; one that was not costs what no checkpoint held."""
+    """Check steps lost: an announced stop costs none, another one what no checkpoint held."""
     lost = {"announced": 0, "unannounced": 0}
     for before, after in pairwise(run["attempts"]):
         if before["last_step"] is not None and after["first_step"] is not None:
             kind = "unannounced" if before["exit_code"] == KILLED else "announced"
             lost[kind] = max(lost[kind], before["last_step"] + 1 - after["first_step"])
     report.check(f"{run['id']}-steps-lost-when-asked", expected=0, actual=lost["announced"])
-    if any(one.endswith(("KILL", "SAVE")) for one in run["signals"]):
+    if any(kill.endswith(("KILL", "SAVE")) for kill in run["signals"]):
         report.check(
             f"{run['id']}-steps-lost-when-killed",
             expected=f"at most {most}, two intervals of checkpoints",
@@ -134,7 +135,7 @@ def _check_replays(report: Report, run: Facts, *, most: int) -> None:
 
 
 def _check_losses(report: Report, run: Facts, reference: Facts, *, tolerance: float) -> None:
-    """To the last bit while the number of ranks was that of the reference, within rounding from then on."""
+    """Check losses: equal to the last bit with the reference's number of ranks, then within rounding."""
     wanted = {step: float.fromhex(loss) for step, loss in reference["losses"]}
     same, other = _divided(run, reference["worlds"][0])
     differing = [step for step, loss in same if loss != wanted.get(step)]
@@ -150,12 +151,12 @@ def _check_losses(report: Report, run: Facts, reference: Facts, *, tolerance: fl
             f"{run['id']}-close",
             expected=f"every loss within {tolerance} once the number of ranks has changed",
             actual=f"{len(other)} losses, largest difference {max(apart):.1e}",
-            ok=all(one <= tolerance for one in apart),  # nan is not
+            ok=all(difference <= tolerance for difference in apart),  # nan is not
         )
 
 
 def _divided(run: Facts, world: int) -> tuple[list[Loss], list[Loss]]:
-    """The losses before and after the number of ranks changed for the first time."""
+    """Return the losses before and after the number of ranks first changed."""
     unchanged = takewhile(lambda attempt: attempt["world"] == world, run["attempts"])
     same = sum(attempt["steps_trained"] for attempt in unchanged)
     losses = [(step, float.fromhex(loss)) for step, loss in run["losses"]]
@@ -173,7 +174,7 @@ def print_runs(facts: Facts) -> None:
 
 
 def differences(run: Facts, reference: Facts) -> list[Loss]:
-    """(step, how far its loss is from the uninterrupted run's), in the order in which they were trained."""
+    """Return (step, distance of its loss from the uninterrupted run's), in the order of training."""
     wanted = {step: float.fromhex(loss) for step, loss in reference["losses"]}
     return [(step, abs(float.fromhex(loss) - wanted[step])) for step, loss in run["losses"] if step in wanted]
 
@@ -193,7 +194,7 @@ def _row(run: Facts, reference: Facts | None) -> tuple[str, ...]:
 
 
 def draw(facts: Facts, path: Path) -> None:
-    """As PNG, without a display; there must be a run that was interrupted."""
+    """Draw the curves as PNG, without a display; some run must have been interrupted."""
     runs = {run["id"]: run for run in facts["runs"]}
     interrupted = [run for run in runs.values() if run["reference"]]
     apart = {run["id"]: differences(run, runs[run["reference"]]) for run in interrupted}
@@ -233,7 +234,7 @@ def _draw_losses(axes: Axes, run: Facts, reference: Facts) -> None:
 
 
 def _name_curves(*, of: Axes, below: Axes) -> None:
-    """Outside of both: a schedule leaves no corner free for sure."""
+    """Name the curves outside of both plots: a schedule leaves no corner free for sure."""
     names = of.get_legend_handles_labels()
     below.legend(*names, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False)
 
@@ -265,7 +266,7 @@ def _draw_differences(axes: Axes, rows: Sequence[Loss]) -> None:
 
 
 def _mark_limit(row: Iterable[Axes], limit: float, *, farthest: float) -> None:
-    """In every picture, on one scale that leaves no point out."""
+    """Mark the limit in every picture, on one scale that leaves no point out."""
     for axes in row:
         axes.set_ylim(_NO_DIFFERENCE / 5, max(limit, farthest) * 10)
         axes.axhline(limit, color="#666666", linestyle="--", linewidth=1)

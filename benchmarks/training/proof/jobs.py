@@ -33,13 +33,13 @@ class Attempt:
     sent_at: int | None
     """The step that was seen to be done when the signal was sent; None: it was not."""
     spoiled: str | None
-    """What was done to the newest checkpoint before this attempt began; None: nothing."""
+    """Damage done to the newest checkpoint before this attempt began; None if none was done."""
     exit_code: int
     """Negative: the signal that ended it."""
     losses: tuple[Loss, ...]
     """(step, nats per token), to the last bit, in the order in which they were trained."""
     said: tuple[str, ...]
-    """What it printed beside the metric lines."""
+    """Lines it printed beside the metric lines."""
     error: str
     """The failure file, else the end of stderr; empty where the exit code is an expected one."""
     seconds: float
@@ -61,14 +61,14 @@ class Job:
     def checkpoints(self) -> Path:
         return self.place / "checkpoints"
 
-    def attempts(self, told: Callable[[Attempt], None]) -> list[Attempt]:
-        """Run them all; one that ends as it should not is the last."""
+    def attempts(self, report: Callable[[Attempt], None]) -> list[Attempt]:
+        """Run all attempts; one that ends as it should not is the last."""
         made: list[Attempt] = []
         done = 0
         for number, (world, kill) in enumerate(zip_longest(self.schedule.worlds, self.schedule.kills)):
             made.append(self._attempt(number, world, kill, done))
             done = max([done, *(step for step, _ in made[-1].losses)])
-            told(made[-1])
+            report(made[-1])
             if made[-1].error:
                 break
         return made
@@ -78,12 +78,12 @@ class Job:
         metrics, errors = self.place / f"metrics-{number}.jsonl", self.place / f"errors-{number}.txt"
         self._write_config(metrics, kill)
         spoiled = spoil_newest(self.checkpoints, self.spoils) if self.spoils else None
-        said: list[str] = []
+        printed: list[str] = []
         since = time.monotonic()
         command, env = [sys.executable, str(_LAUNCHER)], self._environment(world)
-        with Started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as one:
-            sent_at = self._read(one, kill, said)
-            code = one.process.wait()
+        with Started(command, env=env, errors=errors, silent_seconds=self.silent_seconds) as started:
+            sent_at = self._read(started, kill, printed)
+            code = started.process.wait()
         allowed = allowed_exits(
             str(kill) if kill else None, sent_at=sent_at, done=done, steps=self.schedule.steps
         )
@@ -94,13 +94,13 @@ class Job:
             spoiled=spoiled,
             exit_code=code,
             losses=_losses_in(metrics),
-            said=tuple(said[:_LINES_KEPT]),
-            error="" if code in allowed else self._error(errors, was_silent=one.was_silent),
+            said=tuple(printed[:_LINES_KEPT]),
+            error="" if code in allowed else self._error(errors, was_silent=started.was_silent),
             seconds=time.monotonic() - since,
         )
 
     def _write_config(self, metrics: Path, kill: Kill | None) -> None:
-        """What SageMaker writes for a job of one host; all hyperparameters are texts there."""
+        """Write what SageMaker writes for a job of one host; all hyperparameters are texts there."""
         own = {
             "sagemaker_program": str(self.program),
             "steps": str(self.schedule.steps),
@@ -116,7 +116,7 @@ class Job:
         (config / "resourceconfig.json").write_text(json.dumps(hosts))
 
     def _environment(self, world: int) -> dict[str, str]:
-        """Ours, but of folders what is below ``place``."""
+        """Return our variables, with the folders of SageMaker set below ``place``."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("SM_")}
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
@@ -126,8 +126,8 @@ class Job:
             "MASTER_PORT": str(port),
         }
 
-    def _read(self, attempt: Started, kill: Kill | None, said: list[str]) -> int | None:
-        """The step at which the signal was sent."""
+    def _read(self, attempt: Started, kill: Kill | None, printed: list[str]) -> int | None:
+        """Read its lines until it ends; return the step at which the signal was sent, None if it was not."""
         step, sent_at = 0, None
         catcher = None
         if kill is not None and kill.in_save:
@@ -135,7 +135,7 @@ class Job:
         for line in attempt.lines():
             metrics = metrics_in(line)
             if metrics is None:
-                said.append(line.rstrip())
+                printed.append(line.rstrip())
                 continue
             step = int(metrics["step"])
             if kill is not None and catcher is None and sent_at is None and step >= kill.step:
@@ -153,8 +153,8 @@ class Job:
         if was_silent:
             return f"it printed nothing for {self.silent_seconds:g} s"
         failure = self.place / "output" / "failure"
-        told = failure.read_text() if failure.exists() else errors.read_text(errors="replace")
-        return told[-_CHARACTERS_KEPT:].strip() or "it said nothing"
+        words = failure.read_text() if failure.exists() else errors.read_text(errors="replace")
+        return words[-_CHARACTERS_KEPT:].strip() or "it said nothing"
 
 
 def _losses_in(metrics: Path) -> tuple[Loss, ...]:

@@ -49,7 +49,7 @@ class Schedule:
 
     @classmethod
     def read(cls, *, steps: int, kill_at: str, worlds: str) -> Self:
-        """From ``7:TERM,13:KILL`` and ``2,2,1``.
+        """Read a schedule from ``7:TERM,13:KILL`` and ``2,2,1``.
 
         Raises:
             ScheduleError: With everything that is wrong.
@@ -64,7 +64,7 @@ class Schedule:
         return cls(steps=steps, kills=kills, worlds=sizes)
 
     def batch_size(self, parts: int = 1) -> int:
-        """The least that every world can share, each rank's share in so many parts."""
+        """Return the least batch that every world can share, each rank's share in so many parts."""
         shared = math.lcm(*self.worlds) * parts
         return shared * math.ceil(_LEAST_BATCH / shared)
 
@@ -73,20 +73,16 @@ class Schedule:
         return len(set(self.worlds)) == 1
 
     def uninterrupted(self) -> Self:
-        """On the ranks of the first attempt."""
+        """Return the schedule without kills, on the ranks of the first attempt."""
         return replace(self, kills=(), worlds=self.worlds[:1])
 
     def in_one_world(self) -> Self:
-        """The same kills, always on the ranks of the first attempt."""
+        """Return the same kills, always on the ranks of the first attempt."""
         return replace(self, worlds=self.worlds[:1] * len(self.worlds))
 
 
 def kills_in_saves(number: int, *, steps: int, every: int, seed: int) -> tuple[Kill, ...]:
-    """At steps that are saved, some perhaps twice; never at the last, which nothing follows.
-
-    Raises:
-        ScheduleError: No step but the last is saved.
-    """
+    """Return kills at saved steps, some perhaps twice; never at the last, which nothing follows."""
     saves = range(every, steps, every)
     if number and len(saves) < 2:  # noqa: PLR2004  one that is missed has another one after it
         raise ScheduleError([f"--kill-in-save needs --steps of more than twice --checkpoint-every {every}"])
@@ -95,7 +91,7 @@ def kills_in_saves(number: int, *, steps: int, every: int, seed: int) -> tuple[K
 
 
 def allowed_exits(kill: str | None, *, sent_at: int | None, done: int, steps: int) -> list[int]:
-    """With which an attempt may end; the first one is the usual one.
+    """Return the exit codes with which an attempt may end; the first one is the usual one.
 
     Args:
         kill: As a schedule has it, ``7:TERM``; None: it is left alone.
@@ -136,17 +132,19 @@ def _world(text: str, problems: list[str]) -> int | None:
 
 
 def _contradictions(steps: int, kills: Sequence[Kill], worlds: Sequence[int]) -> list[str]:
-    found = []
+    problems = []
     if steps < 1:
-        found.append(f"--steps is {steps}; wanted is 1 or more")
+        problems.append(f"--steps is {steps}; wanted is 1 or more")
     if len(worlds) != len(kills) + 1:
-        found.append(
+        problems.append(
             f"--worlds has {len(worlds)} and --kill-at {len(kills)}: an attempt follows each kill, "
             f"so give {len(kills) + 1} numbers of ranks"
         )
     at = [kill.step for kill in kills]
     if at != sorted(set(at)):
-        found.append(f"--kill-at has the steps {', '.join(map(str, at))}; each must be after the one before")
+        problems.append(
+            f"--kill-at has the steps {', '.join(map(str, at))}; each must be after the one before"
+        )
     if at and not 1 <= min(at) <= max(at) < steps:
-        found.append(f"--kill-at must lie between step 1 and the last but one of --steps {steps}")
-    return found
+        problems.append(f"--kill-at must lie between step 1 and the last but one of --steps {steps}")
+    return problems

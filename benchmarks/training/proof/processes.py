@@ -63,32 +63,32 @@ class Started:
 
 
 def stopped_tree(leader: int, family: Sequence[int]) -> list[int]:
-    """SIGSTOP to these, which are known already, then to whoever else there is; all that were stopped."""
+    """Send SIGSTOP to these known processes, then to any others; return all that were stopped."""
     stopped: list[int] = []
-    for one in (*family, *family_of(leader)):
-        if one not in stopped:
+    for pid in (*family, *family_of(leader)):
+        if pid not in stopped:
             with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGSTOP)
-                stopped.append(one)
+                os.kill(pid, signal.SIGSTOP)
+                stopped.append(pid)
     return stopped
 
 
 def go_on(stopped: Sequence[int]) -> None:
-    for one in stopped:
+    for pid in stopped:
         with suppress(ProcessLookupError):
-            os.kill(one, signal.SIGCONT)
+            os.kill(pid, signal.SIGCONT)
 
 
 def kill_tree(leader: int) -> None:
-    """SIGKILL to all of a session and all below them, whatever sessions and groups those made."""
-    for one in family_of(leader):
+    """Send SIGKILL to all of a session and all below them, whatever sessions and groups those made."""
+    for pid in family_of(leader):
         with suppress(ProcessLookupError):
-            os.kill(one, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
 
 def family_of(leader: int) -> list[int]:
-    """Read off /proc, so on Linux alone. Empty when all have ended, though another may have the number."""
-    found: list[int] = []
+    """Read the family from /proc, on Linux; empty when all have ended, though the number may be reused."""
+    family: list[int] = []
     children: dict[int, list[int]] = {}
     for path in _PROC.glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended meanwhile
@@ -96,10 +96,10 @@ def family_of(leader: int) -> list[int]:
             _, parent, _, session, *_ = path.read_text().rpartition(")")[2].split()
             children.setdefault(int(parent), []).append(int(path.parent.name))
             if int(session) == leader:
-                found.append(int(path.parent.name))
-    for one in found:  # grows while it is walked
-        found += [child for child in children.get(one, []) if child not in found]
-    return found
+                family.append(int(path.parent.name))
+    for pid in family:  # grows while it is walked
+        family += [child for child in children.get(pid, []) if child not in family]
+    return family
 
 
 class Moment(StrEnum):
@@ -114,7 +114,7 @@ class Moment(StrEnum):
             case Moment.FOLDER:
                 return folder.exists()
             case Moment.SHARD:
-                return any(one.stat().st_size for one in folder.glob("*.distcp"))
+                return any(shard.stat().st_size for shard in folder.glob("*.distcp"))
             case Moment.INDEX:
                 return (folder / INDEX).exists()
 
@@ -153,7 +153,7 @@ class Catcher:
                     self._moment = Moment.FOLDER
 
     def _is_in_save(self, folder: Path) -> bool:
-        """What an earlier attempt left of a save counts once this one is at it, and has to remove it."""
+        """Tell whether a save is under way; remains of an earlier attempt count once this one is at them."""
         step = int(folder.name.removeprefix("step-"))
         if not self._kill.step <= step <= self._reached():
             return False

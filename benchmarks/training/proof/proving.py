@@ -46,25 +46,23 @@ def runs_of(
     in_saves: Sequence[Kill] = (),
     spoils: bool = False,
 ) -> list[Run]:
-    """As given in fp32; with the same kills on the first world throughout in each precision.
+    """Return the runs: the schedule in fp32, and in each precision the same kills on the first world.
 
-    And in the first of them killed ``in_saves``, and with checkpoints spoiled between the attempts.
+    The first precision is also killed ``in_saves``, and has checkpoints spoiled between the attempts.
     """
-    found = [run for one in precisions for run in _of_precision(one, schedule)]
+    runs = [run for precision in precisions for run in _of_precision(precision, schedule)]
     first = precisions[0]
     reference = f"{first}-uninterrupted"
     if in_saves:
         world = schedule.worlds[0]
         caught = replace(schedule, kills=tuple(in_saves), worlds=(world,) * (len(in_saves) + 1))
-        found.append(
-            Run(id=f"{first}-killed-in-saves", precision=first, schedule=caught, reference=reference)
-        )
+        runs.append(Run(id=f"{first}-killed-in-saves", precision=first, schedule=caught, reference=reference))
     if spoils and schedule.kills:
         one_world = schedule.in_one_world()
-        found.append(
+        runs.append(
             Run(id=f"{first}-spoiled", precision=first, schedule=one_world, reference=reference, spoils=True)
         )
-    return found
+    return runs
 
 
 def _of_precision(precision: Precision, schedule: Schedule) -> list[Run]:
@@ -80,7 +78,7 @@ def _of_precision(precision: Precision, schedule: Schedule) -> list[Run]:
 
 
 def facts_of(run: Run, attempts: Sequence[Attempt], hashes: dict[str, str] | None) -> Facts:
-    """What happened; ``losses`` are in the order in which the steps were trained, replays included."""
+    """Return what happened; ``losses`` are in the order in which the steps were trained, with replays."""
     losses = [loss for attempt in attempts for loss in attempt.losses]
     return {
         "id": run.id,
@@ -116,8 +114,8 @@ def _attempt_facts(attempt: Attempt) -> Facts:
 
 
 def _resume_seconds(attempt: Attempt) -> dict[str, float] | None:
-    """By phase, as the program said; None: it began from nothing, or told none."""
-    events = [found for line in attempt.said if (found := event_in(line)) and found["kind"] == Event.RESUME]
+    """Return seconds by phase, as the program reported; None if it did not resume, or reported none."""
+    events = [event for line in attempt.said if (event := event_in(line)) and event["kind"] == Event.RESUME]
     if not events:
         return None
     phases = {name.removesuffix("_s"): value for name, value in events[0].items() if name.endswith("_s")}
@@ -132,7 +130,7 @@ class Proof:
     program: Path = PROGRAM
     precisions: Sequence[Precision] = (Precision.FP32, Precision.BF16)
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of the program, by name; they win over what is chosen here."""
+    """Options of the program by name; they win over what is chosen here."""
     spoilings: int = 0
     in_saves: Sequence[Kill] = ()
     silent_seconds: float = SILENT_SECONDS
@@ -174,7 +172,7 @@ class Proof:
         return report
 
     def hyperparameters(self, run: Run) -> Mapping[str, str]:
-        """What is the same for every attempt of a run."""
+        """Return the hyperparameters that every attempt of a run shares."""
         named = {} if "model_config" in self.options else {"preset": "tiny"}
         return {
             **named,

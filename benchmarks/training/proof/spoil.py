@@ -24,12 +24,12 @@ from training.preemptible.checkpoint.manifest import INDEX_COPY, MANIFEST, Manif
 from training.preemptible.checkpoint.shards import verified_index
 
 _PARTS = {"params": "model.", "optimizer": "optimizer."}
-"""What the names of the parts of a checkpoint begin with."""
+"""Beginnings of the names of a checkpoint's parts."""
 _GARBAGE_BYTES = 4096
 
 
 def hashes_of(checkpoint: Path) -> dict[str, str]:
-    """Of all weights, and of the whole state of the optimizer."""
+    """Return the hashes of all weights, and of the whole state of the optimizer."""
     whole = _read(checkpoint)
     return {part: _sha256(whole, prefix) for part, prefix in _PARTS.items()}
 
@@ -90,7 +90,7 @@ def trials(checkpoint: Path, number: int, source: random.Random) -> list[dict[st
 
 
 def _reading(checkpoint: Path) -> str:
-    """What is found wrong; empty: nothing."""
+    """Return what reading finds wrong; empty if nothing."""
     (seen,) = findings({"here": view_of(LocalStore(checkpoint.parent))})
     if not isinstance(seen, Whole):
         return seen.reason
@@ -107,7 +107,7 @@ def _reading(checkpoint: Path) -> str:
 
 
 def spoil_newest(checkpoints: Path, source: random.Random) -> str | None:
-    """The newest one of a job that has another one to go back to."""
+    """Spoil the newest checkpoint; None if the job has no other one to fall back on."""
     whole = sorted(path.parent for path in checkpoints.glob(f"step-*/{MANIFEST}"))
     if len(whole) < 2:  # noqa: PLR2004  it and the one before
         return None
@@ -116,13 +116,13 @@ def spoil_newest(checkpoints: Path, source: random.Random) -> str | None:
 
 
 def spoil(checkpoint: Path, how: Spoiling, source: random.Random) -> str:
-    """Change its shards so; what was done, for a report."""
+    """Spoil its shards; return what was done, for a report."""
     shards = sorted(checkpoint.glob("*.distcp"))
-    before = [one.read_bytes() for one in shards]
-    told = _spoil(shards, how, source)
-    while [one.read_bytes() for one in shards] == before:  # e.g. zeros over zeros
-        told = _spoil(shards, how, source)
-    return f"{how}: {told}"
+    before = [shard.read_bytes() for shard in shards]
+    damage = _spoil(shards, how, source)
+    while [shard.read_bytes() for shard in shards] == before:  # e.g. zeros over zeros
+        damage = _spoil(shards, how, source)
+    return f"{how}: {damage}"
 
 
 def _spoil(shards: list[Path], how: Spoiling, source: random.Random) -> str:
@@ -132,34 +132,34 @@ def _spoil(shards: list[Path], how: Spoiling, source: random.Random) -> str:
         case Spoiling.FLIP:
             place, bit = source.randrange(len(content)), source.randrange(8)
             content[place] ^= 1 << bit
-            told = f"bit {bit} of byte {place} of {shard.name}"
+            damage = f"bit {bit} of byte {place} of {shard.name}"
         case Spoiling.GARBAGE:
             place = source.randrange(max(1, len(content) - _GARBAGE_BYTES))
             part = content[place : place + _GARBAGE_BYTES]
             content[place : place + len(part)] = source.randbytes(len(part))
-            told = f"{len(part)} bytes from {place} on of {shard.name}"
+            damage = f"{len(part)} bytes from {place} on of {shard.name}"
         case Spoiling.SWAP if len(shards) > 1:
             return _swap_files(*source.sample(shards, 2))
         case Spoiling.SWAP:
-            told = f"{_swap_parts(content, source)} of {shard.name}"
+            damage = f"{_swap_parts(content, source)} of {shard.name}"
         case Spoiling.CUT:
             del content[source.randrange(len(content)) :]
-            told = f"{shard.name} after {len(content)} bytes"
+            damage = f"{shard.name} after {len(content)} bytes"
     shard.write_bytes(content)
-    return told
+    return damage
 
 
-def _swap_files(one: Path, other: Path) -> str:
-    first, second = one.read_bytes(), other.read_bytes()
-    one.write_bytes(second)
+def _swap_files(file: Path, other: Path) -> str:
+    first, second = file.read_bytes(), other.read_bytes()
+    file.write_bytes(second)
     other.write_bytes(first)
-    return f"{one.name} and {other.name}"
+    return f"{file.name} and {other.name}"
 
 
 def _swap_parts(content: bytearray, source: random.Random) -> str:
     half = len(content) // 2
     size = min(_GARBAGE_BYTES, half)
     first, second = source.randrange(half - size + 1), half + source.randrange(half - size + 1)
-    one, other = content[first : first + size], content[second : second + size]
-    content[first : first + size], content[second : second + size] = other, one
+    part, other = content[first : first + size], content[second : second + size]
+    content[first : first + size], content[second : second + size] = other, part
     return f"{size} bytes from {first} on and from {second} on"

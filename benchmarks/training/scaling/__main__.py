@@ -19,7 +19,7 @@ _BAD_ARGUMENTS = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 when every world was measured, 1 when one failed, 2 for wrong usage."""
+    """Measure; return 0 if every world was measured, 1 if one failed, 2 for wrong usage."""
     options = _parser().parse_args(arguments)
     try:
         worlds = _worlds(options.worlds)
@@ -39,10 +39,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measure(plan: Plan, config: TrainConfig, worlds: Sequence[int], path: Path) -> int:
-    seats, found, report = Seats.of(os.environ, worlds), [], dict[str, Any]()
+    seats, results, report = Seats.of(os.environ, worlds), [], dict[str, Any]()
     device, cores = _device() if seats.is_first else "", len(os.sched_getaffinity(0))
     warning = caveat(worlds, device=device, cores=cores)
-    told = {
+    circumstances = {
         "model": config.model_name,
         "precision": _precision(config) if seats.is_first else config.precision,
         "strategy": config.strategy
@@ -54,11 +54,11 @@ def _measure(plan: Plan, config: TrainConfig, worlds: Sequence[int], path: Path)
     }
     with tempfile.TemporaryDirectory() as place:
         for number, world in enumerate(worlds):
-            one = measured(plan, world, number, seats, Path(place) / f"world-{world}")
-            if one is None:
+            result = measured(plan, world, number, seats, Path(place) / f"world-{world}")
+            if result is None:
                 continue
-            found.append(one)
-            report = facts(found, told=told, warning=warning)
+            results.append(result)
+            report = facts(results, told=circumstances, warning=warning)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(report, indent=1) + "\n")  # each world as it comes
             print(_line(report["worlds"][-1]), flush=True)
@@ -70,17 +70,17 @@ def _measure(plan: Plan, config: TrainConfig, worlds: Sequence[int], path: Path)
         draw(report, path.with_suffix(".png"))
     except ModuleNotFoundError as error:
         print(f"no chart: pip install {error.name}, then draw it of the JSON", file=sys.stderr)
-    return int(any(one.error for one in found))
+    return int(any(result.error for result in results))
 
 
-def _line(one: dict[str, Any]) -> str:
-    if not one["ok"]:
-        return f"{one['world']} ranks failed: {one['error']}"
-    share = one["communication_share"]
+def _line(world: dict[str, Any]) -> str:
+    if not world["ok"]:
+        return f"{world['world']} ranks failed: {world['error']}"
+    share = world["communication_share"]
     collectives = "no trace" if share is None else f"collectives under way {share:.0%} of a step"
     return (
-        f"{one['world']} ranks: {one['tokens_per_second']:,.0f} tokens/s, "
-        f"efficiency {one['efficiency']:.0%}, {collectives}"
+        f"{world['world']} ranks: {world['tokens_per_second']:,.0f} tokens/s, "
+        f"efficiency {world['efficiency']:.0%}, {collectives}"
     )
 
 
@@ -114,14 +114,14 @@ def _worlds(text: str) -> list[int]:
 
 def _given(options: argparse.Namespace) -> dict[str, str]:
     """Raises ValueError."""
-    if wrong := [one for one in options.option if "=" not in one.strip("=")]:
+    if wrong := [option for option in options.option if "=" not in option.strip("=")]:
         raise ValueError(f"--option has {wrong[0]!r}; wanted is NAME=VALUE")
     named = {"preset": options.model, "strategy": options.strategy, "precision": options.precision}
     given = {name: text for name, text in named.items() if text is not None}
     return (
         given
         | {"batch_size": str(options.batch_of_a_rank)}
-        | dict(one.split("=", 1) for one in options.option)
+        | dict(option.split("=", 1) for option in options.option)
     )
 
 

@@ -1,4 +1,4 @@
-"""What the worlds of a scaling measurement come to: figures, what may be said of them, and the chart.
+"""Presents what the worlds of a scaling measurement showed: figures, caveats, and the chart.
 
 Also how much of a step's trace its collectives take. Only the chart needs matplotlib: a cluster's image need
 not have it.
@@ -42,20 +42,20 @@ class Measured:
     world: int
     tokens_per_step: int
     step_seconds: tuple[float, ...]
-    """Of the steps after the warm-up; empty where it failed."""
+    """Seconds of the steps after the warm-up; empty if it failed."""
     communication_share: float | None
-    """Of one traced step; None: there is no trace."""
+    """Share of one traced step; None if there is no trace."""
     error: str
-    """Empty where it did not fail."""
+    """Error in words; empty if it did not fail."""
 
     @property
     def tokens_per_second(self) -> float | None:
-        """By the median step: a step that something else held up is not the program's."""
+        """Speed by the median step: a step that something else held up is not the program's."""
         return self.tokens_per_step / statistics.median(self.step_seconds) if self.step_seconds else None
 
 
 def caveat(worlds: Sequence[int], *, device: str, cores: int) -> str:
-    """Why the figures say nothing about scaling; empty: they may."""
+    """Say why the figures tell nothing about scaling; empty if they may."""
     if device != "cpu":
         return ""
     if max(worlds) > cores:
@@ -66,8 +66,10 @@ def caveat(worlds: Sequence[int], *, device: str, cores: int) -> str:
 
 
 def facts(measured: Sequence[Measured], *, told: Mapping[str, object], warning: str) -> dict[str, Any]:
-    """Efficiency is tokens a second of a rank, against the smallest world that was measured."""
-    speeds = {one.world: one.tokens_per_second / one.world for one in measured if one.tokens_per_second}
+    """Return the facts; efficiency is a rank's tokens a second against the smallest measured world's."""
+    speeds = {
+        world.world: world.tokens_per_second / world.world for world in measured if world.tokens_per_second
+    }
     base = min(speeds, default=None)
     return {
         "schema": "trainmaster.scaling/1",
@@ -76,29 +78,29 @@ def facts(measured: Sequence[Measured], *, told: Mapping[str, object], warning: 
         "communication_share_of": "the time of one traced step on the first rank, hidden or not",
         "says_nothing_about_scaling": warning or None,
         **told,
-        "worlds": [_of_world(one, speeds, base) for one in measured],
-        "yardsticks": [dict(one) for one in YARDSTICKS],
+        "worlds": [_of_world(world, speeds, base) for world in measured],
+        "yardsticks": [dict(yardstick) for yardstick in YARDSTICKS],
     }
 
 
-def _of_world(one: Measured, speeds: Mapping[int, float], base: int | None) -> dict[str, Any]:
-    speed = speeds.get(one.world)
+def _of_world(measured: Measured, speeds: Mapping[int, float], base: int | None) -> dict[str, Any]:
+    speed = speeds.get(measured.world)
     return {
-        "world": one.world,
-        "ok": not one.error,
-        "tokens_per_second": one.tokens_per_second,
+        "world": measured.world,
+        "ok": not measured.error,
+        "tokens_per_second": measured.tokens_per_second,
         "tokens_per_second_of_a_rank": speed,
         "efficiency": None if speed is None or base is None else speed / speeds[base],
-        "communication_share": one.communication_share,
-        "steps_measured": len(one.step_seconds),
-        "step_seconds": list(one.step_seconds),
-        "tokens_per_step": one.tokens_per_step,
-        "error": one.error or None,
+        "communication_share": measured.communication_share,
+        "steps_measured": len(measured.step_seconds),
+        "step_seconds": list(measured.step_seconds),
+        "tokens_per_step": measured.tokens_per_step,
+        "error": measured.error or None,
     }
 
 
 def communication_share(trace: Path) -> float | None:
-    """Of the traced time, in which at least one collective was under way, hidden behind work or not.
+    """Return the share of traced time with a collective under way, hidden behind work or not.
 
     On GPUs those are NCCL's kernels; on CPUs gloo's own marks, with the votes of the ranks among them.
     None: the trace has no events.
@@ -107,12 +109,12 @@ def communication_share(trace: Path) -> float | None:
 
 
 def _share(events: Iterable[Mapping[str, Any]]) -> float | None:
-    timed = [one for one in events if one.get("ph") == "X" and one.get("dur", 0) > 0]
+    timed = [event for event in events if event.get("ph") == "X" and event.get("dur", 0) > 0]
     if not timed:
         return None
-    spans: list[Span] = [(one["ts"], one["ts"] + one["dur"]) for one in timed]
+    spans: list[Span] = [(event["ts"], event["ts"] + event["dur"]) for event in timed]
     whole = max(end for _, end in spans) - min(begin for begin, _ in spans)
-    return _covered([span for one, span in zip(timed, spans, strict=True) if _is_collective(one)]) / whole
+    return _covered([span for event, span in zip(timed, spans, strict=True) if _is_collective(event)]) / whole
 
 
 def _is_collective(event: Mapping[str, Any]) -> bool:
@@ -121,7 +123,7 @@ def _is_collective(event: Mapping[str, Any]) -> bool:
 
 
 def _covered(spans: Iterable[Span]) -> float:
-    """Of time, by any of them."""
+    """Return the time that any of the spans covers."""
     covered, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         covered += max(0.0, end - max(begin, reached))
@@ -130,7 +132,7 @@ def _covered(spans: Iterable[Span]) -> float:
 
 
 def draw(facts: dict[str, Any], path: Path) -> None:
-    """As PNG, without a display. A world that failed is named and left out.
+    """Draw the chart as PNG, without a display. A world that failed is named and left out.
 
     Raises:
         ModuleNotFoundError: There is no matplotlib.
@@ -138,8 +140,8 @@ def draw(facts: dict[str, Any], path: Path) -> None:
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    done = [one for one in facts["worlds"] if one["tokens_per_second"]]
-    failed = [str(one["world"]) for one in facts["worlds"] if not one["ok"]]
+    done = [world for world in facts["worlds"] if world["tokens_per_second"]]
+    failed = [str(world["world"]) for world in facts["worlds"] if not world["ok"]]
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -154,30 +156,32 @@ def draw(facts: dict[str, Any], path: Path) -> None:
 
 
 def _draw_speed(axes: "Axes", done: list[dict[str, Any]]) -> None:
-    worlds = [one["world"] for one in done]
+    worlds = [row["world"] for row in done]
     if done:
         each = done[0]["tokens_per_second_of_a_rank"]
-        axes.plot(worlds, [each * one for one in worlds], "--", color=_GREY, label="as the smallest world")
-    axes.plot(worlds, [one["tokens_per_second"] for one in done], "o-", color=_BLUE, label="measured")
+        axes.plot(
+            worlds, [each * world for world in worlds], "--", color=_GREY, label="as the smallest world"
+        )
+    axes.plot(worlds, [row["tokens_per_second"] for row in done], "o-", color=_BLUE, label="measured")
     axes.set_xlabel("ranks")
     axes.set_ylabel("tokens a second")
-    axes.set_xticks(worlds, [str(one) for one in worlds])
+    axes.set_xticks(worlds, [str(world) for world in worlds])
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", alpha=0.25)
     axes.legend(fontsize=8, framealpha=1, edgecolor="white")
 
 
 def _draw_efficiency(axes: "Axes", done: list[dict[str, Any]], yardsticks: list[dict[str, Any]]) -> None:
-    places, worlds = range(len(done)), [str(one["world"]) for one in done]
-    bars = axes.bar(places, [100 * one["efficiency"] for one in done], 0.55, color=_BLUE, label="efficiency")
+    places, worlds = range(len(done)), [str(row["world"]) for row in done]
+    bars = axes.bar(places, [100 * row["efficiency"] for row in done], 0.55, color=_BLUE, label="efficiency")
     axes.bar_label(bars, fmt="%.0f %%", fontsize=8)
-    traced = {at: one for at, one in enumerate(done) if one["communication_share"] is not None}
-    shares = [100 * one["communication_share"] for one in traced.values()]
+    traced = {at: row for at, row in enumerate(done) if row["communication_share"] is not None}
+    shares = [100 * row["communication_share"] for row in traced.values()]
     axes.plot(list(traced), shares, "o", color=_ORANGE, label="collectives under way")
-    for one, pattern in zip(yardsticks, cycle(("--", ":", "-.")), strict=False):
-        level = 100 * one["efficiency"]
-        told = f"{level:.0f} %, others: {one['what']}"
-        axes.axhline(level, color=_GREY, linestyle=pattern, linewidth=1, zorder=0, label=told)
+    for yardstick, pattern in zip(yardsticks, cycle(("--", ":", "-.")), strict=False):
+        level = 100 * yardstick["efficiency"]
+        label = f"{level:.0f} %, others: {yardstick['what']}"
+        axes.axhline(level, color=_GREY, linestyle=pattern, linewidth=1, zorder=0, label=label)
     axes.set_xticks(list(places), worlds)
     axes.set_xlabel("ranks")
     axes.set_ylabel("percent")

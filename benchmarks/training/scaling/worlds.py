@@ -20,23 +20,23 @@ _PORTS_APART = 17
 """Between the worlds of a cluster: the port of the one before may still be closing."""
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 5.0
-"""For the other ranks, once one has failed; then they wait for it in vain."""
+"""Seconds for the other ranks once one has failed: they would wait for it in vain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     options: Mapping[str, str]
-    """Of the program; batch_size is of one rank."""
+    """Options of the program; batch_size is of one rank."""
     tokens_of_a_rank: int
-    """In a step."""
+    """Tokens of a rank in a step."""
     warmup: int
     steps: int
-    """That are measured, after the warm-up."""
+    """Steps that are measured, after the warm-up."""
     timeout_seconds: float
 
     @property
     def traced(self) -> int:
-        """The step whose trace is kept: the one after the last that is measured."""
+        """Step whose trace is kept: the one after the last that is measured."""
         return self.warmup + self.steps + 1
 
     def arguments(self, world: int, place: Path) -> list[str]:
@@ -70,7 +70,7 @@ class Seats:
 
     @classmethod
     def of(cls, env: Mapping[str, str], worlds: Sequence[int]) -> "Seats":
-        """Under a launcher this process stands for one rank; alone it starts them all."""
+        """Find the ranks that this process starts: one under a launcher, all of them alone."""
         if "RANK" not in env:
             return cls(ranks=range(max(worlds)), per_host=max(worlds), address="127.0.0.1", port=None)
         return cls(
@@ -86,7 +86,7 @@ class Seats:
 
 
 def measured(plan: Plan, world: int, number: int, seats: Seats, place: Path) -> Measured | None:
-    """Of the first rank's process; None elsewhere. Whatever fails is part of what is measured."""
+    """Measure a world; only the first rank's process has a result. A failure is part of it."""
     error = _ran(plan, world, number, seats, place)
     if not seats.is_first:
         return None
@@ -104,7 +104,7 @@ def measured(plan: Plan, world: int, number: int, seats: Seats, place: Path) -> 
 
 
 def _ran(plan: Plan, world: int, number: int, seats: Seats, place: Path) -> str:
-    """What failed, in words; empty: all that this process started ended well."""
+    """Run the world; return what failed, in words, or empty if all this process started ended well."""
     place.mkdir(parents=True, exist_ok=True)
     mine = [rank for rank in seats.ranks if rank < world]
     port = _free_port() if seats.port is None else seats.port + _PORTS_APART * (number + 1)
@@ -120,27 +120,27 @@ def _ran(plan: Plan, world: int, number: int, seats: Seats, place: Path) -> str:
     if not wrong:
         return ""
     # The others only miss the one that failed by itself.
-    rank = min(wrong, key=lambda one: (wrong[one] < 0, one))
+    rank = min(wrong, key=lambda failed: (wrong[failed] < 0, failed))
     return f"rank {rank}: exit code {wrong[rank]}: {_last_words(place / f'rank-{rank}.log')}"
 
 
 def _ended(started: "Sequence[subprocess.Popen[bytes]]", seconds: float) -> list[int]:
-    """Their exit codes. After a failure, or when the time is up, the rest are killed."""
+    """Return their exit codes. After a failure, or when the time is up, the rest are killed."""
     deadline = time.monotonic() + seconds
     try:
-        while time.monotonic() < deadline and any(one.poll() is None for one in started):
-            if any(one.poll() for one in started):
+        while time.monotonic() < deadline and any(process.poll() is None for process in started):
+            if any(process.poll() for process in started):
                 deadline = min(deadline, time.monotonic() + _GRACE_SECONDS)
             time.sleep(_LOOK_SECONDS)
     finally:  # a signal to this process ends them, too
-        for one in started:
-            if one.poll() is None:
-                one.kill()
-    return [one.wait() for one in started]
+        for process in started:
+            if process.poll() is None:
+                process.kill()
+    return [process.wait() for process in started]
 
 
 def _environment(rank: int, world: int, seats: Seats, port: int) -> dict[str, str]:
-    """As a launcher sets it. Its own store is not for this world."""
+    """Return the variables that a launcher sets. Its own store is not for this world."""
     per_host = min(seats.per_host, world)
     left_out = ("TORCHELASTIC", "SM_CHECKPOINT", "SM_MODEL", "SM_HOSTS")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(left_out)}
@@ -155,7 +155,7 @@ def _environment(rank: int, world: int, seats: Seats, port: int) -> dict[str, st
 
 
 def _step_seconds(metrics: Path, plan: Plan) -> tuple[float, ...]:
-    """Without the warm-up and the step that is traced."""
+    """Return the seconds of steps, without the warm-up and the traced step."""
     lines = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.is_file() else []
     wanted = range(plan.warmup + 1, plan.traced)
     return tuple(line["step_ms"] / 1000 for line in lines if line["step"] in wanted)
@@ -167,5 +167,5 @@ def _last_words(log: Path) -> str:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

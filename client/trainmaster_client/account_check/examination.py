@@ -270,7 +270,7 @@ class Examination:
 
     @property
     def _can_measure(self) -> bool:
-        """Whether a refusal names the instances in use: above the limit of one job it names that limit."""
+        """Tell whether a refusal names the instances in use; above a job's own limit it names that limit."""
         return self.has_quota and self._quotas[INSTANCE_TYPE] < PER_JOB
 
     def _known_statuses(self) -> list[str]:

@@ -40,7 +40,7 @@ class RefusedCallError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One call of AWS and its answer."""
+    """A call of AWS and its answer."""
 
     operation: str
     at: datetime

@@ -52,7 +52,7 @@ class MemoryFit:
 
 
 def run_in(request: Request) -> Run | None:
-    """None where the hyperparameters name no model of the training program."""
+    """Read the run that the hyperparameters describe; None if they name no model of the training program."""
     hyperparameters = request.get("HyperParameters")
     return run_of(hyperparameters) if isinstance(hyperparameters, Mapping) else None
 
@@ -93,7 +93,7 @@ class Assessment:
 
     @property
     def is_sound(self) -> bool:
-        """Valid, and nothing that is known speaks against it."""
+        """Tell whether the shape is valid, and nothing that is known speaks against it."""
         fits = self.memory is None or self.memory.fits
         return self.is_valid and fits and (self.keeps_checkpoints or not self.candidate.is_spot)
 
@@ -118,14 +118,14 @@ class Assessment:
 
     @property
     def run_hours(self) -> float | None:
-        """Expected; None: its price is unknown."""
+        """Expected hours of the run; None if its price is unknown."""
         return self.own_hours if self.likely_hours is None or self.own_hours is None else self.likely_hours
 
     @property
     def expected_interruptions(self) -> float | None:
-        """Over the hours that it is expected to run; 0 on demand, None: no job ran on the type recently.
+        """Expected interruptions over the run's hours; 0 on demand, None if no job ran on the type recently.
 
-        Where those hours are not known, over all of MaxRuntimeInSeconds.
+        If those hours are not known, all of MaxRuntimeInSeconds counts.
         """
         if not self.candidate.is_spot:
             return 0.0
@@ -187,7 +187,7 @@ def _accelerators(assessment: Assessment) -> object:
 
 
 def longest_hours(request: Request) -> float | None:
-    """MaxRuntimeInSeconds; None where there is none."""
+    """Return MaxRuntimeInSeconds in hours; None if the request has none."""
     stopping = request.get("StoppingCondition")
     seconds = stopping.get("MaxRuntimeInSeconds") if isinstance(stopping, Mapping) else None
     return seconds / 3600 if isinstance(seconds, int) and seconds > 0 else None
@@ -225,7 +225,7 @@ class Assessor:
         return with_run_times([assessment for assessment, _ in results], longest=longest_hours(self._request))
 
     def try_shapes(self, shapes: str) -> Document:
-        """The dry run of the request with these alternatives."""
+        """Try the request with these alternatives as a dry run."""
         return self._api.try_job(with_shapes(self._request, shapes), team=self._team)
 
     def _candidates(self, extra: Iterable[Alternative]) -> Iterator[Candidate]:
@@ -248,7 +248,7 @@ class Assessor:
                     yield Candidate(source=source, shape=shape)
 
     def _pinned(self, shape: Alternative) -> Alternative:
-        """Spot capacity is a zone's: several spot hosts find it sooner where EC2 has most."""
+        """Pin several spot hosts to the subnet where EC2 has most spot capacity, which is a zone's."""
         is_spread = shape.count > 1 and len(self._subnets) > 1
         if not is_spread or not Candidate(source=Source.PROPOSED, shape=shape).is_spot:
             return shape
@@ -272,7 +272,7 @@ class Assessor:
         return assessment, refusal
 
     def _tried(self, candidate: Candidate) -> tuple[Document, InvalidRequestError | None]:
-        """One shape may make a request invalid, as a subnet does that is none."""
+        """Try one shape; a shape that makes the request invalid, by a wrong subnet say, gives violations."""
         try:
             return self._api.try_job(self._in_shape(candidate), team=self._team), None
         except InvalidRequestError as error:
@@ -285,7 +285,7 @@ class Assessor:
 
 
 def _renamed(request: Request) -> dict[str, Any]:
-    """A job of this very name may wait already; then a dry run of another shape is a conflict."""
+    """Rename the job: one of its name may wait already, and a dry run of another shape would conflict."""
     name = request.get(_NAME)
     if not isinstance(name, str) or not name:
         return dict(request)

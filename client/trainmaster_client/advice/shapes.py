@@ -82,7 +82,7 @@ def alternatives_tag(request: Request) -> str | None:
 
 
 def with_shapes(request: Request, shapes: str | None) -> dict[str, Any]:
-    """The request with this tag in the place of its own; None: with neither."""
+    """Return the request with this tag in place of its own; None leaves it without either."""
     given = request.get("Tags") or []
     if not isinstance(given, list):  # the API says what is wrong with it
         return dict(request)
@@ -139,7 +139,10 @@ def _in_pool(like: Alternative, pool: Mapping[str, Any]) -> Iterator[Alternative
 
 
 def _as_many(like: Alternative, instance_type: str) -> int | None:
-    """Instances with just the accelerators of ``like``; without accelerators only its own type will do."""
+    """Return how many instances have just the accelerators of ``like``; None if no number has.
+
+    Without known accelerators only its own type will do.
+    """
     if instance_type == like.capacity.instance_type:
         return like.count
     own, other = BY_TYPE.get(like.capacity.instance_type), BY_TYPE.get(instance_type)
@@ -150,7 +153,7 @@ def _as_many(like: Alternative, instance_type: str) -> int | None:
 
 
 def network_note(shape: Alternative, run: Run | None) -> str:
-    """One sentence; ``run`` where the job is one of the training program."""
+    """Say in one sentence what the hosts' network means; ``run`` is None if it is not known what trains."""
     if shape.count == 1:
         return "one host: nothing goes over a network"
     interfaces = efa_interfaces(shape.capacity.instance_type)

@@ -20,7 +20,7 @@ class PlacementScore:
     where: str
     """A subnet or a region."""
     unknown: str = ""
-    """Why there is none: an error's code."""
+    """Reason for a missing score: an error's code."""
 
 
 class SpotScores:
@@ -49,7 +49,7 @@ class SpotScores:
         return PlacementScore(score=score, where=where)
 
     def best_subnet(self, shape: Alternative, subnets: Sequence[str]) -> str:
-        """The first where none is known to be better."""
+        """Return the subnet with the best score; the first if none is known to be better."""
         scores = self._in(tuple(subnets), shape)
         return max(subnets, key=lambda subnet: scores.get(subnet, 0))
 

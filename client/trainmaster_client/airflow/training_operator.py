@@ -36,7 +36,7 @@ from trainmaster_client.jobs.task_jobs import NextStep, TaskRun, next_step, tagg
 from trainmaster_client.logs.joined_attempts import LogTail
 
 LATE_LOOKS = 3
-"""At lines that CloudWatch shows after the end."""
+"""Looks at lines that CloudWatch shows after the end."""
 _STOPPED_BY_USER = "stopped-by-user"
 
 
@@ -79,7 +79,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
 
     @cached_property
     def training_queue(self) -> QueueHooks:
-        """The client of ``hook`` describes jobs of the queue with it."""
+        """Register the queue's hooks, so that the client of ``hook`` describes jobs of the queue."""
         queue = self._connection(self.api_url).queue()
         queue.register(self.hook.get_conn().meta.events)
         return queue
@@ -119,7 +119,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
             self.log.warning("%s was not cancelled: %s", name, error)
 
     def _claim(self, run: TaskRun, *, tries: int) -> str:
-        """The name of the task's job, which is in the queue then. Each try submitted at most one."""
+        """Submit or find the task's job, and return its name. Each try submitted at most one job."""
         wished = self.config["TrainingJobName"]
         for number in range(tries + 1 if self.check_if_job_exists else 1):
             name = run.job_name(wished, number)
@@ -176,7 +176,10 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return job_view(self.training_queue.api.job(name, estimate=False))
 
     def _watched(self, name: str) -> JobView:
-        """The last view; the log of the task has its changes, and with ``print_log`` what it prints."""
+        """Watch the job to its end and return the last view; changes go to the log of the task.
+
+        With ``print_log`` the job's output goes there too.
+        """
         expiry = ExpiryNotice()
         tail = LogTail(self._logs_client, expiry=expiry) if self.print_log else None
         with looks_at(self.training_queue.api, name) as looks:
@@ -238,7 +241,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
 
 
 def run_of(task: Any, *, retries: int) -> TaskRun:  # noqa: ANN401  Airflow's task instance
-    """Airflow raises ``max_tries`` by the tries that were, when a task is cleared."""
+    """Identify the run; when a task is cleared, Airflow raises ``max_tries`` by the tries that were."""
     return TaskRun(
         dag_id=task.dag_id,
         run_id=task.run_id,

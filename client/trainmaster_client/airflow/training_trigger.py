@@ -93,7 +93,7 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
             await asyncio.to_thread(self._cancel)
 
     async def _last_view(self) -> JobView:
-        """The loop goes on while a thread asks the queue."""
+        """Watch the job to its end in threads, so that the event loop goes on."""
         queue = await asyncio.to_thread(self.connection.queue)
         with looks_at(queue.api, self.job_name) as looks:
             watch = Watch(
@@ -117,7 +117,7 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
 
 
 def cancel(queue: QueueHooks, job_name: str) -> None:
-    """A job that has ended, or was never submitted, is no error."""
+    """Cancel a job; one that has ended, or was never submitted, is no error."""
     try:
         queue.api.cancel(job_name)
     except (ConflictError, NotFoundError):

@@ -26,7 +26,7 @@ class QueueEntry:
     submitted_at: str | None
     started_at: str | None
     why: str
-    """Why it waits, or is in its state: a code, then a message."""
+    """Reason why it waits, or is in its state: a code, then a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class QueueAnswer:
     jobs: list[QueueEntry]
     """Running ones by priority, then waiting ones in queue order."""
     is_truncated: bool
-    """There are more than were asked for."""
+    """Whether there are more jobs than were asked for."""
     notice: str = NOTICE
 
 

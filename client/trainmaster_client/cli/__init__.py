@@ -6,7 +6,7 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """The entry point. The commands are imported in it, so that Ctrl-C at that time is no traceback."""
+    """Run the command line. Commands are imported here, so that Ctrl-C meanwhile gives no traceback."""
     try:
         from trainmaster_client.cli.app import main as run  # noqa: PLC0415
 

@@ -72,7 +72,7 @@ def check_account(lent: Lent, *, yes: bool, file: Path) -> int:
 
 
 def _needed(lent: Lent) -> tuple[str, str]:
-    """Role and bucket. Raises InvalidArgumentError."""
+    """Return role and bucket. Raises InvalidArgumentError if one is missing or wrong."""
     if lent.role is None or ":role/" not in lent.role:
         what = "--role is missing." if lent.role is None else f"--role {lent.role} is not the ARN of a role."
         raise InvalidArgumentError(
@@ -146,7 +146,7 @@ def _agree(options: Asked, account: str, region: str, *, yes: bool) -> None:
 
 
 def _examine(examination: Examination) -> bool:
-    """True when somebody interrupted it; what it made is removed either way."""
+    """Run the examination; return whether it was interrupted. What it made is removed either way."""
     try:
         with _ended_by_sigterm():
             examination.run()

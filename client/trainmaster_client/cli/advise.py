@@ -82,7 +82,7 @@ def _advice(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """On a terminal only, and not on standard output: each shape takes the API a second or two."""
+    """Show on a terminal, not on standard output, what is tried: each shape takes a second or two."""
     with console(sys.stderr).status("Asking for the pools") as status:
         yield lambda shape: status.update(Text(f"Trying {printable(shape)}"))
 

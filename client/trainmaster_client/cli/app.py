@@ -125,7 +125,7 @@ for _group, _typer in (("", app), ("policy ", policy.app), ("tune ", tune.app)):
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command line and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without Unicode shows "?", not a traceback
             stream.reconfigure(errors="replace")

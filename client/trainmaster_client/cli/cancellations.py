@@ -46,7 +46,7 @@ JobNames = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelFilters:
-    """Which jobs, instead of names: those that match all that is given."""
+    """Filters that choose jobs, instead of names: a job must match all of them."""
 
     mine: Annotated[bool, typer.Option("--mine", help="All jobs that you submitted.")] = False
     team: Annotated[
@@ -76,7 +76,7 @@ class _Outcome:
 
     @property
     def code(self) -> ExitCode:
-        """The code that all failures share; 1 where they differ."""
+        """Exit code that all failures share; 1 if they differ."""
         codes = {exit_code(error) for error in self.failed.values()}
         return codes.pop() if len(codes) == 1 else ExitCode.REFUSED if codes else ExitCode.OK
 

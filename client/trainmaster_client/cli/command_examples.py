@@ -78,6 +78,6 @@ _AS_IT_IS = "\b\n"
 
 
 def epilog(name: str) -> str | None:
-    """The examples of a command, as its help shows them; None where it has none."""
+    """Return the examples of a command as its help shows them; None if it has none."""
     lines = EXAMPLES.get(name)
     return None if lines is None else "\n".join([f"{_AS_IT_IS}Examples:", *(f"  {line}" for line in lines)])

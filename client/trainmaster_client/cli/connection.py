@@ -71,7 +71,7 @@ class CommandApi(ApiClient):
 
 
 def _silent(_: str) -> None:
-    """A line would be painted over what is there."""
+    """Report nothing: a line would be painted over what is on the screen."""
 
 
 def connect(*, quiet: bool = False) -> CommandApi:

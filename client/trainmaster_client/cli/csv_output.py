@@ -12,14 +12,14 @@ Cell = str | int | float | None
 
 
 def print_csv(headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, to: TextIO | None = None) -> None:
-    """Lines end as on this machine; None is an empty cell."""
+    """Print rows as CSV; lines end with a line feed, and None is an empty cell."""
     writer = csv.writer(to or sys.stdout, lineterminator="\n")
     writer.writerow(headings)
     writer.writerows([harmless(cell) for cell in row] for row in rows)
 
 
 def harmless(cell: Cell) -> Cell:
-    """Text that a spreadsheet would compute gets an apostrophe; numbers stay numbers."""
+    """Put an apostrophe before text that a spreadsheet would compute; numbers stay numbers."""
     if isinstance(cell, str) and any(text.startswith(_BEGINS_A_FORMULA) for text in (cell, cell.lstrip())):
         return f"'{cell}"
     return cell

@@ -65,7 +65,7 @@ def tell(state: GatewayState, ui_url: str, *, open_browser: Callable[[str], bool
 
 
 def is_at_a_desk(env: Mapping[str, str], platform: str) -> bool:
-    """True where a browser that is opened here is seen by whoever typed the command."""
+    """Tell whether a browser that is opened here is seen by the person who typed the command."""
     if any(env.get(name) for name in _SHELLS_OF_OTHERS):
         return False
     return platform in {"darwin", "win32"} or any(env.get(name) for name in _SCREENS)

@@ -72,7 +72,7 @@ def doctor(
 
 
 def finding_lines(step: Step, finding: Finding, *, width: int) -> Iterator[str]:
-    """One line, or in a narrow terminal what was found below it; then cause and remedy."""
+    """Yield a line, in a narrow terminal two; then cause and remedy."""
     shown = printable(finding.why if finding.word == "skip" else str(finding.actual))
     line = f"{finding.word:<4}  {step.id:<{_ID_WIDTH}}  {shown}"
     yield from [line] if len(line) <= width else [f"{finding.word:<4}  {step.id}", f"        {shown}"]
@@ -109,5 +109,5 @@ def _conclude(report: Report, warnings: int, file: Path | None) -> None:
 
 
 def _counted(count: int, word: str) -> str:
-    """``2 warnings``; empty for none."""
+    """Count in words: ``2 warnings``; empty for none."""
     return f"{count} {word}{'' if count == 1 else 's'}" if count else ""

@@ -77,7 +77,7 @@ def event_line(event: QueueEvent) -> str:
 
 
 def _show_all(feed: EventFeed, show: Show) -> bool:
-    """True when there were any."""
+    """Show all new events; return whether there were any."""
     shown = False
     for event, document in feed.new_events():
         show(event, document)
@@ -96,7 +96,7 @@ class EventWatch:
     _is_silent: bool = False
 
     def run(self) -> NoReturn:
-        """The first answer must come: its errors are those of ``trainmaster events``."""
+        """Show events forever. The first answer must come: its errors are those of ``trainmaster events``."""
         _show_all(self.feed, self.show)
         while True:
             self.sleep(POLL_SECONDS)

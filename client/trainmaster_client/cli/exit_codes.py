@@ -18,7 +18,7 @@ from trainmaster_client.errors import (
 class ExitCode(IntEnum):
     OK = 0
     REFUSED = 1
-    """The API said no, or there is nobody to ask as: credentials, rights, the policy, the job's state."""
+    """The API refused, or the caller is not let in: credentials, rights, the policy, the job's state."""
     USAGE = 2
     """The command line or the file is wrong; nothing was sent."""
     UNREACHABLE = 3

@@ -62,7 +62,7 @@ def _panel(command: Any) -> str:  # noqa: ANN401  likewise
 
 
 def _sentence(command: Any) -> str:  # noqa: ANN401  likewise
-    """The first one, uncut."""
+    """Return the first sentence of a command's help, uncut."""
     text = " ".join((command.short_help or command.help or "").split("\n\n")[0].split())
     head, stop, _ = text.partition(". ")
     return head + stop.rstrip() if stop else text

@@ -165,7 +165,7 @@ def _finished(api: ApiClient, states: list[str], team: str | None) -> tuple[list
 
 
 def past_lines(document: Document, *, now: datetime) -> Iterator[str]:
-    """The sum of it, then a line a step."""
+    """Yield the sums of the job's history, then a line a step."""
     job = job_view(document)
     spans = _spans(job.history, is_over=job.is_final, now=now)
     yield f"{job.name}: {job.state}{f' - {job.why}' if job.is_final and job.why else ''}"
@@ -179,7 +179,7 @@ def past_lines(document: Document, *, now: datetime) -> Iterator[str]:
 
 
 def _spans(history: Sequence[Transition], *, is_over: bool, now: datetime) -> list[timedelta | None]:
-    """How long each step lasted; None for the end, which lasts."""
+    """Return how long each step lasted; None for the end, which lasts."""
     if not history:
         return []
     ends = [later.at for later in history[1:]]
@@ -197,7 +197,7 @@ def _sums(history: Sequence[Transition], spans: Sequence[timedelta | None]) -> I
 
 
 def _counts(document: Document) -> Iterator[str]:
-    """How often it came back, what was lost, what it cost."""
+    """Yield how often the job came back, what was lost, what it cost."""
     for key, singular, many in (
         ("preemptions", "preemption", "preemptions"),
         ("retries", "retry", "retries"),

@@ -49,7 +49,7 @@ def history_export(
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[TextIO]:
-    """The file has its name only once it is whole."""
+    """Open a file for writing; it gets its name only once it is whole."""
     if path is None:
         yield sys.stdout
         return

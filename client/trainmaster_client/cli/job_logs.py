@@ -92,7 +92,7 @@ def logs(
 
 
 def _nothing(document: Document, which: LineFilters) -> str:
-    """Why there are no lines; of what there is not, what there is."""
+    """Say why there are no lines; if an attempt or host does not exist, say which do."""
     job, hosts = job_view(document), host_count(document)
     numbers = [attempt.number for attempt in job.attempts]
     if which.attempt is not None and which.attempt not in numbers:
@@ -107,7 +107,7 @@ def _nothing(document: Document, which: LineFilters) -> str:
 
 
 def _read(reader: JobLogs, document: Document) -> Iterator[LogLine]:
-    """The first line may take long: an attempt may have many hosts."""
+    """Read the lines, with a notice while the first one takes long: an attempt may have many hosts."""
     lines = reader.lines(document)
     with busy("Reading the logs"):
         first = next(lines, None)
@@ -129,7 +129,7 @@ def _follow(
 
 
 class _Patience:
-    """Continues where nobody answers for a while: no CloudWatch Logs, or a login that has ended.
+    """Continues while CloudWatch Logs gives no answer for a time, or a login has ended.
 
     What was not shown meanwhile comes when they answer again.
     """
@@ -153,7 +153,7 @@ class _Patience:
         return self._silent_since is not None
 
     def look(self) -> Document:
-        """The job, as last seen while new credentials are waited for."""
+        """Return the job; while new credentials are awaited, as it was last seen."""
         try:
             document = self._look()
         except TrainmasterClientError as error:
@@ -181,7 +181,7 @@ class _Patience:
         return shown
 
     def _since(self, before: float | None) -> float:
-        """When the silence began; raises the error that is being handled where it lasts too long."""
+        """Return when the silence began; raise the error that is being handled if it lasts too long."""
         now = self._monotonic()
         if before is not None and now - before >= SILENCE_SECONDS:
             raise  # noqa: PLE0704  called by handlers alone
@@ -228,7 +228,7 @@ class LogPrinter:
         self.has_printed = False
 
     def show(self, lines: Iterable[LogLine], document: Document) -> bool:
-        """True when there were any."""
+        """Print the lines; return whether there were any."""
         job = job_view(document)
         names_hosts = not self._is_one_host and host_count(document) > 1
         shown = False
@@ -246,14 +246,14 @@ class LogPrinter:
         return shown
 
     def _begin(self, attempt: int, job: JobView) -> None:
-        """The first attempt of all needs no title."""
+        """Begin an attempt with a title; the very first attempt needs none."""
         if self._attempt is not None or attempt > 0:
             print(title(attempt, job.attempts))
         self._attempt = attempt
 
 
 def title(number: int, attempts: Iterable[Attempt]) -> str:
-    """The line between two attempts."""
+    """Write the line between two attempts."""
     by_number = {attempt.number: attempt for attempt in attempts}
     before = by_number.get(number - 1)
     after = f" after {before.why or before.status.lower()}" if before else ""

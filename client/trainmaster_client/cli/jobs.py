@@ -120,7 +120,7 @@ def _print(document: Document, done: str, *, as_json: bool) -> None:
 
 
 def sheet(document: Document, *, now: datetime) -> list[str]:
-    """The lines of ``trainmaster show``."""
+    """Return the lines of ``trainmaster show``."""
     job = job_view(document)
     return [
         f"{job.name}: {_standing(job)}",

@@ -52,7 +52,7 @@ def pool_names(pools: Pools) -> list[str]:
 
 
 def team_names(pools: Pools) -> list[str]:
-    """Those that use a pool or have a quota in one."""
+    """Return the teams that use a pool or have a quota in one."""
     teams = (team for pool in pools for team in pool.get("teams") or () if isinstance(team, Mapping))
     return list(dict.fromkeys(printable(team.get("name")) for team in teams if team.get("name")))
 
@@ -66,7 +66,7 @@ def complete_pool(incomplete: str) -> list[str]:
 
 
 def complete_team(incomplete: str) -> list[str]:
-    """Also the caller's own, which may use nothing yet."""
+    """Complete names of teams, also the caller's own, which may use nothing yet."""
     return completed(incomplete, lambda api: [*_own_teams(api), *_of_pools(team_names)(api)])
 
 

@@ -222,7 +222,7 @@ def _print_warnings(document: Document, places: PolicyPlaces | None = None) -> N
 
 
 def _says(text: str, policy: object) -> bool:
-    """Whether a text that was kept with a document means it: the API cannot read YAML."""
+    """Tell whether a text kept with a document means it: the API cannot read YAML."""
     try:
         meant = parse_policy(text.encode(), source="the text")
     except InvalidArgumentError:
@@ -240,7 +240,7 @@ def _text_to_keep(written: bytes, policy: Mapping[str, Any]) -> str | None:
 
 
 def document_lines(old: object, new: object, *, old_name: str, new_name: str) -> list[str]:
-    """A unified diff of both as YAML. Where a key stands in its mapping makes no difference."""
+    """Return a unified diff of both as YAML; the order of keys in a mapping makes no difference."""
     return list(unified_diff(_lines(old), _lines(new), old_name, new_name, lineterm=""))
 
 

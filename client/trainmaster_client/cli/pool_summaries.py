@@ -40,7 +40,7 @@ class PoolSummary:
 
     @classmethod
     def parse(cls, pool: Mapping[str, Any], live: Sequence[JobView]) -> Self:
-        """``live``: the pool's jobs that hold instances. Raises KeyError, TypeError or ValueError."""
+        """Read a pool and its ``live`` jobs, which hold instances. Raises KeyError, TypeError, ValueError."""
         on_demand, spot = (_share(pool, kind, key) for kind, key in _KINDS)
         ends = [job.ends_by for job in live if job.ends_by is not None]
         seen = sum(job.instance_count for job in live)

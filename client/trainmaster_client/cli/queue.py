@@ -218,7 +218,10 @@ class QueueLooks:
         return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else ()
 
     def _check_names(self, pools: Sequence[dict[str, Any]]) -> None:
-        """An older stack answers an unknown name with an empty list. Raises InvalidArgumentError."""
+        """Refuse unknown names, which an older stack answers with an empty list.
+
+        Raises InvalidArgumentError for an unknown pool; a likely mistyped team is only pointed out.
+        """
         known, pool, team = pool_names(pools), self._filters.pool, self._filters.team
         if pool is not None and known and pool not in known:
             near = nearest(pool, known)
@@ -237,7 +240,7 @@ class QueueLooks:
 
 
 def every_page(api: ApiClient, filters: dict[str, str | None]) -> Document:
-    """The pages as one answer of the same shape."""
+    """Read all pages as one answer of the same shape."""
     jobs: list[Any] = []
     token: str | None = None
     while True:

@@ -14,7 +14,7 @@ from trainmaster_client.jobs.start_estimates import StartEstimate
 
 NOTHING = "-"
 _LONGEST_CODE = 13
-"""Cells: account-limit."""
+"""Cells of the longest code: account-limit."""
 _LEAST_MESSAGE = 12
 """Cells of a reason's message."""
 
@@ -50,7 +50,7 @@ class QueueRow:
 
     @property
     def left(self) -> timedelta | None:
-        """At most: until its instances are certain to be free."""
+        """Longest time until the job's instances are certain to be free; None if not known."""
         return None if self.job.ends_by is None else max(self.job.ends_by - self.now, timedelta())
 
     @property
@@ -132,7 +132,7 @@ _ALL = (
     REASON,
 )
 WIDE = Layout(columns=_ALL, least={})
-"""Nothing gives way."""
+"""Layout in which no column is cut."""
 _LAYOUTS = (
     Layout(columns=_ALL, least={"REASON": 20}),
     Layout(
@@ -267,7 +267,7 @@ def _code(reason: str) -> str:
 
 
 def _fitted_reason(reason: str, width: int) -> str:
-    """The code alone where of its message next to nothing could be read."""
+    """Cut the reason to the width; the code stands alone if next to nothing of the message could be read."""
     code = _code(reason)
     is_readable = width >= cell_len(code) + _LEAST_MESSAGE
     return end_cut(reason if is_readable or cell_len(reason) <= width else code, width)

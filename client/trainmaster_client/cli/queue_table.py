@@ -48,14 +48,14 @@ def queue_picture(
 
 
 def queue_lines(grid: Grid) -> list[Text]:
-    """The headings, then a line a job."""
+    """Return the headings, then a line a job."""
     head = _line(grid, tuple(column.heading for column in grid.columns))
     head.stylize("bold")
     return [head, *(_line(grid, cells) for cells in grid.lines)]
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """``-`` when nobody may know."""
+    """Write the time since an instant; ``-`` if it is not known."""
     return NOTHING if since is None else length(now - since)
 
 

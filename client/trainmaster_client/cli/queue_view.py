@@ -46,7 +46,7 @@ class QueueView:
         return [QueueRow(job=job, now=now, start=start_of(job, starts)) for job in self.jobs]
 
     def heading_lines(self, *, now: datetime, width: int) -> list[Text]:
-        """A line a pool and an empty one; none where the pools are not known."""
+        """Return a line a pool and an empty one; none if the pools are not known."""
         try:
             lines = summary_lines(self.pools, self.jobs, now=now, width=width)
         except (KeyError, TypeError, ValueError, AttributeError):

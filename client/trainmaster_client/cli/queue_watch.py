@@ -38,7 +38,7 @@ class QueueWatch:
     _silence: str = ""
 
     def run(self) -> NoReturn:
-        """The first look must succeed: its errors are those of ``trainmaster queue``."""
+        """Watch the queue. The first look must succeed: its errors are those of ``trainmaster queue``."""
         self._seen = self.look()
         if self.as_json or not self.to.is_terminal or self.to.is_dumb_terminal:
             self._print_each()
@@ -66,7 +66,7 @@ class QueueWatch:
             self._silent_since = None
 
     def _picture(self, height: int | None) -> RenderableType:
-        """``height``: lines of the terminal; None: as many as it takes."""
+        """Draw the queue in ``height`` lines of the terminal; None takes as many as are needed."""
         now = self.now()
         above: Sequence[Text] = [self._title(now), *self._seen.heading_lines(now=now, width=self.to.width)]
         below = [Text(MORE)] if self._seen.has_more else []

@@ -35,7 +35,7 @@ class _Trimmed:
 
 
 def console(stream: TextIO | None = None, *, wide: bool = False) -> Console:
-    """A pipe has no width: cutting names there would break the reader's grep. COLUMNS overrides both.
+    """Make a console. A pipe has no width: cutting names would break a grep. COLUMNS overrides both.
 
     ``wide`` has none on a terminal either.
     """
@@ -52,7 +52,7 @@ def console(stream: TextIO | None = None, *, wide: bool = False) -> Console:
 
 
 def print_lines(lines: Iterable[str], *, to: Console | None = None) -> None:
-    """A line too long for the screen goes on below its own beginning."""
+    """Print lines; one too long for the screen continues below its own beginning."""
     screen = to or console()
     for line in lines:
         text = line.lstrip()
@@ -63,7 +63,7 @@ def print_lines(lines: Iterable[str], *, to: Console | None = None) -> None:
 
 
 def print_whole(picture: RenderableType, *, to: Console) -> None:
-    """Its lines are as long as they are: what was fitted fits, the rest is the terminal's to wrap."""
+    """Print a picture that was fitted; longer lines are the terminal's to wrap."""
     to.print(picture, soft_wrap=to.width >= UNLIMITED_COLUMNS)
 
 
@@ -72,12 +72,12 @@ def print_json(document: Any) -> None:  # noqa: ANN401  whatever the API said
 
 
 def print_json_line(document: Any) -> None:  # noqa: ANN401  likewise
-    """One of several documents, on a line of its own, at once."""
+    """Print one of several documents on a line of its own, at once."""
     print(json.dumps(document), flush=True)
 
 
 def say(text: str) -> None:
-    """Beside the output: on standard error."""
+    """Print a notice beside the output: on standard error."""
     print_lines(text.splitlines(), to=console(sys.stderr))
 
 

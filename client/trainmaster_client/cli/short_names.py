@@ -22,7 +22,7 @@ def shortened(names: Iterable[str], width: int) -> Mapping[str, str]:
 
 
 def middle_cut(text: str, width: int, *, tail: int | None = None) -> str:
-    """``tail``: cells kept of its end; without it half of them."""
+    """Cut a text in its middle; ``tail`` cells of its end are kept, by default half of the width."""
     if cell_len(text) <= width:
         return text
     kept = max(width - cell_len(CUT), 0)
@@ -37,18 +37,18 @@ def end_cut(text: str, width: int) -> str:
 
 
 def _tails(width: int) -> list[int]:
-    """Half of the cells first, then more for the end, then more for the beginning."""
+    """Return lengths of the end to try: half of the cells, then longer ones, then shorter ones."""
     middle = width // 2
     return [*range(middle, width), *range(middle - 1, -1, -1)]
 
 
 def _head(text: str, width: int) -> str:
-    """A wide character that would be cut in half is left out."""
+    """Return the beginning of a text; a wide character that would be cut in half is left out."""
     return set_cell_size(text, width).rstrip() if cell_len(text) > width else text
 
 
 def _numbered(names: list[str], width: int) -> Mapping[str, str]:
-    """They differ in the middle alone: what is cut away gets a number."""
+    """Number names that differ in the middle alone, where they are cut."""
     shown: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:

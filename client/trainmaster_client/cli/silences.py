@@ -8,12 +8,12 @@ from trainmaster_client.errors.troubles import Trouble
 
 
 def needs_credentials(error: TrainmasterClientError) -> bool:
-    """True when new ones help: none are found, or they have expired."""
+    """Tell whether new credentials help: none are found, or they have expired."""
     return isinstance(error, CredentialsError) or error.trouble is Trouble.EXPIRED_CREDENTIALS
 
 
 def is_passing(error: TrainmasterClientError) -> bool:
-    """True when the same call may be answered later, by itself or after a new login."""
+    """Tell whether the same call may be answered later, by itself or after a new login."""
     return isinstance(error, PASSING_ERRORS) or needs_credentials(error)
 
 

@@ -144,7 +144,7 @@ def period_since(text: str, *, option: str, now: datetime | None = None) -> Peri
 def histories(
     options: SourceOptions, policy: Policy | None, api: CommandApi | None, seeds: Sequence[int]
 ) -> Iterator[History]:
-    """One for each seed, or one: what is recorded is not drawn."""
+    """Yield a history for each seed, or a single one: what is recorded is not drawn."""
     if options.trace is not None:
         if policy is None:
             raise InvalidArgumentError(

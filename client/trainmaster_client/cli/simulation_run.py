@@ -255,7 +255,7 @@ def _finish(report: Report, output: OutputOptions) -> None:
 
 @contextmanager
 def _bar() -> Iterator[Share]:
-    """On a terminal only; wiped off at its end."""
+    """Show progress on a terminal, and wipe it off at its end."""
     screen = console(sys.stderr)
     if not screen.is_terminal or screen.is_dumb_terminal:
         yield _silent
@@ -272,7 +272,7 @@ def _bar() -> Iterator[Share]:
 
 
 def _silent(_share: float) -> None:
-    """No terminal."""
+    """Show no progress: there is no terminal."""
 
 
 def _part(progress: Share, number: int, parts: int) -> Share:
@@ -280,6 +280,6 @@ def _part(progress: Share, number: int, parts: int) -> Share:
 
 
 def _cpu_seconds(since: os.times_result) -> float:
-    """Seconds of processor time of this process and those it started."""
+    """Return the seconds of processor time of this process and those it started."""
     now = os.times()
     return round(sum(now[:4]) - sum(since[:4]), 2)

@@ -42,7 +42,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def figure_lines(comparison: Comparison, column: Column) -> Iterator[str]:
-    """One column beside the base."""
+    """Yield the figures of one column beside the base."""
     base, other = comparison.columns.index(comparison.base), comparison.columns.index(column)
     names = (cut(comparison.base.label, _CELL), cut(column.label, _CELL))
     yield f"{'':<{_LABEL}}{names[0]:>{_CELL}} {names[1]:>{_CELL}}".rstrip()
@@ -51,7 +51,7 @@ def figure_lines(comparison: Comparison, column: Column) -> Iterator[str]:
 
 
 def spread_lines(spread: Iterable[Spread], columns: Sequence[Column]) -> Iterator[str]:
-    """Mean and standard deviation over the seeds."""
+    """Yield mean and standard deviation over the seeds."""
     rows = list(spread)
     for first in range(0, len(columns), 2):
         names = "".join(f"{cut(column.label, 22):>24}" for column in columns[first : first + 2])
@@ -62,7 +62,7 @@ def spread_lines(spread: Iterable[Spread], columns: Sequence[Column]) -> Iterato
 
 
 def wait_lines(columns: Sequence[Column], kind: str, waits: Sequence[Mapping[str, Waits]]) -> Iterator[str]:
-    """Median and 90th percentile of each group, a few columns at a time."""
+    """Yield median and 90th percentile of each group, a few columns at a time."""
     groups = sorted(waits[0], key=lambda group: -waits[0][group].jobs) if kind == "team" else list(waits[0])
     for first in range(0, len(columns), _WAITS_SIDE_BY_SIDE):
         shown = slice(first, first + _WAITS_SIDE_BY_SIDE)
@@ -129,7 +129,7 @@ def start_lines(start: StartHours) -> Iterator[str]:
 
 
 def wrapped(lines: Iterable[str], *, indent: str = "  ") -> Iterator[str]:
-    """Sentences may be long: they go on below, farther in."""
+    """Wrap sentences; their further lines are indented."""
     for line in lines:
         yield from textwrap.wrap(
             line, WIDTH, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False

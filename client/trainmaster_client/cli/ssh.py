@@ -24,7 +24,7 @@ from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 
 Description = Mapping[str, Any]
-"""DescribeTrainingJob's answer."""
+"""An answer of DescribeTrainingJob."""
 
 AWS_CLI, PLUGIN = "aws", "session-manager-plugin"
 _DOCS = "docs.aws.amazon.com"
@@ -52,7 +52,7 @@ Json = Annotated[
 
 
 def not_running(job: JobView) -> str | None:
-    """Why the job has no container; None: it has one, or nearly."""
+    """Say why the job has no container; None if it has one, or nearly."""
     if job.is_final:
         return f"{job.name} has ended: it is {job.state}"
     if job.is_waiting:
@@ -61,7 +61,7 @@ def not_running(job: JobView) -> str | None:
 
 
 def obstacles(description: Description, host: int) -> Iterator[str]:
-    """Everything that stands in the way of a session with that host, counted from 1."""
+    """Yield everything that prevents a session with that host, counted from 1."""
     if description.get("TrainingJobStatus") != "InProgress":
         yield f"the training job has ended: it is {printable(description.get('TrainingJobStatus'))}"
     elif description.get("SecondaryStatus") != "Training":
@@ -147,7 +147,7 @@ def _run(line: list[str], job: JobView, host: int, description: Description) -> 
 
 @contextmanager
 def _leaving_interrupts_to_the_session() -> Iterator[None]:
-    """Ctrl-C is for the program in the container. A handler, because a child would inherit "ignored"."""
+    """Leave Ctrl-C to the program in the container, by a handler: a child would inherit "ignored"."""
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield

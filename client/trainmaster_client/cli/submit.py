@@ -125,7 +125,7 @@ def parse_request(text: bytes, *, source: str) -> dict[str, Any]:
 
 
 def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
-    """A request that would be refused ends as a refusal, although the API has answered."""
+    """Try a request; one that would be refused ends as a refusal, although the API has answered."""
     document = connect().try_job(request, team=team)
     if as_json:
         print_json(document)

@@ -21,6 +21,7 @@ from trainmaster_client.jobs.timelines import (
 LEGEND = (
     "= training  / start-up  ~ warm  > live  : not recorded",
     "x preempted  ! ended, but not completed  blank: free",
+    "? trained, and no checkpoint was seen: lost or saved",
 )
 NOT_RECORDED = "not recorded"
 SHOWN_PREEMPTIONS = 10
@@ -29,8 +30,9 @@ FEWEST_COLUMNS = 20
 _GUTTER = len("  12 |")
 _SHORTEST_LABEL = 4
 _TICK_COLUMNS = 9
-"""Least columns between two ticks."""
-_FILL = {SlotUse.STARTING: "/", SlotUse.TRAINING: "=", SlotUse.WARM: "~"}
+"""Between two ticks, at least."""
+_FILL = {SlotUse.STARTING: "/", SlotUse.TRAINING: "=", SlotUse.UNSEEN: "?", SlotUse.WARM: "~"}
+_TRAINED = frozenset({SlotUse.TRAINING, SlotUse.UNSEEN})
 _STEPS = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160)
@@ -61,15 +63,24 @@ class Window:
         return (self.until - self.since) / self.columns
 
     def column(self, at: datetime) -> int:
-        """May be outside."""
+        """Return the column of an instant, which may be outside of the chart."""
         return floor((at - self.since) / (self.until - self.since) * self.columns + _ROUNDING)
 
     def here(self, at: datetime) -> datetime:
         return at.astimezone(self.zone)
 
+    def zone_of(self, at: datetime) -> str:
+        """Name the zone that an instant of this window is written in."""
+        return f"{self.here(at):%Z}" or "UTC"
+
+    @property
+    def has_two_zones(self) -> bool:
+        """Tell whether the clocks changed in the window, so that each time has to name its zone."""
+        return self.zone_of(self.since) != self.zone_of(self.until)
+
 
 def chart_lines(seen: Timeline, window: Window) -> Iterator[str]:
-    """None is wider than the window's width, if that has 60 columns."""
+    """Yield the chart's lines; none is wider than the window, if that has 60 columns."""
     yield _title(window)
     groups = instance_rows(seen, now=window.now)
     if not groups:
@@ -88,10 +99,10 @@ def chart_lines(seen: Timeline, window: Window) -> Iterator[str]:
 
 
 def _title(window: Window) -> str:
-    """Say the interval; where the clocks changed in it, each end has the zone of its own."""
-    first, last = (f"{window.here(at):%Z}" or "UTC" for at in (window.since, window.until))
-    begin = _time(window.since, window) + (f" {first}" if first != last else "")
-    return f"{begin} to {_time(window.until, window)} {last}, a column is {length(window.a_column)}"
+    """Say the interval, with the zone of its times."""
+    begin, end = (_time(at, window) for at in (window.since, window.until))
+    zone = "" if window.has_two_zones else f" {window.zone_of(window.until)}"
+    return f"{begin} to {end}{zone}, a column is {length(window.a_column)}"
 
 
 def _heading(group: InstanceRows, seen: Timeline, window: Window) -> Iterator[str]:
@@ -143,23 +154,23 @@ def _hide(cells: list[str], count: int) -> None:
 
 
 def _draw(cells: list[str], span: SlotSpan, window: Window) -> None:
-    """At least one cell; the last one says how the attempt ended."""
+    """Draw a span of at least one cell; the last cell tells how the attempt ended."""
     begin = min(max(window.column(span.since), 0), len(cells) - 1)
     end = min(max(window.column(span.until), begin + 1), len(cells))
     cells[begin:end] = _FILL[span.use] * (end - begin)
     attempt = span.attempt
     if attempt is None:
         return
-    if span.use is SlotUse.TRAINING and (label := shortened(attempt.label, end - begin - 2)):
+    if span.use in _TRAINED and (label := shortened(attempt.label, end - begin - 2)):
         cells[begin + 1 : begin + 1 + len(label)] = label
     if _is_last(span, attempt, window) and (mark := _mark(attempt)):
         cells[end - 1] = mark
 
 
 def _is_last(span: SlotSpan, attempt: AttemptSpan, window: Window) -> bool:
-    """Tell whether the span is the last of its attempt and ends inside the window."""
-    over = span.use is SlotUse.TRAINING or attempt.training_since is None
-    return over and span.until < window.until + window.a_column
+    """Of its attempt, and inside the window."""
+    is_over = span.use in _TRAINED or attempt.training_since is None
+    return is_over and span.until < window.until + window.a_column
 
 
 def _mark(attempt: AttemptSpan) -> str:
@@ -191,11 +202,20 @@ def _preemptions(seen: Timeline, window: Window) -> Iterator[str]:
     yield ""
     left = len(taken) - SHOWN_PREEMPTIONS
     yield "Preempted" + (f" (the newest {SHOWN_PREEMPTIONS} of {len(taken)})" if left > 0 else "")
-    for attempt in taken[-SHOWN_PREEMPTIONS:]:
-        by = f" by {attempt.preempted_by}" if attempt.preempted_by else ""
-        ended = _time(attempt.ended_at or window.now, window)
-        yield f"  {ended} {attempt.label}{by}, lost {length(attempt.lost)}"
+    for one in taken[-SHOWN_PREEMPTIONS:]:
+        by = f" by {one.preempted_by}" if one.preempted_by else ""
+        yield f"  {_time(one.ended_at or window.now, window)} {one.label}{by}, {_loss(one)}"
+
+
+def _loss(attempt: AttemptSpan) -> str:
+    """Say what a preemption cost: as a range where no checkpoint was seen."""
+    if not attempt.unknown:
+        return f"lost {length(attempt.lost)}"
+    most = length(attempt.lost + attempt.unknown)
+    return f"lost {length(attempt.lost)} to {most}: no checkpoint was seen"
 
 
 def _time(at: datetime, window: Window) -> str:
-    return window.here(at).strftime("%Y-%m-%d %H:%M")
+    """Write an instant, with its zone where the window has two."""
+    zone = f" {window.zone_of(at)}" if window.has_two_zones else ""
+    return window.here(at).strftime("%Y-%m-%d %H:%M") + zone

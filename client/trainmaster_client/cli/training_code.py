@@ -16,13 +16,13 @@ _LAUNCHER = Path("training/launch.py")
 _PREEMPTIBLE = (Path("training/__init__.py"), Path("training/preemptible"))
 """Files and folders that a script of your own imports."""
 _OLD_NAMES = Path("tools/training/old_names.py")
-"""For scripts that import ``training.checkpoint`` and the like, as they were named before; goes with them."""
+"""Modules for scripts that import ``training.checkpoint`` and other old names; they go with them."""
 _TOOLS = tuple(map(Path, ("training", "tools", "benchmarks/training")))
-"""What prepares data, plans, measures and proves, and the program, which they import."""
+"""Programs that prepare data, plan, measure and prove, and the training program, which they import."""
 
 
 def checkout() -> Path:
-    """The folder with ``local``, ``template.yaml`` and ``training``.
+    """Return the folder with ``local``, ``template.yaml`` and ``training``.
 
     An installed wheel has its copy of them in the client (pyproject.toml); an editable install has the
     checkout itself.
@@ -84,12 +84,12 @@ def _whole_program(source: Path) -> dict[str, Path]:
 
 def _programs(source: Path, places: Iterable[Path]) -> list[Path]:
     """List the Python files at some places of the checkout, by their paths in it."""
-    found = [
+    files = [
         path
         for place in places
         for path in ([source / place] if place.suffix else sorted((source / place).rglob("*.py")))
     ]
-    return [path.relative_to(source) for path in found if "__pycache__" not in path.parts]
+    return [path.relative_to(source) for path in files if "__pycache__" not in path.parts]
 
 
 def _is_another(there: Path, ours: Path) -> bool:

@@ -155,7 +155,7 @@ def _useful(total: Document) -> str:
 
 
 def _group_table(document: Document) -> Table:
-    """The most expensive first, as the API sorts them."""
+    """Make the table of groups, the most expensive first, as the API sorts them."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column(printable(document["group_by"]).upper(), overflow="fold")
     for heading in ("HOURS", "USD", "SHARE", "USEFUL"):
@@ -209,7 +209,7 @@ def usage_lines(document: Document) -> Iterator[str]:
 
 
 def _cause_lines(total: Document) -> Iterator[str]:
-    """One below the other, so that they can be compared; those that cost nothing too."""
+    """Yield the causes one below the other, so that they can be compared; also those that cost nothing."""
     if total["usd"] is None:
         yield f"  of it known: {_usd(total.get('known_usd') or 0)}"
         return

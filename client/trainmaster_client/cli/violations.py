@@ -79,7 +79,7 @@ def _jobs(count: int) -> str:
 
 
 def _every_page(api: ApiClient, month: str | None) -> Document:
-    """The pages as one answer of the same shape."""
+    """Read all pages as one answer of the same shape."""
     records: list[Any] = []
     token: str | None = None
     while True:

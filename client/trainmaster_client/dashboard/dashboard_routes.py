@@ -115,7 +115,7 @@ class DashboardRoutes:
         return response
 
     def _answering(self, answer: Callable[[Request], Document]) -> Callable[[Request], Any]:
-        """JSON for who was let in; made in a thread, since it may ask AWS."""
+        """Answer admitted callers with JSON, made in a thread, since it may ask AWS."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -130,7 +130,7 @@ class DashboardRoutes:
         return answered
 
     def _replay(self, request: Request) -> Document:
-        """Started, cancelled, or looked at: as its header says."""
+        """Start, cancel or look at a replay, as the request's header says."""
         replay_id, wanted = request.path_params["replay_id"], request.headers.get(REPLAY_HEADER)
         if wanted is None:
             return self._with_key(self.replays.look(replay_id))
@@ -146,7 +146,7 @@ class DashboardRoutes:
         return {**replay, "report_key": self.pages.keys.link_key(_report_name(replay["id"]))}
 
     async def _replay_report(self, request: Request) -> Response:
-        """HTML, opened in a tab of its own by a link that has a key for this report alone."""
+        """Answer with the report in HTML; a link with a key for this report alone opens it in its own tab."""
         replay_id, key = request.path_params["replay_id"], request.query_params.get("key")
         try:
             refuse_changes(request.method, are_allowed=False)
@@ -191,7 +191,7 @@ class DashboardRoutes:
         return self.pages.api.job(request.path_params["name"], estimate=False)
 
     def _logs(self, request: Request) -> Document:
-        """Lines behind ``after``; ``attempt`` and ``host`` choose among them."""
+        """Return the lines after ``after``; ``attempt`` and ``host`` choose among them."""
         given = request.query_params
         return self.readers.log(
             self._job(request), after=given.get("after", ""), selection=selection_of(given)

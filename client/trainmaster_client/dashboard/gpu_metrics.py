@@ -23,7 +23,7 @@ _MINUTE = 60
 
 
 def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # noqa: ANN401  boto3's
-    """Per cent of one GPU, summed over a host's. Raises LogsUnansweredError.
+    """Return per cent of one GPU, summed over a host's. Raises LogsUnansweredError.
 
     Args:
         client: For CloudWatch.

@@ -23,14 +23,14 @@ LEAST_SECONDS = 2.0
 """Seconds between two looks at CloudWatch for the same job, however many windows ask: few calls are
 allowed."""
 MOST_LINES_AT_ONCE = 20_000
-"""That one look reads for a curve, a few seconds' worth; the next one goes on there."""
+"""Lines that one look reads for a curve, a few seconds' worth; the next look continues there."""
 FIRST_HOST = "algo-1"
-"""Its first rank prints the metric lines."""
+"""Host whose first rank prints the metric lines."""
 
 
 @dataclass(slots=True)
 class LogReader:
-    """One job's newest lines, numbered: a window that lost an answer asks for the same lines again."""
+    """Reads a job's newest lines, numbered: a window that lost an answer asks for the same lines again."""
 
     logs: JobLogs
     epoch: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -71,7 +71,7 @@ def _line(line: LogLine) -> Document:
 
 @dataclass(slots=True)
 class CurveReader:
-    """One job's metric lines, from the first attempt on."""
+    """Reads a job's metric lines, from the first attempt on."""
 
     logs: JobLogs
     curves: dict[int, Curve] = field(default_factory=dict)

@@ -49,7 +49,7 @@ class _Replay:
     error: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
     report: str = ""
-    """HTML."""
+    """The report in HTML."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -78,7 +78,7 @@ class PolicyReplays:
         self._newest: _Replay | None = None
 
     def start(self, replay_id: str, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Said twice it is the same replay. Raises CallRefusedError while another one runs."""
+        """Start a replay; a repeated id is the same replay. Raises CallRefusedError if another runs."""
         if not _ID.fullmatch(replay_id):
             raise CallRefusedError("ValidationException", "The id of a replay is 32 hexadecimal digits.")
         with self._lock:
@@ -100,7 +100,7 @@ class PolicyReplays:
             return self._found(replay_id).as_json()
 
     def cancel(self, replay_id: str) -> dict[str, Any]:
-        """One that is over stays as it is."""
+        """Cancel a replay; one that is over stays as it is."""
         with self._lock:
             replay = self._found(replay_id)
             if replay.state is ReplayState.RUNNING:
@@ -110,7 +110,7 @@ class PolicyReplays:
             return replay.as_json()
 
     def report(self, replay_id: str) -> str:
-        """HTML in one file."""
+        """Return the report as HTML in one file."""
         with self._lock:
             replay = self._found(replay_id)
             if not replay.report:
@@ -180,7 +180,7 @@ def _not_there(message: str) -> CallRefusedError:
 
 
 def unpacked(header: str) -> str:
-    """The text of a policy: deflated (zlib), as base64 for URLs. Raises CallRefusedError."""
+    """Unpack the text of a policy: deflated (zlib), as base64 for URLs. Raises CallRefusedError."""
     unpacking = zlib.decompressobj()
     try:
         content = unpacking.decompress(base64.urlsafe_b64decode(header), LARGEST_TEXT_BYTES)

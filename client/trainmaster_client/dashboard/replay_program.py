@@ -94,7 +94,7 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
 def _waits(
     comparison: Comparison, title: str, before: Mapping[str, Waits], after: Mapping[str, Waits]
 ) -> dict[str, Any]:
-    """Nine of ten jobs wait no longer than this."""
+    """Make the table of the times that nine of ten jobs wait at most."""
     rows = [
         [
             name,
@@ -133,7 +133,7 @@ def _say(answers: TextIO, document: Mapping[str, Any]) -> None:
 
 
 def _end_with(questions: TextIO) -> None:
-    """The dashboard has ended, however it did. Processes that replay for this one end with it."""
+    """End this process and those that replay for it once the dashboard has ended, however it did."""
     questions.read()
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

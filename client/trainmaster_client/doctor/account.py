@@ -92,7 +92,7 @@ def operator_alarms(seen: Seen) -> Finding:
 
 
 def named_roles(policy: Mapping[str, Any]) -> list[str]:
-    """Training roles of the policy's teams, without patterns."""
+    """Return the training roles of the policy's teams, without patterns."""
     return sorted({arn for arn in _roles(policy) if "*" not in arn})
 
 
@@ -109,7 +109,10 @@ def _role(seen: Seen, name: str) -> Any | AwsSaid:  # noqa: ANN401  boto3's answ
 
 
 def _trusts_sagemaker(trust: Mapping[str, Any]) -> bool:
-    """A single statement may stand without a list. Source: IAM User Guide, "IAM JSON policy grammar"."""
+    """Tell whether SageMaker may assume the role; a single statement may stand without a list.
+
+    Source: IAM User Guide, "IAM JSON policy grammar".
+    """
     statements = trust.get("Statement", [])
     for statement in [statements] if isinstance(statements, dict) else statements:
         principal = statement.get("Principal")

@@ -38,7 +38,7 @@ def identity(seen: Seen) -> Finding:
 
 
 def access(seen: Seen) -> Finding:
-    """Signature, the API's resource policy and IAM let GET /pools through."""
+    """Check that signature, the API's resource policy and IAM let GET /pools through."""
     try:
         answer = seen.send("GET", "/pools")
     except ApiUnreachableError as error:
@@ -49,7 +49,7 @@ def access(seen: Seen) -> Finding:
 
 
 def team(seen: Seen) -> Finding:
-    """The policy is for admins; a month's usage without a name is that of the caller's only team."""
+    """Check the caller's team. Only admins can read the policy; usage without a name is the only team's."""
     assert seen.answer is not None, "the access is checked first"
     if seen.answer.status == HTTPStatus.FORBIDDEN:
         return bad(Trouble.NO_TEAM, _said(seen.answer))
@@ -62,7 +62,7 @@ def team(seen: Seen) -> Finding:
 
 
 def submitting(seen: Seen) -> Finding:
-    """A dry run of nothing: that the API itself has something against it shows that it would be heard."""
+    """Check that submissions are heard, by a dry run of nothing that the API itself refuses."""
     answer = seen.send("POST", "/add-job?dry_run=true", json.dumps({}).encode())
     if is_own(answer) and answer.status == HTTPStatus.BAD_REQUEST:
         return good("POST /add-job is let through")
@@ -70,7 +70,7 @@ def submitting(seen: Seen) -> Finding:
 
 
 def _refused(answer: Answer, seen: Seen) -> Trouble | None:
-    """None when the API itself answers, also with a 403 of its own."""
+    """Return why the call was refused; None if the API itself answers, also with a 403 of its own."""
     trouble = trouble_of(answer, now=seen.now())
     if trouble is Trouble.WRONG_SIGNATURE:
         return Trouble.WRONG_SIGNATURE if seen.caller_arn is None else Trouble.WRONG_REGION

@@ -74,7 +74,7 @@ STEPS: tuple[Step, ...] = (
 
 
 def examine(seen: Seen) -> Iterator[Finding]:
-    """The finding of each step, in their order, as soon as there is one."""
+    """Yield the finding of each step, in their order, as soon as it is known."""
     blocking: set[str] = set()
     for step in STEPS:
         blocker = next((need for need in step.needs if need in blocking), None)
@@ -85,7 +85,7 @@ def examine(seen: Seen) -> Iterator[Finding]:
 
 
 def _looked(step: Step, seen: Seen) -> Finding:
-    """A way to the API that was there a moment ago may be gone."""
+    """Take one step; the way to the API that was there a moment ago may be gone."""
     try:
         return step.look(seen)
     except TrainmasterClientError as error:

@@ -48,12 +48,12 @@ def bad(trouble: Trouble, actual: Any) -> Finding:  # noqa: ANN401  JSON
 
 
 def worth_a_warning(trouble: Trouble, actual: Any) -> Finding:  # noqa: ANN401  JSON
-    """Nothing is broken, but somebody may want to act."""
+    """Make a finding: nothing is broken, but somebody may want to act."""
     return Finding(ok=None, actual=actual, trouble=trouble, why=f"warning: {ADVICE[trouble].cause}")
 
 
 def skipped(why: str) -> Finding:
-    """It cannot be known here, which is no fault."""
+    """Make a finding that cannot be known here, which is no fault."""
     return Finding(ok=None, actual=None, why=why)
 
 
@@ -103,7 +103,7 @@ class Seen:
         return self.session.client(service, region_name=self.region, config=_CONFIG)  # type: ignore[call-overload]
 
     def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
-        """A signed call, noted. Raises ApiUnreachableError and CredentialsError."""
+        """Send a signed call and note it. Raises ApiUnreachableError and CredentialsError."""
         return self.noted(f"{method} {path}", self.transport().send(method, path, body))
 
     def noted(self, call: str, answer: Answer) -> Answer:
@@ -116,7 +116,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsSaid:
-    """Why a call of AWS brought nothing."""
+    """The reason why a call of AWS brought no answer."""
 
     code: str
     """Empty where there was no answer."""
@@ -124,7 +124,7 @@ class AwsSaid:
 
 
 def asked(call: Callable[[], Any]) -> Any | AwsSaid:  # noqa: ANN401  boto3's answers
-    """A client made and called, whatever becomes of it."""
+    """Make a client and call AWS; return the answer, or the error as a value."""
     try:
         return call()
     except ClientError as error:

@@ -60,7 +60,7 @@ def checkpoint_keys(seen: Seen) -> Finding:
 
 
 def table_key(seen: Seen) -> Finding:
-    """Whether the caller could deploy; whoever only uses the queue, or runs it, needs none of this."""
+    """Check that the caller could deploy with a key; nothing of it is needed to use or run the queue."""
     arn = principal(seen)
     if seen.policy is None or arn is None:
         return skipped("for admins who deploy")

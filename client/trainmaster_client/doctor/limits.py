@@ -17,13 +17,13 @@ _HOUR_SECONDS = 3600
 
 
 def nearly_full(seen: Seen) -> Finding:
-    """Waiting jobs of each team, and pools of the document."""
+    """Check how many jobs of each team wait, and how many pools the document has."""
     near = [*_full_queues(seen), *_many_pools(seen)]
     return worth_a_warning(Trouble.NEAR_LIMIT, "; ".join(near)) if near else good("nothing at 80 %")
 
 
 def concurrency(seen: Seen) -> Finding:
-    """The most functions of the account that ran at once in a day, beside what Lambda lets it run."""
+    """Check the most functions of the account that ran at once in a day, beside Lambda's limit."""
     if seen.policy is None:
         return skipped("for admins")
     settings = asked(lambda: seen.client("lambda").get_account_settings())
@@ -56,7 +56,10 @@ def _many_pools(seen: Seen) -> Iterator[str]:
 
 
 def _most_at_once(seen: Seen) -> float:
-    """0 where no function ran. Source of the metric: Lambda developer guide, "Concurrency metrics"."""
+    """Return the most functions that ran at once; 0 if none ran.
+
+    Source of the metric: Lambda developer guide, "Concurrency metrics".
+    """
     question: Mapping[str, Any] = {
         "Namespace": "AWS/Lambda",
         "MetricName": "ConcurrentExecutions",

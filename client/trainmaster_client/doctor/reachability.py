@@ -79,7 +79,7 @@ def connection(seen: Seen) -> Finding:
 
 
 def gateway(seen: Seen) -> Finding:
-    """API Gateway names the type of what it refuses, and without a signature it refuses all."""
+    """Check that API Gateway answers: it names the type of what it refuses, as it does an unsigned call."""
     answer = seen.unsigned
     assert answer is not None, "the connection is checked first"
     if answer.headers.get(ERROR_TYPE_HEADER) or is_own(answer):

@@ -36,7 +36,7 @@ _QUOTA_NAMES: Mapping[str, str] = {
 
 
 def stack_version(seen: Seen) -> Finding:
-    """A version of the same (major, minor) is compatible, before 1.0 as after."""
+    """Check the stack's version; one of the same (major, minor) is compatible, before 1.0 as after."""
     assert seen.answer is not None, "the access is checked first"
     stack = seen.answer.headers.get(VERSION_HEADER, "")
     seen.facts["versions"] = {"stack": stack, "client": __version__}
@@ -131,7 +131,7 @@ def account_limits(seen: Seen) -> Finding:
 
 
 def start_pauses(seen: Seen) -> Finding:
-    """A pool says nothing of pauses where it has none, and neither does a stack of an earlier version."""
+    """Check for pauses of starts; a pool without pauses, or of an earlier version, lists none."""
     paused = [
         f"starts with {pause.get('role_arn') or 'a role of another team'} in pool {pool.get('name')}"
         f" are paused since {pause.get('since')}, AWS says {pause.get('message') or pause.get('code')}"
@@ -150,7 +150,7 @@ def _granted(limit: Mapping[str, Any]) -> str:
 
 
 def _clock_time(instant: object) -> str:
-    """``03:12 UTC``; empty where an older or a newer stack says it otherwise."""
+    """Write an instant as ``03:12 UTC``; empty if another version of the stack writes it otherwise."""
     try:
         return datetime.fromisoformat(str(instant)).astimezone(UTC).strftime("%H:%M UTC")
     except ValueError:
@@ -158,7 +158,7 @@ def _clock_time(instant: object) -> str:
 
 
 def prices(seen: Seen) -> Finding:
-    """The shipped prices are of one region; the policy's go before them."""
+    """Check the prices: the shipped ones are of one region; the policy's go before them."""
     types = {instance_type for pool in seen.pools for (_, instance_type), _ in _capacity(pool)}
     if seen.policy is None:
         return skipped("for admins; trainmaster usage says it, too")
@@ -197,7 +197,7 @@ def _installed(name: str) -> str | None:
 
 
 def _pair(text: str) -> tuple[int, int]:
-    """(major, minor); (0, 0) of what is no version."""
+    """Return (major, minor); (0, 0) if the text is no version."""
     major, _, rest = text.partition(".")
     minor = rest.partition(".")[0]
     return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)

@@ -42,14 +42,14 @@ class TrainmasterClientError(Exception):
     """Root of the tree."""
 
     trouble: Trouble | None = None
-    """Which row of the guide to troubles it is; None where the message alone says what to do."""
+    """Row of the guide to troubles; None if the message alone says what to do."""
     request_id: str = ""
     """Request id of the API's answer behind this error; empty if there was none."""
     may_be_renewed: bool = False
     """Credentials have expired, and new ones reach this process without a restart."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
+        """Pickle with all fields: process pools would call the class with its message alone."""
         return _restored, (type(self), self.args), self.__dict__
 
 
@@ -179,7 +179,7 @@ class MalformedStudyError(TrainmasterClientError):
 
 class MalformedHistoryError(TrainmasterClientError):
     def __init__(self, where: str, problems: tuple[FieldProblem, ...], *, count: int, hint: str = "") -> None:
-        """``problems``: the first of so many; ``hint``: about all of them."""
+        """Build the message from the first ``problems`` of ``count``; ``hint`` is about all of them."""
         lines = [f"  {problem}" for problem in problems]
         rest = [f"  and {count - len(problems)} more"] if count > len(problems) else []
         last = [hint] if hint else []
@@ -217,7 +217,7 @@ class ForbiddenError(RefusedError):
 
 class GatewayRefusedError(ForbiddenError):
     def __init__(self, problem: Problem, trouble: Trouble, *, detail: str = "") -> None:
-        """``detail``: what was measured, a sentence."""
+        """Build the message; ``detail`` is a sentence on what was measured."""
         super().__init__(problem)
         parts = [f"{problem}", detail, str(ADVICE[trouble])]
         self.args = ("\n  ".join(part for part in parts if part),)
@@ -264,7 +264,7 @@ BROKEN_ROWS = frozenset({"repair-needed", "row-not-understood"})
 
 
 def refused(problem: Problem) -> RefusedError:
-    """The error of the tree that stands for this answer."""
+    """Return the error of the tree that stands for this answer."""
     if problem.kind in BROKEN_ROWS:
         return RepairNeededError(problem)
     fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """One thing wrong, or worth a warning, with one field."""
+    """A mistake in one field, or a warning about it."""
 
     field: str
     message: str
@@ -33,7 +33,7 @@ class Problem:
     """The last word of its ``type``, for example ``repair-needed``; empty when it had none."""
 
     def __str__(self) -> str:
-        """Each sentence once: the API repeats its detail in the field's message, the wait in its hint."""
+        """Write each sentence once: the API repeats its detail in the field's message, its wait in hints."""
         has_hint = any(error.hint for error in self.errors)
         retry = f"; try again in {self.retry_after} s" if self.retry_after and not has_hint else ""
         first = f"{self.title} ({self.status}): {self.detail}{retry}"

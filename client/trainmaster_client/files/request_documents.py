@@ -33,7 +33,7 @@ ANSWER_FIELDS = frozenset(
 """Fields of an answer that no request has. Source: SageMaker API reference, DescribeTrainingJob."""
 
 _ANSWER_MARKS = frozenset({"TrainingJobArn", "TrainingJobStatus", "SecondaryStatus", "ResponseMetadata"})
-"""One of them is in every answer, and nobody writes one into a request by hand."""
+"""Fields of which every answer has one, and which people do not write into a request by hand."""
 _REQUEST_FIELDS = frozenset(SHAPES[ROOT]["members"])
 _CORE_FIELDS = frozenset(
     name.lower() for name in (*SHAPES[ROOT]["required"], "AlgorithmSpecification", "ResourceConfig")
@@ -148,7 +148,7 @@ def _wrapped(document: object, *, source: str) -> InvalidArgumentError | None:
 
 
 def _places(value: object, path: str, deeper: int) -> Iterator[tuple[str, Mapping[Any, Any]]]:
-    """Each request within a document with its path; what is within a request is part of it."""
+    """Yield each request within a document with its path; what is within a request is part of it."""
     if isinstance(value, Mapping):
         if path and _is_request(value):
             yield path, value
@@ -166,7 +166,7 @@ def _places(value: object, path: str, deeper: int) -> Iterator[tuple[str, Mappin
 
 
 def _keys_from_input(value: object) -> Iterator[str]:
-    """Keys that Step Functions fills in when the state runs, wherever they stand in a request."""
+    """Yield keys that Step Functions fills in when the state runs, wherever they stand in a request."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             if isinstance(key, str) and key.endswith(_FROM_INPUT):

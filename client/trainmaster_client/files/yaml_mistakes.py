@@ -37,7 +37,7 @@ def yaml_mistake(error: yaml.YAMLError, *, text: str | bytes, source: str) -> st
 
 
 def _lines(text: str | bytes) -> list[str]:
-    """A text that is not UTF-8 has no lines to quote; then the parser's words stand alone."""
+    """Split a text in lines; bytes that are not UTF-8 are replaced, so that no line fails."""
     if isinstance(text, str):
         return text.splitlines()
     return text.decode("utf-8-sig", errors="replace").splitlines()
@@ -76,7 +76,7 @@ def _is_in_flow(lines: list[str]) -> bool:
 
 
 def _outside(before: list[_KeyLine], column: int) -> tuple[_KeyLine, _KeyLine] | None:
-    """A line that left its mapping, and the one it belongs beside, if the mapping goes on after it."""
+    """Find a line that left its mapping, and the one it belongs beside, if the mapping goes on after it."""
     outdented: _KeyLine | None = None
     for line in reversed(before):
         if line.column == column:

@@ -67,7 +67,7 @@ class PageKeys:
         return self._session
 
     def link_key(self, name: str) -> str:
-        """Key that opens one thing by a link, in a tab of its own: a link sends no header.
+        """Return a key that opens one thing by a link, in a tab of its own: a link sends no header.
 
         It is worth nothing for anything else, and like the session ends with the process.
         """

@@ -93,7 +93,7 @@ class QueuedCalls:
         hooks.register(self._events)
 
     def answer(self, headers: Mapping[str, str], body: bytes) -> tuple[str, Reply]:
-        """The operation's name, empty where there is none, and the answer. Refusals are answers, too."""
+        """Return the operation's name, empty if there is none, and the answer, which may be a refusal."""
         request_id, operation = str(uuid.uuid4()), ""
         try:
             operation = operation_of(headers.get("x-amz-target", ""))
@@ -105,19 +105,19 @@ class QueuedCalls:
             return operation, error(refused.code, str(refused), status=status, request_id=request_id)
         except TrainmasterClientError as trouble:
             return operation, hooked(refusal(trouble)[1], request_id=request_id)
-        except ClientError as said:
-            return operation, _repeated(said, request_id)
+        except ClientError as failure:
+            return operation, _repeated(failure, request_id)
         except BotoCoreError as trouble:  # of a connection
             unreachable = ApiUnreachableError(self._endpoint.url, why=f"{trouble}.")
             return operation, hooked(refusal(unreachable)[1], request_id=request_id)
 
     def _renewed(self, call: SageMakerCall) -> Reply:
-        """Hooks describe attempts with clients of boto3, which say by their own error that keys expired."""
+        """Answer, and once more with new credentials if boto3's clients in the hooks find theirs expired."""
         signed_with = self._credentials.get_frozen_credentials()
         try:
             return self._answered(call)
-        except ClientError as said:
-            if said.response["Error"]["Code"] not in EXPIRED_CODES:
+        except ClientError as failure:
+            if failure.response["Error"]["Code"] not in EXPIRED_CODES:
                 raise
         self._credentials.renew(refused=signed_with)
         return self._answered(call)

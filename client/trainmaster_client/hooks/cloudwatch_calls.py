@@ -24,7 +24,7 @@ from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
 from trainmaster_client.logs.log_streams import LOG_GROUP, LogStream, LogStreams
 
 LISTED_SECONDS = 5.0
-"""How long a list of streams is reused, as CloudWatch allows few such calls a second."""
+"""Seconds a list of streams is reused, as CloudWatch allows few such calls a second."""
 LATE_LINES = timedelta(minutes=5)
 """No line of an attempt is stamped later than this after its end."""
 _MARK = "trainmaster:"

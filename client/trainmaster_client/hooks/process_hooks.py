@@ -175,7 +175,7 @@ def _default_session() -> list[Any]:
 
 
 def _is_whole(session: Any) -> bool:  # noqa: ANN401  botocore's
-    """False for a session that another thread is making: botocore reports it when it is ready."""
+    """Tell whether a session is complete; botocore reports one that is still being made when it is ready."""
     return "session_var_map" in session.__dict__
 
 

@@ -30,7 +30,7 @@ from trainmaster_client.jobs.merged_lists import (
 )
 
 LISTED_SECONDS = 5.0
-"""How long a list of the queue's unfinished jobs is reused: a reader asks for page after page."""
+"""Seconds a list of the queue's unfinished jobs is reused: a reader asks for page after page."""
 _LARGEST_PAGE = "100"
 """Jobs per page; the most that the API gives at once."""
 _EMPTY_PAGES = 10

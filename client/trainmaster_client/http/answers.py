@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skew:
-    """How far this machine's clock is ahead of the server's; negative: behind."""
+    """Time that this machine's clock is ahead of the server's; negative if it is behind."""
 
     ahead: timedelta
 
@@ -69,7 +69,7 @@ class Skew:
 
 
 def skew_of(answer: Answer, *, now: datetime) -> Skew | None:
-    """None when the answer has no date to compare with."""
+    """Return how far the clock is off; None if the answer has no date to compare with."""
     try:
         theirs = parsedate_to_datetime(answer.headers.get("date", ""))
         return Skew(ahead=now - theirs) if theirs.tzinfo else None
@@ -78,7 +78,7 @@ def skew_of(answer: Answer, *, now: datetime) -> Skew | None:
 
 
 def seconds_to_wait(answer: Answer) -> int | None:
-    """Seconds that the answer's Retry-After asks for; None where it has none, or not a number of them."""
+    """Return the seconds of the answer's Retry-After; None without one, or if it is not in seconds."""
     text = answer.headers.get("retry-after", "").strip()
     if not text.isascii() or not text.isdecimal():
         return None
@@ -86,13 +86,13 @@ def seconds_to_wait(answer: Answer) -> int | None:
 
 
 def is_own(answer: Answer) -> bool:
-    """True when the API itself wrote it, whatever it says; older stacks name no version."""
+    """Tell whether the API itself wrote the answer; older stacks name no version."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip()
     return VERSION_HEADER in answer.headers or kind == PROBLEM_JSON
 
 
 def trouble_of(answer: Answer, *, now: datetime) -> Trouble | None:
-    """Why the gateway refused, or what answers in its place. None: the API's own answer, or a good one."""
+    """Return why the gateway refused, or what answers in its place; None for the API's or a good answer."""
     if is_own(answer):
         return None
     document = document_of(answer)
@@ -106,7 +106,7 @@ def trouble_of(answer: Answer, *, now: datetime) -> Trouble | None:
 
 
 def document_of(answer: Answer) -> dict[str, object] | None:
-    """None when the body is no JSON object, or nested without end."""
+    """Return the body's JSON object; None if it is none, or nested without end."""
     try:
         document = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -131,13 +131,13 @@ def _forbidden(answer: Answer, now: datetime) -> Trouble:
 
 
 def shown(value: object) -> str:
-    """A text of an answer as it may stand in a line: nothing in it acts, and a very long one is cut."""
+    """Return a text of an answer for one line: no control characters, and cut if very long."""
     text = printable(value)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text)} characters)"
 
 
 def printable(value: object) -> str:
-    """Empty for None. A failure reason is a user's own output: an escape sequence in it must not act."""
+    """Return printable text, empty for None: escape sequences of a user's failure reason must not act."""
     text = "" if value is None else str(value)
     if text.isprintable():
         return text

@@ -109,7 +109,7 @@ class ApiCalls:
         return self._transport.region
 
     def caller_key(self) -> str:
-        """The id of the access key that signs now. Raises CredentialsError."""
+        """Return the id of the access key that signs now. Raises CredentialsError."""
         return self._transport.credentials().access_key or ""
 
     def _whole(self, path: str, parameters: Mapping[str, Parameter], *lists: str) -> Document:
@@ -262,7 +262,7 @@ def path_name(name: str) -> str:
 
 
 def _problem(answer: Answer, document: Document) -> Problem:
-    """Also reads what the gateway says by itself: ``{"message": ...}``."""
+    """Read a problem document, or the gateway's own ``{"message": ...}``."""
     detail = document.get("detail") or document.get("message") or document.get("Message")
     errors = document.get("errors")
     entries = errors if isinstance(errors, list) else []

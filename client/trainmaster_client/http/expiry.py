@@ -52,7 +52,7 @@ CREDENTIAL_ERRORS = (BotoCoreError, ClientError, RuntimeError)
 
 
 def unusable(error: Exception) -> CredentialsError:
-    """The error of this client for what a session raised instead of giving credentials."""
+    """Return this client's error for what a session raised instead of giving credentials."""
     why = f"{' '.join(str(error).split()).rstrip('.')}."
     return ExpiredCredentialsError(why) if is_expired(error) else CredentialsError(why)
 
@@ -106,7 +106,7 @@ def _read_again(source: boto3.Session, method: str) -> Credentials | None:
 
 
 def _source(session: boto3.Session) -> boto3.Session | None:
-    """The session whose chain of providers gave the credentials; None where that is not known."""
+    """Return the session whose chain of providers gave the credentials; None if that is not known."""
     provider = session._session.get_component("credential_provider")  # noqa: SLF001  boto3 has no other way
     if isinstance(provider, CredentialResolver):
         return session

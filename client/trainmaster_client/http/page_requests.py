@@ -82,7 +82,7 @@ def _network_location(origin: str) -> str:
 
 
 def _host_name(location: str) -> str:
-    """The name without its port; empty where it is not a name with at most a number behind it."""
+    """Return the name without its port; empty if it is not a name with at most a number behind it."""
     name, colon, port = location.rpartition(":")
     if location.endswith("]") or not colon:
         name = location

@@ -21,7 +21,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 def limit_passes_in(answer: Answer) -> int | None:
-    """Seconds until the API takes the call; None: there is nothing to wait for, or too long."""
+    """Return seconds until the API takes the call; None if waiting does not help, or takes too long."""
     if answer.status != HTTPStatus.TOO_MANY_REQUESTS or _NOT_BY_THE_CLOCK & set(_rules(answer)):
         return None
     seconds = seconds_to_wait(answer)

@@ -64,7 +64,8 @@ _JITTER = secrets.SystemRandom()
 MOST_CONNECTIONS = 40
 """Kept alive: as many as a web server's threads that wait for answers (anyio's default)."""
 _AT_ONCE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
-"""Else a body, which goes out after its headers, waits 40 ms for the server's delayed acknowledgement."""
+"""Socket options; without them a body, which goes out after its headers, waits 40 ms for the server's
+delayed acknowledgement."""
 _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")
@@ -106,9 +107,9 @@ class SignedTransport:
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """``path`` is percent-encoded and begins with a slash; signed again on each call.
+        """Sign and send a call; ``path`` is percent-encoded and begins with a slash.
 
-        Where AWS calls the credentials expired and there are new ones by now, it is sent again with those.
+        If AWS calls the credentials expired and there are new ones by now, it is sent again with those.
 
         Raises ApiUnreachableError, CredentialsError, and UnexpectedAnswerError for an answer without an end.
         """
@@ -156,7 +157,7 @@ class SignedTransport:
     def _try(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
     ) -> Answer | None:
-        """None when another try may help: no answer, or the server's own failure. Never on 4xx."""
+        """Try once; None if another try may help: no answer, or the server's own failure. Never on 4xx."""
         try:
             answer = self.send(method, path, body, headers)
         except ApiUnreachableError as error:
@@ -206,7 +207,7 @@ class SignedTransport:
 
     @property
     def takes_new_credentials(self) -> bool:
-        """A new login reaches the session, without a restart of the program."""
+        """Tell whether a new login reaches the session without a restart of the program."""
         return is_renewable(self._session)
 
 
@@ -220,7 +221,7 @@ def _needs_a_repair(answer: Answer) -> bool:
 
 
 def full_jitter(attempt: int) -> float:
-    """Seconds to wait after that many tries: anything up to a bound that doubles each time."""
+    """Draw the seconds to wait after ``attempt`` tries, up to a bound that doubles each time."""
     bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
     return _JITTER.uniform(0, bound)
 
@@ -245,7 +246,7 @@ _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
 
 
 def _trouble(error: Exception) -> Trouble:
-    """Botocore has one error for a name that is unknown and a connection refused; its cause says which."""
+    """Tell an unknown name from a refused connection by its cause: botocore has one error for both."""
     if any(isinstance(cause, NameResolutionError | socket.gaierror) for cause in _causes(error)):
         return Trouble.HOST_UNKNOWN
     if any(isinstance(cause, OSError) and cause.errno in _NO_ROUTE for cause in _causes(error)):

@@ -68,11 +68,11 @@ class Attempt:
     ended_at: datetime | None
     reason: Reason | None
     diagnosis: str | None
-    """Why the attempt failed and what its owner can do; None if it did not fail, or was not examined."""
+    """Cause of the failure and what its owner can do; None if it did not fail, or was not examined."""
     last_checkpoint: datetime | None
     """Time of the newest known checkpoint; None if there is none, or it was not looked for."""
     last_checkpoint_is_lower_bound: bool
-    """There may be a newer one."""
+    """Whether there may be a newer checkpoint."""
     idle_since: datetime | None
     stop_due: datetime | None
     underused_since: datetime | None
@@ -156,7 +156,7 @@ class JobView:
     training_job_name: str
     attempts: tuple[Attempt, ...]
     history: tuple[Transition, ...]
-    """Oldest first."""
+    """Transitions of the job, oldest first."""
 
     @property
     def is_final(self) -> bool:

@@ -5,10 +5,10 @@ from trainmaster_client.jobs.job_views import JobView
 FIRST_POLL_SECONDS = 1.0
 
 LONGEST_POLL_SECONDS = 10.0
-"""Between two looks at a job that runs, or that may start at any moment."""
+"""Most seconds between two looks at a job that runs, or that may start at any moment."""
 
 FAR_POLL_SECONDS = 60.0
-"""Between two looks at a job that is far from its turn."""
+"""Most seconds between two looks at a job that is far from its turn."""
 
 POLLS_PER_QUIET_TIME = 20
 """Nothing new for t seconds: look each t/20 s. A news item is so at most 5% late."""
@@ -44,7 +44,7 @@ def look_interval(
 
 
 def poll_seconds(quiet: float, *, first: float) -> float:
-    """The pause before the next look, after ``quiet`` seconds without news."""
+    """Return the pause before the next look, after ``quiet`` seconds without news."""
     return max(first, min(LONGEST_POLL_SECONDS, quiet / POLLS_PER_QUIET_TIME))
 
 

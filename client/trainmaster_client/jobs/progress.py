@@ -13,7 +13,7 @@ from trainmaster_client.jobs.job_views import JobView, Transition
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, look_interval, poll_seconds, spread
 
 SILENCE_SECONDS = 15 * 60
-"""How long the API may not answer before the watch gives up; the job does not depend on it."""
+"""Seconds that the API may not answer before the watch gives up; the job does not depend on it."""
 _JITTER = secrets.SystemRandom()
 """Numbers that the user's program has seeded for itself stay as they are."""
 
@@ -70,7 +70,13 @@ def transition_line(transition: Transition, job: JobView) -> str:
 def place_line(job: JobView) -> str:
     """Write one line for a job that waits: its place and why it does not run yet."""
     state = "Waiting to resume" if job.state == "preempted" else "Waiting"
-    return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {job.why}" if job.why else "")
+    why = job.waiting.message if job.waiting and is_next(job) else job.why
+    return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {why}" if why else "")
+
+
+def is_next(job: JobView) -> bool:
+    """Tell whether nothing is ahead of a job, so that the code ``ahead`` before its reason would mislead."""
+    return job.position == 1 and job.waiting is not None and job.waiting.code == "ahead"
 
 
 def _word(transition: Transition) -> str:
@@ -105,7 +111,7 @@ def dependents_note(document: Document) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """One job, seen through ``look`` and reported through ``say``."""
+    """Watches a job, seen through ``look`` and reported through ``say``."""
 
     look: Callable[[], JobView]
     say: Callable[[str], None]
@@ -114,9 +120,9 @@ class Watch:
     further: Callable[[], list[str]] = list
     """Lines beside the job's own, as its log has them; asked after each look."""
     late_looks: int = 0
-    """How often ``further`` is asked after the end: CloudWatch shows a line seconds after it was printed."""
+    """Times ``further`` is asked after the end: CloudWatch shows a line seconds after it was printed."""
     first_poll: float = FIRST_POLL_SECONDS
-    """Seconds."""
+    """Least seconds between two looks."""
     age: Callable[[], float] = float
     """Seconds since what ``look`` gave last was read; 0 where each look asks the API."""
     starts_in: Callable[[], float | None] = lambda: None
@@ -156,7 +162,7 @@ class Watch:
         return job
 
     def _pause(self, job: JobView, *, now: float, news_at: float, begun: float) -> float:
-        """Seconds until the next look, no later than ``timeout``."""
+        """Return the seconds until the next look, no later than ``timeout``."""
         interval = look_interval(job, quiet=now - news_at, first=self.first_poll, starts_in=self.starts_in())
         # An API that is slower than the interval gets a rest, too: it may be slow because of waits like this.
         rest = self.first_poll / 2

@@ -33,7 +33,7 @@ LONGEST_ABSENCE_SECONDS = 60.0
 """A name that the queue does not know is asked for again after 2 s, 4 s ... 60 s: another may submit it."""
 
 SILENCE_SECONDS = 15 * 60
-"""How long the last answer stands in for an API that gives none."""
+"""Seconds the last answer stands in for an API that gives none."""
 
 
 class RecentlyUsed(Generic[Kept]):

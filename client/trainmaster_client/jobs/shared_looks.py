@@ -58,7 +58,7 @@ class LooksApi(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One look at the list for everybody."""
+    """A reading of the list for all waits."""
 
     at: float
     rows: Mapping[str, Document] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class SharedLooks:
 
     @property
     def is_worth_it(self) -> bool:
-        """False for a lone wait, and where the API does not list as it is asked."""
+        """Tell whether looks are shared: not for a lone wait, nor if the API cannot list as it is asked."""
         return len(self._waits) > 1 and not self._is_refused
 
     def newer_than(self, at: float, api: LooksApi) -> Reading:
@@ -148,7 +148,7 @@ def list_filters(wanted: list[Document]) -> dict[str, Parameter]:
 
 
 class JobLooks:
-    """One wait's looks at its job.
+    """The looks of one wait at its job.
 
     Args:
         api: Who asks.
@@ -183,7 +183,7 @@ class JobLooks:
         return self.document
 
     def alone(self, *, estimate: bool = False) -> Document:
-        """The job's own answer."""
+        """Read the job's own answer."""
         at = self._monotonic()
         self.document = self._api.job(self._name, estimate=estimate)
         self._seen_at = self._whole_at = at
@@ -193,12 +193,12 @@ class JobLooks:
         return self.document
 
     def leave(self) -> None:
-        """The wait is over."""
+        """End the wait."""
         if self._shared is not None:
             self._shared.leave(self)
 
     def age(self) -> float:
-        """Seconds since what was seen last was read."""
+        """Return the seconds since the document was read."""
         return self._monotonic() - self._seen_at
 
     def _row(self) -> Document | None:

@@ -38,6 +38,8 @@ class AttemptSpan:
     """Name or team of the job that preempted it; empty if none did."""
     warm_start: bool
     lost: timedelta
+    unknown: timedelta = timedelta()
+    """Training that may be in a checkpoint, though none was seen."""
 
     @property
     def label(self) -> str:
@@ -74,18 +76,20 @@ class Timeline:
     capacity: tuple[CapacityChange, ...]
     warm: tuple[WarmSpan, ...]
     since: datetime | None
-    """Nothing before it is recorded, except live attempts. None: all is."""
+    """Begin of the records, except of live attempts; None if all is recorded."""
 
 
 class SlotUse(StrEnum):
     STARTING = "starting"
     TRAINING = "training"
+    UNSEEN = "unseen"
+    """Training of which no checkpoint was seen: lost or saved, nobody knows."""
     WARM = "warm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotSpan:
-    """One use of one instance, without a gap."""
+    """A use of one instance, without a gap."""
 
     use: SlotUse
     since: datetime
@@ -175,7 +179,8 @@ def _attempt_spans(attempt: AttemptSpan, now: datetime) -> tuple[SlotSpan, ...]:
     starting = SlotSpan(use=SlotUse.STARTING, since=attempt.claimed_at, until=begun, attempt=attempt)
     if attempt.training_since is None:
         return (starting,)
-    training = SlotSpan(use=SlotUse.TRAINING, since=begun, until=until, attempt=attempt)
+    use = SlotUse.UNSEEN if attempt.unknown else SlotUse.TRAINING  # no checkpoint of any of it was seen
+    training = SlotSpan(use=use, since=begun, until=until, attempt=attempt)
     return (starting, training) if begun > attempt.claimed_at else (training,)
 
 
@@ -202,6 +207,7 @@ def _attempt(document: Mapping[str, Any]) -> AttemptSpan:
         preempted_by=_preemptor(document),
         warm_start=bool(document.get("warm_start")),
         lost=timedelta(seconds=document.get("lost_seconds") or 0),
+        unknown=timedelta(seconds=document.get("unknown_seconds") or 0),
     )
 
 

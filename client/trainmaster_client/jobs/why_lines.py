@@ -8,7 +8,7 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import clock, length, likely_start, with_local_clocks, zone_line
 from trainmaster_client.jobs.job_views import NO_NAME, JobView, job_view
-from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.jobs.progress import is_next, place_line
 
 SHOWN_JOBS = 5
 """Jobs that are named in a line; more are only counted."""
@@ -79,7 +79,7 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
         left = (job.position or 0) - 1 - SHOWN_JOBS
         others_ahead = f" and {left} more" if left > 0 else ""
         yield f"  Ahead: {', '.join(_named(job_ahead) for job_ahead in ahead[:SHOWN_JOBS])}{others_ahead}"
-    if job.waiting and job.waiting.code in HELP:
+    if job.waiting and job.waiting.code in HELP and not is_next(job):
         yield f"  What would help: {HELP[job.waiting.code].format(name=job.name)}"
 
 

@@ -52,7 +52,7 @@ EVERYTHING = Selection()
 
 @dataclass(slots=True)
 class _Reading:
-    """How far one attempt was read."""
+    """Position up to which one attempt was read."""
 
     tokens: dict[str, str | None] = field(default_factory=dict)
     """Next page's token by stream; None means the stream's beginning."""
@@ -60,7 +60,7 @@ class _Reading:
     """Lines by stream that were already yielded from the page behind the token."""
     has_lines: bool = False
     is_over: bool = False
-    """It has ended, a later attempt writes, and a whole look at it found nothing new."""
+    """Whether it has ended, a later attempt writes, and a whole look at it found nothing new."""
 
 
 class JobLogs:

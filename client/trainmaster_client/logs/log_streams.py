@@ -89,7 +89,7 @@ class LogStreams:
             token = page.forward
 
     def last_page(self, stream: str, **options: int) -> Page:
-        """The newest lines, as many as fit into a page: 1 MB and 10,000, or ``limit``."""
+        """Return the newest lines, as many as fit into a page: 1 MB and 10,000, or ``limit``."""
         return self._page(stream, startFromHead=False, **options)
 
     def _page(self, stream: str, **options: str | int | None) -> Page:
@@ -108,7 +108,7 @@ class LogStreams:
 
 
 def _kind_of(error: Exception) -> type[LogsUnreadableError]:
-    """The error to raise; a right is missing only where nothing else explains the refusal."""
+    """Choose the error to raise; a right is missing only if nothing else explains the refusal."""
     if is_expired(error):
         return LogsExpiredError
     is_silent = isinstance(error, NoConnectionError | HTTPClientError) or _is_its_own(error)
@@ -116,7 +116,7 @@ def _kind_of(error: Exception) -> type[LogsUnreadableError]:
 
 
 def _is_its_own(error: Exception) -> bool:
-    """True for a failure of the service, and where it was asked too often."""
+    """Tell whether the service itself failed, or was called too often."""
     if not isinstance(error, ClientError):
         return False
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)

@@ -225,7 +225,7 @@ def _variables(body: Request) -> list[dict[str, str]]:
 
 
 def _limits(body: Request) -> dict[str, int]:
-    """EFA only between hosts: a device that one pod holds is another's no more."""
+    """Return the resources of a pod; EFA only between hosts, as a device belongs to one pod."""
     resources = body["ResourceConfig"]
     efa = efa_interfaces(resources["InstanceType"]) if host_count(body) > 1 else None
     return _accelerated(body) | ({EFA_RESOURCE: efa} if efa else {})

@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 class Channels(StrEnum):
-    """How the channels of S3 come into the pods."""
+    """Ways in which channels of S3 come into the pods."""
 
     S3_CSI = "s3-csi"
     CLAIM = "claim"
@@ -230,7 +230,7 @@ def _no_place(field: str, uri: str) -> FieldError:
 
 
 def saves_to_s3(body: Request) -> bool:
-    """The program writes its checkpoints there itself."""
+    """Tell whether the program writes its checkpoints to S3 itself."""
     given = body.get("HyperParameters", {})
     return any(
         text.strip('"').startswith("s3://")
@@ -270,7 +270,7 @@ def accelerator(instance_type: str) -> tuple[str, int] | None:
 
 
 def tag_labels(body: Request) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """The tags as labels, ``:`` as ``/``; and the tags that cannot be labels."""
+    """Return the tags as labels, ``:`` as ``/``; and the tags that cannot be labels."""
     labels, others = dict[str, str](), list[dict[str, str]]()
     for tag in body.get("Tags", ()):
         key, value = tag["Key"].replace(":", "/"), tag["Value"]

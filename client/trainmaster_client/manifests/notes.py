@@ -64,7 +64,7 @@ def notes(body: Request, options: ManifestOptions) -> Iterator[str]:
 
 
 def _fields(body: Request) -> Iterator[str]:
-    """The members of the request, and of its structures that are mapped in part."""
+    """Yield the members of the request, and of its structures that are mapped in part."""
     parts = {
         path.partition(".")[0]
         for path in (*_MAPPED, *_TEXTS, "RetryStrategy.", "OutputDataConfig.")

@@ -60,7 +60,10 @@ def write_files(base: Path, env: Mapping[str, str]) -> None:
 
 
 def node_rank(env: Mapping[str, str]) -> int:
-    """PyTorchJob and hyperpodrun set RANK, Kubeflow Trainer PET_NODE_RANK; a Job has its index."""
+    """Return the rank of the pod.
+
+    PyTorchJob and hyperpodrun set RANK, Kubeflow Trainer PET_NODE_RANK; a Job has its index.
+    """
     given = (env.get(name) for name in ("RANK", "PET_NODE_RANK", "JOB_COMPLETION_INDEX"))
     return int(next(filter(None, given), "0"))
 
@@ -76,7 +79,7 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def stop(file: Path, seconds: float) -> int:
-    """0 also where there is nothing to stop; the kubelet's own SIGTERM comes next in any case."""
+    """Stop the launcher; return 0 even if nothing runs, as the kubelet's own SIGTERM comes next anyway."""
     if not file.is_file():
         return 0
     pid, began = int(file.read_text()), time.monotonic()
@@ -90,7 +93,7 @@ def stop(file: Path, seconds: float) -> int:
 
 
 def hears(pid: int) -> bool:
-    """Whether the process has a handler for SIGTERM, which Linux tells as a bit of a mask."""
+    """Tell whether the process has a handler for SIGTERM, which Linux shows as a bit of a mask."""
     caught = [line for line in lines(pid) if line.startswith("SigCgt:")]
     return bool(caught) and bool(int(caught[0].split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 

@@ -118,7 +118,7 @@ def _access(*, read_only: bool) -> Document:
 
 
 def _on_file_system(system: Mapping[str, str], path: str) -> _Part:
-    """A claim that is called as the file system is. FSx puts its mount name before each path."""
+    """Mount the claim named after the file system. FSx puts its mount name before each path."""
     skipped = 1 if system["FileSystemType"] == "FSxLustre" else 0
     folder = "/".join(system["DirectoryPath"].strip("/").split("/")[skipped:])
     mount = {"mountPath": path, **({"subPath": folder} if folder else {})}
@@ -132,7 +132,7 @@ def _on_s3(place: Place, options: ManifestOptions, *, volume: str, claim: str, p
 
 
 def _s3_volume(name: str, place: Place, options: ManifestOptions) -> Document:
-    """Bound to its one claim, so no other job's claim gets it."""
+    """Make a volume bound to its one claim, so that no other job's claim gets it."""
     prefix = [f"prefix {place.key}/"] if place.key else []
     return {
         "apiVersion": "v1",

@@ -64,7 +64,7 @@ def _without_tabs(text: bytes) -> bytes:
 
 
 def _lines(node: yaml.Node, at: Location) -> Iterator[tuple[str, int]]:
-    """Each path of a document with its line, from 1: the path is written as the API writes it."""
+    """Yield each path of a document, written as the API writes it, with its line, from 1."""
     if isinstance(node, yaml.MappingNode):
         for key_node, value_node in node.value:
             if isinstance(key_node, yaml.ScalarNode):

@@ -7,7 +7,7 @@ from trainmaster_client.preflight.preflight_findings import Finding, Level
 from trainmaster_client.preflight.target_account import Account, Concurrency, Unknown
 
 KEPT_UNRESERVED = 100
-"""Executions that nobody can reserve. Source: Lambda Developer Guide, "Configuring reserved concurrency"."""
+"""Executions that cannot be reserved. Source: Lambda Developer Guide, "Configuring reserved concurrency"."""
 COMFORTABLE = 50
 """Executions at once below which the stack's own functions get in each other's way at a busy minute."""
 USUAL_LIMIT = 1000
@@ -125,7 +125,7 @@ def _first_deployment(account: Account, name: str) -> Finding:
 
 
 def principals(account: Account) -> Iterator[Finding]:
-    """A resource policy that names a role or user which does not exist is refused by API Gateway."""
+    """Check that roles and users exist: API Gateway refuses a resource policy that names missing ones."""
     if isinstance(account.missing_principals, Unknown):
         yield Finding(id="principals", level=Level.SKIP, text=account.missing_principals.why)
         return

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 """Seconds. Nine services are asked; where one cannot be reached the others still are, soon."""
 _WARM_POOL = " for training warm pool usage"
-"""How Service Quotas names the quota: ``ml.g5.xlarge for training warm pool usage``."""
+"""End of a quota's name in Service Quotas: ``ml.g5.xlarge for training warm pool usage``."""
 FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "reconcile", "queue-widget")
 """Ends of the names of the stack's log groups; a test compares them with the template."""
 _NO_STACK = "ValidationError"
@@ -153,7 +153,7 @@ class AccountReader:
         return tuple(name for name in names if name in wanted)
 
     def _missing(self, account_id: str, arns: Iterable[str]) -> tuple[str, ...]:
-        """Only principals of this account can be looked up."""
+        """Return the principals that do not exist; only those of this account can be looked up."""
         iam = self._client("iam")
         return tuple(arn for arn in arns if f":{account_id}:" in arn and not _exists(iam, arn))
 

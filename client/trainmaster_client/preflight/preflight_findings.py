@@ -13,9 +13,9 @@ class Level(StrEnum):
     WARN = "warn"
     """A deployment works; something else may not, or costs money."""
     FAIL = "FAIL"
-    """A deployment fails, or nobody reaches what was deployed."""
+    """The deployment fails, or what was deployed cannot be reached."""
     SKIP = "skip"
-    """It cannot be known with these rights."""
+    """The fact cannot be known with these rights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,6 @@ class Account:
     stack_status: Known[str | None] | Unknown
     """Status of a stack of the wanted name, as CloudFormation says it; None: there is none."""
     log_groups: Known[tuple[str, ...]] | Unknown
-    """Those that a stack of the wanted name makes and that are there already."""
+    """Log groups that a stack of the wanted name makes and that exist already."""
     missing_principals: Known[tuple[str, ...]] | Unknown
     """Roles and users that the parameters name and IAM does not know."""

@@ -55,7 +55,7 @@ _HINTS: Mapping[str, str] = {
 
 
 def job_tags(**options: Unpack[JobOptions]) -> list[Tag]:
-    """The tags for these options, in the order of JobOptions; none for an option that is None.
+    """Return the tags for these options, in the order of JobOptions; none for an option that is None.
 
     Raises:
         InvalidOptionsError: Lists all that is wrong with them, before anything is sent.

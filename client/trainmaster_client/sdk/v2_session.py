@@ -80,7 +80,10 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
     def _intercept_create_request(
         self, request: dict[str, Any], create: Callable[[dict[str, Any]], Any], func_name: str | None = None
     ) -> Any:  # noqa: ANN401  the SDK's
-        """Private in the SDK; here refusals keep this package's own types. A contract test watches it."""
+        """Submit instead of creating, by a method private to the SDK that a contract test watches.
+
+        Refusals keep this package's own types here.
+        """
         if func_name != "train":
             return create(request)
         return self._submit(request)

@@ -60,7 +60,7 @@ def attach(
     api_url: str | None = None,
     on_unreachable: OnUnreachable = "raise",
 ) -> Any:  # noqa: ANN401  TrainingJob of the SDK v3
-    """The SDK's TrainingJob of a job that was submitted before, here or elsewhere.
+    """Return the SDK's TrainingJob of a job that was submitted before, here or elsewhere.
 
     Its ``wait(logs=True)``, ``refresh()`` and ``stop()`` are about the job in the queue, over all attempts.
     """
@@ -121,7 +121,7 @@ def _hook(
     api_url: str | None,
     on_unreachable: OnUnreachable,
 ) -> None:
-    """The session for clients to come, and the clients that the SDK has made of it already."""
+    """Hook the session for clients to come, and the clients that the SDK has made of it already."""
     hooks = hooks_of(boto_session, api_url=api_url, on_unreachable=on_unreachable)
     hooks.register(boto_session.events)
     made = getattr(sys.modules.get(_CLIENTS), "SageMakerClient", None)

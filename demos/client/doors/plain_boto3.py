@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def request(name: str, code: str) -> dict[str, Any]:
-    """``code`` is the S3 URI of the source archive."""
+    """Return the request; ``code`` is the S3 URI of the source archive."""
     return {
         "TrainingJobName": name,
         "RoleArn": settings.ROLE,

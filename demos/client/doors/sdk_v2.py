@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def look(estimator: PyTorch) -> None:
-    """Another cell of the notebook, in which somebody looks at the job occasionally while ``fit`` waits."""
+    """Look at the job from time to time while ``fit`` waits, as another cell of a notebook would."""
     while True:
         time.sleep(LOOK_SECONDS)
         if estimator.latest_training_job is not None:

@@ -9,7 +9,7 @@ from demos.client.doors import settings
 
 
 def uploaded(session: boto3.Session, uri: str) -> str:
-    """The training program as an archive in S3; its URI."""
+    """Upload the training program as an archive to S3; return its URI."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         archive.add(settings.SOURCE, arcname=".", filter=_without_caches)

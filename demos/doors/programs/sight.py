@@ -33,6 +33,6 @@ class Sight:
         return pair[0] in {"Completed", "Failed", "Stopped"}
 
     def write(self, client: str) -> None:
-        """``client``: name and version."""
+        """Write the facts; ``client`` is its name and version."""
         document = {"client": client, "statuses": self.statuses}
         Path(os.environ[FACTS_VARIABLE]).write_text(json.dumps(document), encoding="utf-8")

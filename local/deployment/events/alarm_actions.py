@@ -30,7 +30,7 @@ class AlarmActions:
     """Takes the parameters of a Publish that succeeded."""
 
     def happened(self, transition: Transition) -> None:
-        """Begin the actions of a transition; returns at once."""
+        """Begin the actions of a transition and return at once."""
         for arn in transition.alarm.actions:
             what = f"action of alarm {transition.alarm.name}"
             self.background.run(what, lambda arn=arn: self._tell(arn, transition))  # type: ignore[misc]
@@ -50,7 +50,7 @@ class AlarmActions:
 
 
 def may_publish(policy: Mapping[str, Any], topic_arn: str, alarm: Alarm) -> bool:
-    """Whether a topic's policy lets CloudWatch publish for this alarm.
+    """Tell whether a topic's policy lets CloudWatch publish for this alarm.
 
     Raises:
         ValueError: the policy holds what the twin cannot evaluate.
@@ -73,7 +73,7 @@ def _actions(statement: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _names_service(principal: object) -> bool:
-    """A service is meant by its name, and by anybody."""
+    """Tell whether the principal is the service, by its name or as anyone."""
     if not isinstance(principal, Mapping):
         return principal == "*"
     named = principal.get("Service", [])

@@ -9,13 +9,13 @@ from typing import TypeAlias
 from local.clock import TwinClock
 
 HELD_BACK = timedelta(minutes=1)
-"""How long an event that is to lose its turn waits at most for another one to pass it."""
+"""Longest time that an event that is to lose its turn waits for another one to pass it."""
 
 Deliver: TypeAlias = Callable[[], object]
 
 
 class _Chance:
-    """How often something happens: a share up to 1, or the number of next times."""
+    """Frequency of a fault: a share up to 1, or the number of next times."""
 
     def __init__(self, setting: float) -> None:
         self._share = setting if setting <= 1 else 0.0

@@ -85,5 +85,5 @@ class EventRouter:
 
 
 def _is_reserved(entry: Params) -> bool:
-    """Sources of AWS's own services; nobody else may speak for them."""
+    """Tell whether the source is one of AWS's own, which no other caller may use."""
     return str(entry.get("Source", "")).startswith("aws.")

@@ -27,7 +27,7 @@ class RuleBook:
     """Serves the calls on rules. Targets stay here: the engine would try to deliver to them itself."""
 
     def __init__(self, forward: Callable[[str, Params], Params]) -> None:
-        """``forward``: (operation, parameters) -> answer of the engine, which lists the rules."""
+        """Take ``forward``: (operation, parameters) -> answer of the engine, which lists the rules."""
         self._forward = forward
         self._rules: dict[str, _Rule] = {}
 
@@ -54,7 +54,7 @@ class RuleBook:
         return self._forward(operation, params)
 
     def queues_for(self, event: Mapping[str, Any]) -> list[str]:
-        """ARNs of the queues that are to get an event."""
+        """Return ARNs of the queues that are to get an event."""
         chosen = [
             rule for rule in self._rules.values() if rule.state == _ENABLED and matches(rule.pattern, event)
         ]

@@ -18,7 +18,7 @@ from local.wire import Principal, Request, Response
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request that was let through."""
+    """A request that was let through."""
 
     request: Request
     path: str

@@ -16,7 +16,7 @@ from local.deployment.lambda_runtime.invocation import Outcome
 from local.deployment.wiring import AsyncSettings
 
 _RETRY_WAITS = (timedelta(minutes=1), timedelta(minutes=2))
-"""Before the second and the third attempt."""
+"""Waits before the second and the third attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class _Event:
     request_id: str
     queued_at: datetime
     attempts: int = 0
-    """Already made."""
+    """Number of attempts already made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,8 @@ _MICROSECONDS = 1_000_000
 _NANOSECONDS = 1_000
 
 _LONGEST_SLEEP_SECONDS = 0.25
-"""On a clock that stands still. Enough for a back-off between processes, which run in the machine's time."""
+"""Longest sleep, in seconds, on a clock that stands still: enough for a back-off between processes, which
+run in the machine's time."""
 
 _real_sleep = time.sleep
 _real_gmtime = time.gmtime
@@ -109,7 +110,7 @@ def _converted(
 
 
 def _nod(seconds: float | SupportsIndex) -> None:
-    """The clock does not go on for anybody who sleeps: a long sleep would only cost the machine's time."""
+    """Sleep briefly: the clock does not advance for sleepers, so a long sleep only costs machine time."""
     _real_sleep(min(float(seconds), _LONGEST_SLEEP_SECONDS))
 
 

@@ -64,12 +64,12 @@ class Functions:
         return self.invoke(arns[name], payload)
 
     def warm(self, function_arns: Iterable[str]) -> None:
-        """Have a process of each ready, one after the other."""
+        """Make a process of each function ready, one after the other."""
         for arn in function_arns:
             self._pools[arn].warm()
 
     def killed(self) -> dict[str, int]:
-        """Invocations of each function that its timeout ended; none of those that had none."""
+        """Return the invocations that a timeout ended, by function; functions without any are left out."""
         return {self._names[arn]: pool.killed for arn, pool in self._pools.items() if pool.killed}
 
     def close(self) -> None:

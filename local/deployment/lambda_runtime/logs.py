@@ -28,7 +28,7 @@ class FunctionLog:
         self._keep([line.decode(errors="replace") for line in lines if line])
 
     def end(self) -> None:
-        """The process has ended, maybe within a line."""
+        """Keep an unfinished line, as the process has ended."""
         if self._rest:
             self._keep([self._rest.decode(errors="replace")])
             self._rest = b""

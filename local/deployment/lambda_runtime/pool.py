@@ -21,7 +21,7 @@ MAX_RESPONSE_BYTES = 6 * 1024 * 1024
 
 class Process(Protocol):
     def kill(self, last_words: str = "") -> None:
-        """``last_words``: the last line of its log."""
+        """Kill the process; ``last_words`` is the last line of its log."""
         ...
 
     def join(self) -> None: ...
@@ -36,7 +36,7 @@ class _Instance:
     instance_id: str
     process: Process
     ready: bool = False
-    """It has asked for work once."""
+    """Whether it has asked for work once."""
     current: Invocation | None = None
     init_error: Outcome | None = None
     launched: float = field(default_factory=time.monotonic)
@@ -82,7 +82,7 @@ class FunctionPool:
         return invocation.outcome
 
     def warm(self) -> None:
-        """Have one process ready, so that the first call finds it; returns when it is, or cannot be."""
+        """Make one process ready for the first call; return when it is, or cannot be."""
         with self._changed:
             if self._instances or self._closed:
                 return
@@ -118,7 +118,7 @@ class FunctionPool:
         return True
 
     def init_failed(self, instance_id: str, outcome: Outcome) -> None:
-        """A process says that it cannot start; it ends by itself after that."""
+        """Note that a process cannot start; it ends by itself after that."""
         with self._changed:
             if instance := self._instances.get(instance_id):
                 instance.init_error = outcome

@@ -24,7 +24,7 @@ _AFTERWARDS = timedelta(milliseconds=1)
 
 
 class SqsQueue:
-    """One queue, by a boto3 client of SQS."""
+    """A queue, by a boto3 client of SQS."""
 
     def __init__(self, sqs: Any, url: str) -> None:  # noqa: ANN401  a boto3 client
         self._sqs, self._url = sqs, url
@@ -93,7 +93,7 @@ class QueueReader:
             raise
 
     def _wait_for_company(self) -> None:
-        """The batching window; a manual clock does not move by itself, so nobody would come."""
+        """Wait for the batching window, unless the clock is manual: then no message would come meanwhile."""
         if not self._clock.manual:
             time.sleep(self._clock.scaled(self._trigger.window).total_seconds())
 
@@ -149,7 +149,7 @@ class QueueReader:
             self._clock.call_later(after, lambda: self._show_again(back))
 
     def _show_again(self, receipt_handles: list[str]) -> None:
-        """The visibility timeout of failed messages has passed on the twin's clock."""
+        """Show failed messages again, as their visibility timeout has passed on the twin's clock."""
         for handle in receipt_handles:
             self._queue.show_again(handle)
         self._clock.call_later(_AFTERWARDS, self.wake)

@@ -34,14 +34,14 @@ class Site:
     wiring: Wiring
 
     def name(self, logical_id: str) -> str:
-        """The name of a resource that the template does not name; the same in every run."""
+        """Return the name of a resource that the template does not name; the same in every run."""
         return f"{self.stack}-{logical_id}"
 
     def arn(self, service: str, resource: str) -> str:
         return f"arn:aws:{service}:{self.region}:{self.account_id}:{resource}"
 
     def short_id(self, logical_id: str) -> str:
-        """Ten characters as AWS gives them to an API; the same in every run."""
+        """Return ten characters as AWS gives them to an API; the same in every run."""
         return hashlib.sha256(f"{self.stack}/{logical_id}".encode()).hexdigest()[:10]
 
 
@@ -80,5 +80,5 @@ def check_keys(
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of ``text`` as a set of property names."""
+    """Return the words of ``text`` as a set of property names."""
     return frozenset(text.split())

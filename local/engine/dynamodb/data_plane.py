@@ -64,7 +64,7 @@ class DataPlane:
 
 
 def _check_form(operation: str, params: Params) -> None:
-    """Required members and types, by botocore's model of the service."""
+    """Check required members and types, by botocore's model of the service."""
     shape = get_service_model("dynamodb").operation_model(operation).input_shape
     report = ParamValidator().validate(params, shape)
     if report.has_errors():

@@ -44,7 +44,7 @@ _UPDATE_ACTIONS = [
 
 
 def text_of(params: Params, kind: str) -> str | None:
-    """The expression on one line (moto knows no line breaks); None when there is none."""
+    """Return the expression on one line (moto knows no line breaks); None if there is none."""
     if kind not in params:
         return None
     text = " ".join(params[kind].split())
@@ -54,7 +54,7 @@ def text_of(params: Params, kind: str) -> str | None:
 
 
 def check_placeholders(params: Params) -> None:
-    """Each name and value that is used must be given, each one given must be used. Raises AwsError."""
+    """Check that used names and values are given, and given ones are used. Raises AwsError."""
     texts = {kind: params[kind] for kind in KINDS if kind in params}
     names, values = params.get("ExpressionAttributeNames"), params.get("ExpressionAttributeValues")
     for given, what in ((names, "Names"), (values, "Values")):
@@ -120,7 +120,7 @@ class Update:
                 self._parsed = UpdateExpressionParser.make(text)
 
     def attributes(self) -> frozenset[str]:
-        """The top-level attributes that the expression writes to."""
+        """Return the top-level attributes that the expression writes to."""
         if self._parsed is None:
             return frozenset()
         firsts = [action.children[0].children[0] for action in self._parsed.find_clauses(_UPDATE_ACTIONS)]
@@ -144,7 +144,7 @@ class Update:
 
 
 def projection(params: Params) -> tuple[Path, ...] | None:
-    """The paths of a projection; None: everything."""
+    """Return the paths of a projection; None means everything."""
     if (text := text_of(params, "ProjectionExpression")) is None:
         return None
     names = params.get("ExpressionAttributeNames") or {}

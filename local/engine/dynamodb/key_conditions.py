@@ -18,11 +18,11 @@ from local.engine.dynamodb.values import checked, invalid
 class KeyCondition:
     partition: Sortable
     comparison: str | None
-    """On the sort value; None: any."""
+    """Comparison with the sort value; None accepts any."""
     operands: tuple[Sortable, ...]
 
     def span(self, entries: Sequence[Entry]) -> tuple[int, int]:
-        """The positions from (inclusive) and to (exclusive) which the entries match."""
+        """Return the positions from (inclusive) and to (exclusive) that the entries match."""
         if self.comparison is None:
             return 0, len(entries)
         low, high = self.operands[0], self.operands[-1]
@@ -85,7 +85,7 @@ def _value(entry: Entry) -> Sortable:
 
 
 def _begins(value: Sortable, prefix: Sortable) -> bool:
-    """Numbers have no beginning; DynamoDB refuses them, which the check of types does before."""
+    """Tell whether a value begins with a prefix; numbers, which DynamoDB refuses, never do."""
     if isinstance(value, str) and isinstance(prefix, str):
         return value.startswith(prefix)
     return isinstance(value, bytes) and isinstance(prefix, bytes) and value.startswith(prefix)

@@ -31,7 +31,7 @@ def sortable(value: DynamoType) -> Sortable:
 
 
 class IndexOrder:
-    """One index (or the table itself): partition value -> entries in order."""
+    """Order of one index (or the table itself): partition value -> entries in order."""
 
     def __init__(self, schema: Iterable[Mapping[str, str]]) -> None:
         by_type = {part["KeyType"]: part["AttributeName"] for part in schema}
@@ -44,7 +44,7 @@ class IndexOrder:
         return self._partitions.get(hash_value, [])
 
     def partitions(self) -> list[Sortable]:
-        """The partition values, in an order that does not change between two pages of a scan."""
+        """Return the partition values, in an order that does not change between two pages of a scan."""
         return sorted(self._partitions)
 
     def place(self, key: Key, item: Item | None) -> None:
@@ -90,7 +90,7 @@ class TableOrder:
         return self.base if name is None else self._indexes.get(name)
 
     def touch(self, key: Key, item: Item | None) -> None:
-        """The item with this key is now this one (None: gone)."""
+        """Set the item that has this key now; None means it is gone."""
         if item is None:
             self.items.pop(key, None)
         else:

@@ -22,7 +22,7 @@ from local.wire import AwsError
 
 
 class Table:
-    """One table for the length of one request."""
+    """A table for the length of one request."""
 
     def __init__(self, moto: MotoTable, order: TableOrder) -> None:
         self.moto = moto
@@ -38,11 +38,11 @@ class Table:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Attributes of the table's and the indexes' keys -> S, N or B."""
+        """Map attributes of the table's and the indexes' keys to S, N or B."""
         return {attribute["AttributeName"]: attribute["AttributeType"] for attribute in self.moto.attr}
 
     def key(self, attributes: Mapping[str, Any]) -> Key:
-        """The key in a request's ``Key``, which must hold the key's attributes and nothing else."""
+        """Read the key in a request's ``Key``, which must hold the key's attributes and nothing else."""
         if set(attributes) != set(self.key_names):
             raise invalid("The provided key element does not match the schema")
         return self._key_in(attributes, "The provided key element does not match the schema")
@@ -59,7 +59,7 @@ class Table:
         return self.order.items.get(key)
 
     def make(self, attributes: Mapping[str, Any], *, too_large: str) -> Item:
-        """A new item of this table, checked against its keys, its indexes and the limit on size."""
+        """Make a new item of this table, checked against its keys, its indexes and the limit on size."""
         self._check_indexes(attributes)
         if item_bytes(attributes) > MAX_ITEM_BYTES:
             raise invalid(too_large)
@@ -67,12 +67,12 @@ class Table:
         return make_item(parts[0], parts[1] if len(parts) > 1 else None, attributes)
 
     def updated(self, item: Item) -> Item:
-        """The item as an update left it, checked again."""
+        """Return the item as an update left it, checked again."""
         attributes = {name: checked(value) for name, value in item_to_wire(item).items()}
         return self.make(attributes, too_large="Item size to update has exceeded the maximum allowed size")
 
     def replace(self, key: Key, old: Item | None, new: Item | None) -> None:
-        """The only way an item changes. ``old`` is what ``get`` said."""
+        """Change an item, which happens only here. ``old`` is the item that ``get`` returned."""
         at = new if new is not None else old
         if at is None:
             return
@@ -134,7 +134,7 @@ class Tables:
         return Table(moto, order)
 
     def forget_orders(self) -> None:
-        """Moto may have changed items or indexes itself: read them again."""
+        """Read the order again later: moto may have changed items or indexes itself."""
         self._orders.clear()
 
 

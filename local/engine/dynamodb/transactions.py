@@ -107,7 +107,7 @@ def cancelled(reasons: Sequence[Wire]) -> AwsError:
 
 
 def cancelled_on_demand(code: str, params: Params) -> AwsError:
-    """A cancellation by the first item, for ``REASON_CODES``."""
+    """Make a cancellation by the first item, for ``REASON_CODES``."""
     others = len(params.get("TransactItems", ())) - 1
     return cancelled([{"Code": code, "Message": REASON_CODES[code]}, *[_NO_REASON] * others])
 
@@ -128,5 +128,5 @@ def _decide(writes: Sequence[Write]) -> tuple[list[Change], list[Wire]]:
 
 
 def _canonical(params: Params) -> str:
-    """Over the wire binary values are text; from a client of this process they are bytes."""
+    """Write a request in one form: binary values are text over the wire, bytes within this process."""
     return json.dumps(params["TransactItems"], sort_keys=True, default=bytes.hex)

@@ -47,7 +47,7 @@ def checked(value: Mapping[str, Any]) -> Wire:
 
 
 def number(text: str) -> str:
-    """The canonical form of a number, within DynamoDB's precision and range."""
+    """Return the canonical form of a number, within DynamoDB's precision and range."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -91,14 +91,17 @@ def item_to_wire(item: Item) -> Wire:
 
 
 def make_item(hash_key: DynamoType, range_key: DynamoType | None, attributes: Mapping[str, Any]) -> Item:
-    """An item of moto's, its attributes in a plain dictionary (moto's measures all at each change)."""
+    """Make an item of moto's with a plain dictionary (moto's own measures all at each change)."""
     item = Item(hash_key, range_key, attrs={})
     item.attrs = {name: DynamoType(value) for name, value in attributes.items()}
     return item
 
 
 def item_bytes(attributes: Mapping[str, Any]) -> int:
-    """Source: DynamoDB developer guide, "DynamoDB item sizes and formats"."""
+    """Return the size of an item.
+
+    Source: DynamoDB developer guide, "DynamoDB item sizes and formats".
+    """
     return sum(len(name.encode()) + _value_bytes(value) for name, value in attributes.items())
 
 
@@ -128,7 +131,7 @@ def _number_bytes(text: str) -> int:
 
 
 def as_bytes(content: str | bytes) -> bytes:
-    """Binary content; moto keeps it as it came, as base64 or decoded."""
+    """Return binary content, which moto keeps as it came, as base64 or decoded."""
     return content if isinstance(content, bytes) else base64.b64decode(content)
 
 

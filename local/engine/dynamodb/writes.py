@@ -42,7 +42,7 @@ class Write:
     """A write whose form is right: the table is there, the key fits, the expressions parse."""
 
     def __init__(self, tables: Tables, region: str, kind: str, params: Params) -> None:
-        """``kind``: Put, Update, Delete or ConditionCheck. Raises AwsError for a wrong request."""
+        """Check a Put, Update, Delete or ConditionCheck. Raises AwsError for a wrong request."""
         self.kind = kind
         self.table = tables.find(region, params["TableName"])
         check_placeholders(params)
@@ -102,7 +102,7 @@ def delete_item(tables: Tables, region: str, params: Params) -> Wire:
 
 
 def batch_write_item(tables: Tables, region: str, params: Params) -> Wire:
-    """All or, when the request is wrong, none; what DynamoDB would leave unprocessed is never left here."""
+    """Write all or, if the request is wrong, none; nothing is ever left unprocessed here."""
     writes = [
         _batched(tables, region, name, request)
         for name, requests in params["RequestItems"].items()
@@ -138,7 +138,7 @@ _UPDATE_RETURNS = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDAT
 
 
 def _returned(change: Change, wanted: str, written: frozenset[str]) -> Wire:
-    """``UPDATED_*`` gives whole top-level attributes (DynamoDB: only the nested part that was written)."""
+    """Return the wanted attributes; ``UPDATED_*`` gives whole top-level ones (DynamoDB: nested parts)."""
     item = change.old if wanted.endswith("_OLD") else change.new
     if wanted == "NONE" or item is None:
         return {}

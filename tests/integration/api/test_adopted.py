@@ -66,7 +66,7 @@ def test_one_that_waits_without_a_pool_starts_with_the_next_pass(api: Api) -> No
     api.change("poolless", steps.unparked(waits))
     view = api.get("/jobs/poolless").json
     assert (view["state"], view["waiting"]["code"]) == ("pending", "ahead")
-    assert view["waiting"]["message"].endswith("the next pass starts it")
+    assert view["waiting"]["message"].startswith("it starts with the next pass")
     assert view["estimated_start"] is not None
 
 

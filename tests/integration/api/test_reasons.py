@@ -69,7 +69,7 @@ def test_a_job_that_fits_is_about_to_start(api: Api) -> None:
     api.submit("a")
     assert waits(api, "a") == {
         "code": "ahead",
-        "message": "no job in the pool is ahead; the next pass starts it",
+        "message": "it starts with the next pass, within a minute",
     }
 
 
@@ -112,6 +112,6 @@ def test_the_answer_to_a_submission_has_a_reason_too(full: Api) -> None:
     job: dict[str, Any] = full.submit("a").json["job"]
     assert job["waiting"] == {
         "code": "ahead",
-        "message": "no job in the pool is ahead; the scheduler is about to consider it",
+        "message": "it is first in line; the next pass decides about it, within a minute",
     }
     assert full.submit("b", ResourceConfig=ON_G5).json["job"]["waiting"]["code"] == "ahead"

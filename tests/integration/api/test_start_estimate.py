@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.forecast.start_estimate import MOST_AHEAD
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.candidates import FIRST
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
@@ -106,10 +105,6 @@ def test_a_job_that_fits_nowhere_any_more_has_no_estimate(api: Api) -> None:
     assert (view["estimated_start"], view["waiting"]["code"]) == (None, "capacity")
 
 
-def test_the_bound_of_those_ahead_is_that_of_the_api() -> None:
-    assert MOST_AHEAD == 500
-
-
 def test_who_asks_for_no_estimate_has_those_ahead_counted_not_read(
     full: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,3 +124,33 @@ def test_who_asks_for_no_estimate_has_those_ahead_counted_not_read(
     assert [one["Limit"] for one in order if one.get("Select") == "COUNT"] == [MAX_POSITION]
     assert [one["Limit"] for one in order if "Select" not in one] == [FIRST], "those that the planner sees"
     assert found["position"] == with_estimate == 2
+
+
+def both(api: Api, *names: str) -> dict[str, dict[str, Any]]:
+    """The estimates of ``GET /jobs/{name}``, after those of ``GET /estimates`` proved to be the same."""
+    alone = {name: api.get(f"/jobs/{name}").json["estimated_start"] for name in names}
+    for query in ({}, {"pool": "p5"}):
+        entries = api.get("/estimates", **query).json["estimates"]
+        listed = {entry["name"]: {key: entry[key] for key in ("p50", "p90")} for entry in entries}
+        assert {name: listed[name] for name in names} == alone
+    return alone
+
+
+@pytest.mark.parametrize("half_life", [None, "7d"])
+def test_all_answers_agree_until_something_changes(full: Api, half_life: str | None) -> None:
+    """Fair share counts what a job that runs has used up to the look: that is no change of the queue."""
+    if half_life is not None:
+        pools = [
+            {**one, "order": {"fair_share": {"half_life": half_life, "weight": 5}}}
+            for one in DOCUMENT["pools"]
+        ]
+        full.call("PUT", "/policy", {**DOCUMENT, "pools": pools}, user=ADMIN)
+    names = [f"job-{number}" for number in range(4)]
+    for name in names:
+        full.submit(name)
+    first = both(full, *names)
+    for seconds in (1, 59, 240):
+        full.now += timedelta(seconds=seconds)
+        assert both(full, *names) == first
+    full.submit("urgent", priority=9)
+    assert both(full, *names) != first

@@ -65,6 +65,7 @@ def test_an_attempt_that_is_over_says_what_it_held_and_what_became_of_it(api: Ap
         "preempted_by_team": None,
         "warm_start": False,
         "lost_seconds": 0,
+        "unknown_seconds": 0,
     }
 
 
@@ -221,8 +222,17 @@ def test_the_first_capacity_line_is_the_one_in_force_when_the_period_began(api: 
     assert len(shown(api)["capacity"]) == 3
 
 
-def test_a_preempted_attempt_says_what_was_lost(api: Api) -> None:
-    api.submit("low", CheckpointConfig=None)
+@pytest.mark.parametrize(
+    ("checkpoints", "lost", "unknown"),
+    [
+        pytest.param(None, 600, 0, id="it saves nothing"),
+        pytest.param({"S3Uri": "s3://data/ck"}, 0, 600, id="C19: unseen"),
+    ],
+)
+def test_a_preempted_attempt_says_what_was_lost_or_may_be(
+    api: Api, checkpoints: dict[str, str] | None, lost: int, unknown: int
+) -> None:
+    api.submit("low", CheckpointConfig=checkpoints)
     victim = api.start("low")
     api.change("low", steps.preempted_for(victim, waiting_entry(api.job("low"))))
     api.now = NOON + minutes(10)
@@ -232,4 +242,5 @@ def test_a_preempted_attempt_says_what_was_lost(api: Api) -> None:
     api.store.commit([change], at=api.now)
     assert api.job("low").state is JobState.PREEMPTED
     (one,) = shown(api)["attempts"]
-    assert (one["end"], one["preempted_by"], one["lost_seconds"]) == ("preemption", "low", 600)
+    assert (one["end"], one["preempted_by"], one["lost_seconds"]) == ("preemption", "low", lost)
+    assert one["unknown_seconds"] == unknown

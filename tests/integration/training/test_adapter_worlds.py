@@ -15,6 +15,12 @@ pytestmark = pytest.mark.thorough
 ROOT = Path(__file__).parents[3]
 SEEN = re.compile(r"step=(\d+) samples=\[(.*)\]")
 
+END = """
+print("the script has ended\\n", end="", flush=True)
+"""
+ABORTED = "terminate called without an active exception"
+"""What a rank says whose interpreter ended under a thread of gloo (pytorch/pytorch#179291)."""
+
 ACCELERATE = """
 import sys, torch
 from accelerate import Accelerator
@@ -96,7 +102,7 @@ class Ran:
 
 def _run(script: str, folder: Path, ranks: int, *arguments: object) -> Ran:
     program = folder / "program.py"
-    program.write_text(script)
+    program.write_text(script + END)
     starter = ["-m", "torch.distributed.run", f"--nproc-per-node={ranks}", f"--master-port={_free_port()}"]
     done = subprocess.run(
         [
@@ -113,10 +119,10 @@ def _run(script: str, folder: Path, ranks: int, *arguments: object) -> Ran:
         timeout=500,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
     )
-    return _ran(done)
+    return _ran(done, ranks)
 
 
-def _ran(done: "subprocess.CompletedProcess[str]") -> Ran:
+def _ran(done: "subprocess.CompletedProcess[str]", ranks: int) -> Ran:
     steps: dict[int, set[int]] = {}
     samples: list[int] = []
     for number, listed in SEEN.findall(done.stdout):
@@ -125,7 +131,14 @@ def _ran(done: "subprocess.CompletedProcess[str]") -> Ran:
         samples += part
     rates = {int(step): rate for step, rate in re.findall(r"^rate (\d+) (\S+)$", done.stdout, re.MULTILINE)}
     seen = [steps[number] for number in sorted(steps)]
-    return Ran(code=done.returncode, seen=seen, samples=samples, rates=rates, errors=done.stderr)
+    return Ran(code=_code(done, ranks), seen=seen, samples=samples, rates=rates, errors=done.stderr)
+
+
+def _code(done: "subprocess.CompletedProcess[str]", ranks: int) -> int:
+    """Give the exit code of the scripts: 0 where those of all ranks ended, and only then one was aborted."""
+    has_ended = done.stdout.count("the script has ended") == ranks
+    is_aborted = ABORTED in done.stderr and "Traceback" not in done.stderr.partition(ABORTED)[0]
+    return 0 if has_ended and is_aborted else done.returncode
 
 
 def _free_port() -> int:
@@ -170,6 +183,22 @@ def test_C33_S6_lightning_goes_on_by_samples(ranks: int, then: int, tmp_path: Pa
     assert (first.code, second.code) == (0, 0), second.errors
     assert _each_once(first, second)
     assert [len(batch) for batch in second.seen] == [4 * ranks] * (steps - 1)
+
+
+@pytest.mark.parametrize(
+    ("out", "errors", "code"),
+    [
+        ("the script has ended\nthe script has ended\n", f"{ABORTED}\nSIGABRT", 0),
+        ("the script has ended\n", f"{ABORTED}\nSIGABRT", 1),
+        ("the script has ended\nthe script has ended\n", "SIGSEGV", 1),
+        ("the script has ended\nthe script has ended\n", f"Traceback: ...\n{ABORTED}", 1),
+    ],
+    ids=["after both ended", "before one ended", "another end", "after an error"],
+)
+def test_an_abort_counts_as_an_end_only_after_the_scripts_of_all_ranks(
+    out: str, errors: str, code: int
+) -> None:
+    assert _code(subprocess.CompletedProcess([], 1, out, errors), 2) == code
 
 
 def test_C33_S6_lightning_refuses_a_plain_loader_on_other_ranks(tmp_path: Path) -> None:

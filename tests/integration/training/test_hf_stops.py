@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch.utils.data import Dataset
 
 from tests.integration.training.hf_runs import hf_training
 from tests.integration.training.stops import Stop, Training, attempt, lines_of_two_attempts
@@ -129,11 +130,12 @@ def test_a_stop_in_the_last_step_leaves_nothing_to_train(tmp_path: Path) -> None
     _equals_undisturbed(training, tmp_path, *_in_step(10), *_in_evaluation(1))
 
 
-def test_what_was_trained_to_its_end_can_be_trained_longer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [Sums(26), StreamOfSums(30)], ids=["a data set", "a stream"])
+def test_S2_what_was_trained_to_its_end_can_be_trained_longer(data: Dataset[Any], tmp_path: Path) -> None:
     steady: dict[str, Any] = {"lr_scheduler_type": "constant", "eval_steps": 50}
-    longer = attempt(hf_training(Sums(26), max_steps=16, **steady), tmp_path / "at once")[1]
-    first = attempt(hf_training(Sums(26), max_steps=10, **steady), tmp_path / "twice")[1]
-    second = attempt(hf_training(Sums(26), max_steps=16, **steady), tmp_path / "twice")[1]
+    longer = attempt(hf_training(data, max_steps=16, **steady), tmp_path / "at once")[1]
+    first = attempt(hf_training(data, max_steps=10, **steady), tmp_path / "twice")[1]
+    second = attempt(hf_training(data, max_steps=16, **steady), tmp_path / "twice")[1]
     losses = [line for line in first.lines + second.lines if line[0] == "grad_norm"]
     assert losses == [line for line in longer.lines if line[0] == "grad_norm"]
 

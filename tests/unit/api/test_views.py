@@ -77,14 +77,13 @@ def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
     [
         pytest.param(
             QueuePosition(number=1),
-            "no job in the pool is ahead; the scheduler is about to consider it",
+            "it is first in line; the next pass decides about it, within a minute",
             id="next in turn",
         ),
         pytest.param(
-            QueuePosition(waiting=50),
-            "the scheduler is about to consider it; more than 50 jobs wait in the pool",
-            id="not counted",
+            QueuePosition(waiting=50), "at least 50 jobs are ahead in this pool", id="not counted further"
         ),
+        pytest.param(QueuePosition(), "the next pass looks at it, within a minute", id="not counted at all"),
         pytest.param(
             QueuePosition.behind(1000), "at least 1000 jobs are ahead in this pool", id="far behind"
         ),
@@ -158,6 +157,17 @@ def test_a_job_that_the_account_refused_waits_for_the_account_until_a_start_is_t
     assert seen(one, why=why)["waiting"] == {"code": code, "message": message}
     taken = replace(one, starts=StartTrouble(), waiting=None)
     assert seen(taken, why=why)["waiting"] == {"code": found.value, "message": "so it is"}
+
+
+def test_a_reason_is_shown_once_though_the_row_keeps_what_a_planner_said_before() -> None:
+    """Starts with its role are paused for the refusals of other jobs; the pause has a later instant now."""
+    before = Reason(code=ReasonCode.REFUSED, message="starts are paused; the next one at 12:05 or later")
+    now = Reason(code=ReasonCode.REFUSED, message="starts are paused; the next one at 12:10 or later")
+    paused = replace(job("a"), waiting=before)
+    assert seen(paused, why=now)["waiting"] == {"code": "refused", "message": now.message}
+    own = replace(paused, starts=StartTrouble(by_account=AccountRefusals(count=1)), waiting=REFUSED)
+    again = Reason(code=ReasonCode.ACCOUNT_LIMIT, message=f"{REFUSED.message}; nothing is kept free for it")
+    assert seen(own, why=again)["waiting"] == {"code": "account-limit", "message": again.message}
 
 
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING, JobState.COMPLETED])

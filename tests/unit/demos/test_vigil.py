@@ -10,7 +10,7 @@ from demos.patience import STANDSTILL_SECONDS, Progress, StandstillError, TwinEn
 from demos.stage import Hold
 from demos.vigil import GRACE_SECONDS, Grace, Journal, Vigil
 from local.twin_process import TwinProcess
-from training.monitoring.hold import last_step_allowed
+from training.monitoring.report import last_step_allowed
 
 
 def call(operation: str, status: int = 200) -> dict[str, Any]:

@@ -57,6 +57,8 @@ CHECKED_BY = {
     "training/hf_trainer.py": "tests/integration/training/test_foreign_scripts.py",
     "training/lightning_trainer.py": "tests/integration/training/test_foreign_scripts.py",
     "training/metric_names.py": "tests/unit/training/test_documentation.py",
+    "training/own_loop.py": "tests/integration/training/test_own_loop.py",
+    "training/plain_loop.py": "tests/integration/training/test_own_loop.py",
     "training/precise_sum.py": "tests/integration/training/test_guides.py",
     "training/preemptible.py": "tests/integration/training/test_preemption_guide.py",
     "training/secret_by_name.py": "tests/integration/training/test_secret_guide.py",
@@ -96,15 +98,18 @@ WORDS = {
 
 def changes(before: str, after: str, *, around: int = 0) -> str:
     """What a program of the reader's becomes, as a page shows it: dots stand for what is left out."""
-    old, new = (FILES[f"doors/{name}.py"].splitlines() for name in (before, after))
+    old, new = (FILES[f"{name}.py"].splitlines() for name in (before, after))
     lines = list(difflib.unified_diff(old, new, n=around, lineterm=""))[3:]
     if not around:
         lines = [line for line in lines if not line.startswith("@@")]
     return "".join("     ...\n" if line.startswith("@@") else f"{line.rstrip()}\n" for line in lines)
 
 
-DIFFS = {changes(f"{door}_before", f"{door}_after") for door in ("fit", "train", "boto3")}
-DIFFS.add(changes("first_fit_before", "first_fit", around=2))
+DIFFS = {
+    *(changes(f"doors/{door}_before", f"doors/{door}_after") for door in ("fit", "train", "boto3")),
+    changes("doors/first_fit_before", "doors/first_fit", around=2),
+    changes("training/plain_loop", "training/own_loop", around=1),
+}
 
 
 def claimed(name: str, language: str, text: str) -> bool:

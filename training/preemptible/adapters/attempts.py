@@ -6,6 +6,7 @@ before until then). A library writes into the folder itself, so a stop may tear 
 that was interrupted leaves a file out or cuts it: the mark has the size of each file.
 """
 
+import atexit
 import json
 import os
 import re
@@ -153,6 +154,16 @@ def _status(folder: Path) -> dict[str, Any]:
         return {}
 
 
+def _end_process_groups() -> None:
+    """End what the script left of torch.distributed, while the interpreter is whole.
+
+    A thread of gloo that lets go of its last tensor later aborts the process, and a job that is done would
+    end with exit code 1 (pytorch/pytorch#179291).
+    """
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -233,9 +244,13 @@ class Attempt:
         raise SystemExit(EXIT_PREEMPTED)
 
     def completed(self, step: int) -> None:
-        """From here on SIGTERM does what it did before."""
+        """Report the end; from here on SIGTERM does what it did before.
+
+        The process groups stay for what the script does next, and are ended when the interpreter begins to.
+        """
         self._report("completed", step)
         self._stop.__exit__()
+        atexit.register(_end_process_groups)
 
     def _mark_earlier_ones(self) -> None:
         """Those from before the adapter came: taken as they are, so that no work is lost by its coming."""

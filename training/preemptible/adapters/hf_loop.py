@@ -2,8 +2,7 @@
 
 A callback alone hears of a step's end, but cannot save in the middle of an evaluation, nor make one up. A
 checkpoint of ours is taken after the step and its log line, before the evaluation that is due; what Trainer
-keeps in memory only (the sum of the losses since the last log line, callbacks' counters, the place in a
-stream) is carried beside it.
+keeps in memory only (losses since the last log line, counters, the place in a stream) is carried beside it.
 """
 
 import copy
@@ -217,7 +216,8 @@ class StoppableLoop:
         trainer, numbers = self._trainer, numbers or random_numbers()
         folder = self._attempt.begin_save(self._name())
         write()
-        control, is_seen = trainer.control, self._seen == self._batches
+        # The epoch of a stream (0 steps) is all of a training to Trainer; only the stream knows its end.
+        control, is_seen = trainer.control, self._width.steps > 0 and self._seen == self._batches
         is_over = control.should_epoch_stop or control.should_training_stop or is_seen
         content = {
             "epoch": self._epoch,

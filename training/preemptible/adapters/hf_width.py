@@ -1,5 +1,6 @@
 """How Trainer splits an optimizer step: ranks times the batch of a device times accumulated batches."""
 
+from collections.abc import Sized
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +19,10 @@ class StepWidth:
     step: int
     """Samples of one optimizer step."""
     steps: int
-    """Optimizer steps of an epoch; of the whole training where the data have no length."""
+    """Optimizer steps of an epoch; 0 where the data have no length.
+
+    Earlier adapters wrote those of the whole training there, which a later attempt may change.
+    """
 
     @classmethod
     def of(cls, trainer: Any, steps: int) -> "StepWidth":
@@ -31,6 +35,8 @@ class StepWidth:
             step, share = size * accumulated, size // ranks
         else:
             share = size
+        if not isinstance(trainer.train_dataset, Sized):
+            steps = 0
         return cls(ranks=ranks, share=share, batch=step // accumulated, step=step, steps=steps)
 
     def as_dict(self) -> dict[str, int]:
@@ -49,7 +55,7 @@ def check_width(now: StepWidth, *, before: StepWidth) -> None:
             f"batches of {now.share} and gradient_accumulation_steps={now.step // now.batch} make "
             f"{now.step}: {_advice(now, before)}"
         )
-    if now.ranks != before.ranks and now.steps != before.steps:
+    if now.ranks != before.ranks and now.steps not in {0, before.steps}:
         raise ValueError(
             f"an epoch has {now.steps} steps on {ranks_in_words(now.ranks)} and had {before.steps}: set "
             f"dataloader_drop_last=False, or run it on {ranks_in_words(before.ranks)} again"

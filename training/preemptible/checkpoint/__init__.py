@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from training.preemptible import CheckpointPackageError, CheckpointPlaceError
 from training.preemptible.checkpoint.checkpointer import Checkpointer, Resumed
 from training.preemptible.checkpoint.loader import newest_manifest
 from training.preemptible.checkpoint.local_store import LocalStore
@@ -11,7 +12,6 @@ from training.preemptible.checkpoint.manifest import Manifest
 from training.preemptible.checkpoint.saver import JobState
 from training.preemptible.checkpoint.schedule import Retention, SaveTimer
 from training.preemptible.checkpoint.store import CheckpointStore
-from training.preemptible.checkpoint_errors import CheckpointPackageError, CheckpointPlaceError
 
 __all__ = [
     "CheckpointStore",

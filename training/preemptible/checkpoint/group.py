@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
+from training.preemptible import listed
 from training.preemptible.checkpoint.store import CheckpointStore
-from training.preemptible.checkpoint_errors import listed
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
+from training.preemptible import CheckpointMismatchError, CheckpointReadError
 from training.preemptible.checkpoint import shards
 from training.preemptible.checkpoint.group import (
     Failure,
@@ -34,7 +35,6 @@ from training.preemptible.checkpoint.manifest import (
 )
 from training.preemptible.checkpoint.shards import verified_index
 from training.preemptible.checkpoint.store import CheckpointStore
-from training.preemptible.checkpoint_errors import CheckpointMismatchError, CheckpointReadError
 
 _HASHED_BYTES = 16 * 2**20
 """Of a larger first shard the manifest is hashed instead: nothing large is read twice for a line."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self, TypeAlias
 
+from training.preemptible import listed
 from training.preemptible.checkpoint.store import CheckpointStore, name_of
-from training.preemptible.checkpoint_errors import listed
 
 MANIFEST = "manifest.json"
 ALGORITHM = "multilinear64-sha256"

@@ -15,6 +15,7 @@ from typing import Any
 
 from torch.distributed.checkpoint.api import CheckpointException
 
+from training.preemptible import CheckpointSaveError
 from training.preemptible.checkpoint import shards
 from training.preemptible.checkpoint.group import (
     Failure,
@@ -35,7 +36,6 @@ from training.preemptible.checkpoint.manifest import (
 )
 from training.preemptible.checkpoint.schedule import Retention, kept
 from training.preemptible.checkpoint.store import STATUS, CheckpointStore, name_of
-from training.preemptible.checkpoint_errors import CheckpointSaveError
 
 
 class JobState(StrEnum):

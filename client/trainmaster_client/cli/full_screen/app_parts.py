@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def in_a_thread(work: Callable[[], None]) -> None:
-    """A daemon: who quits does not wait for an API that gives no answer."""
+    """Run the work in a daemon thread: quitting does not wait for an API that gives no answer."""
     threading.Thread(target=work, daemon=True).start()
 
 
@@ -42,7 +42,7 @@ class BackgroundApp(App[None]):
         then: Callable[[T], None],
         sorry: Callable[[TrainmasterClientError], None],
     ) -> bool:
-        """False: the call of that name is still under way, and no second one is made."""
+        """Begin a call in the background; return False if the call of that name is still under way."""
         if call in self._under_way:
             return False
         self._under_way.add(call)
@@ -66,7 +66,7 @@ class BackgroundApp(App[None]):
 
     @property
     def is_shown(self) -> bool:
-        """False before it begins and once it has ended; answers may come then, too."""
+        """Tell whether the screen is up: answers may come before it begins and once it has ended, too."""
         return bool(self.screen_stack) and bool(self.screen_stack[0].query("#status"))
 
     def say(self, text: str, *, is_wrong: bool = False) -> None:

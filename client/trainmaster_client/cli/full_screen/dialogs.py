@@ -45,7 +45,7 @@ class Dialog(ModalScreen[str]):
 
 
 class Confirmation(Dialog):
-    """Only ``y`` confirms: Enter was perhaps meant for the table below."""
+    """Asks for a confirmation. Only ``y`` confirms: Enter was perhaps meant for the table below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "confirm", show=False),

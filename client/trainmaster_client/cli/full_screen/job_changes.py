@@ -35,7 +35,7 @@ class JobChanges(BackgroundApp):
     @property
     @abstractmethod
     def chosen_job(self) -> str:
-        """Empty: none, or another team's."""
+        """Name of the chosen job; empty if there is none, or it is another team's."""
 
     @abstractmethod
     def refresh_picture(self) -> None: ...
@@ -71,7 +71,7 @@ class JobChanges(BackgroundApp):
         return dialog
 
     def _change(self, ask: Ask, do: Do) -> None:
-        """The job is read again first: what is asked about is what there is now."""
+        """Ask about a change and make it; the job is read again first, so that the question is up to date."""
         name = self.chosen_job
         if not self.options.may_change or not name:
             self.say(NO_JOB if self.options.may_change else READ_ONLY, is_wrong=True)
@@ -101,6 +101,6 @@ class JobChanges(BackgroundApp):
         self.say(f"Nothing was changed: {error}", is_wrong=True)
 
     def _perhaps_changed(self, error: TrainmasterClientError) -> None:
-        """A refusal changed nothing; without an answer the next picture shows what became of it."""
+        """Report a failed change: a refusal changed nothing; else the next picture shows what happened."""
         self.say(f"Not confirmed: {error}", is_wrong=True)
         self.refresh_picture()

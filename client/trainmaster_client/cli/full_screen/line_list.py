@@ -59,7 +59,7 @@ class LineList(ScrollView, can_focus=True):
 
     @property
     def selected(self) -> str:
-        """The key of the line under the cursor; empty where there is none."""
+        """Key of the line under the cursor; empty if there is none."""
         return self._lines[self._cursor].key if self._has_cursor and self._lines else ""
 
     def show_lines(self, lines: Sequence[Line]) -> None:

@@ -78,7 +78,7 @@ class QueueApp(AppKeys):
     # ---- reading
 
     def refresh_picture(self) -> None:
-        """The queue and its pools; and the job that is seen."""
+        """Read the queue and its pools again, and the job that is shown."""
         self._read("queue", self.source.queue, self._queue_came)
         if isinstance(self.screen, JobScreen):
             self._read_job(self.screen)
@@ -127,7 +127,7 @@ class QueueApp(AppKeys):
         self.begin(f"log {screen.job_name}", read, came, failed)
 
     def _read(self, page: str, make: Callable[[], T], then: Callable[[T], None], *, of: str = "") -> None:
-        """One at a time: who asks in between gets the answer that is waited for."""
+        """Read one page at a time: a request meanwhile gets the answer that is already awaited."""
         fresh = self._fresh[page]
 
         def came(answer: T) -> None:
@@ -151,11 +151,11 @@ class QueueApp(AppKeys):
 
     @property
     def columns(self) -> int:
-        """Beside the scroll bar."""
+        """Width in columns, without the scroll bar."""
         return self.size.width - 1
 
     def paint(self) -> None:
-        """The page that is seen, from what was read last."""
+        """Paint the visible page from what was read last."""
         if not self.is_shown:
             return
         now, width = self.options.now(), self.columns

@@ -18,7 +18,7 @@ class Freshness:
     asked_at: datetime | None = None
     """Instant of the pending request; None if no answer is awaited."""
     error: str = ""
-    """Why the last read failed; empty: it did not."""
+    """Reason why the last read failed; empty if it did not."""
 
     def asked(self, *, now: datetime) -> None:
         self.asked_at = now
@@ -30,7 +30,7 @@ class Freshness:
         self.asked_at, self.error = None, " ".join(str(error).split())
 
     def trouble(self, *, now: datetime, zone: tzinfo | None = None) -> str:
-        """Empty where all is well."""
+        """Say what is wrong; empty if all is well."""
         waited = now - self.asked_at if self.asked_at else timedelta()
         why = self.error or (f"no answer for {length(waited)}" if waited >= SLOW else "")
         if not why:
@@ -42,6 +42,6 @@ class Freshness:
 
 
 def status_line(*, region: str, seconds: float, may_change: bool, now: datetime) -> str:
-    """``now`` in the zone of all times on the screen, which is said here alone."""
+    """Write the status line; ``now`` is in the zone of all times on the screen, named only here."""
     rights = "changes allowed" if may_change else "read-only"
     return f"trainmaster  {region}  {rights}  {now:%H:%M:%S %Z}  every {seconds:g} s"

@@ -16,7 +16,7 @@ def _now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopOptions:
     seconds: float = USUAL_SECONDS
-    """Between two looks."""
+    """Seconds between two looks."""
     may_change: bool = False
     now: Callable[[], datetime] = _now
     in_background: Callable[[Callable[[], None]], None] = in_a_thread

@@ -1,4 +1,4 @@
-"""What must hold of every replay, whoever decided: broken rules as sentences, none if all is well."""
+"""Audits what must hold of every replay: broken rules as sentences, none if all is well."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,18 +9,18 @@ from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
 
 MOST_NAMED = 20
 ROUNDING_S = 2
-"""Of an attempt: times are whole seconds."""
+"""Seconds that rounding may add up to in an attempt: times are whole seconds."""
 
 Place = tuple[str, str, str]
 """Pool, capacity type, instance type."""
 
 
 def most_held(replay: Replay) -> dict[Place, int]:
-    """The most instances that attempts and warm pools held at one instant."""
+    """Return the most instances that attempts and warm pools held at one instant."""
     steps: dict[Place, list[tuple[int, int]]] = defaultdict(list)
-    for one in replay.attempts:
-        place = (one.pool, one.capacity_type, one.instance_type)
-        steps[place] += [(one.start_s, one.instances), (one.end_s, -one.instances)]
+    for attempt in replay.attempts:
+        place = (attempt.pool, attempt.capacity_type, attempt.instance_type)
+        steps[place] += [(attempt.start_s, attempt.instances), (attempt.end_s, -attempt.instances)]
     for idle in replay.warm:
         place = (idle.pool, "on-demand", idle.instance_type)
         steps[place] += [(idle.since_s, idle.instances), (idle.until_s, -idle.instances)]
@@ -37,17 +37,17 @@ def over_capacity(replay: Replay) -> list[str]:
 
 
 def lost_jobs(outcomes: Mapping[str, JobOutcome], replay: Replay) -> list[str]:
-    """Jobs whose attempts do not follow from each other, and attempts that are of no job."""
+    """Return jobs whose attempts do not follow from each other, and attempts that are of no job."""
     return list(islice(_lost(outcomes, replay), MOST_NAMED))
 
 
 def wrong_training(outcomes: Mapping[str, JobOutcome]) -> list[str]:
-    """Jobs that completed without having trained as long as they had to, or that trained longer."""
+    """Return jobs that completed after more or less training than they had to have."""
     return list(islice(_wrong(outcomes), MOST_NAMED))
 
 
 def highest(steps: Sequence[tuple[int, int]]) -> int:
-    """At one instant what ends goes first."""
+    """Return the most that is held at one instant, at which ends go before begins."""
     held = highest = 0
     for _, change in sorted(steps):
         held += change
@@ -56,7 +56,7 @@ def highest(steps: Sequence[tuple[int, int]]) -> int:
 
 
 def _lost(outcomes: Mapping[str, JobOutcome], replay: Replay) -> Iterator[str]:
-    for name in sorted({one.job for one in replay.attempts} - outcomes.keys()):
+    for name in sorted({attempt.job for attempt in replay.attempts} - outcomes.keys()):
         yield f"{name}: attempts of a job that was never submitted"
     for name, outcome in outcomes.items():
         problem = _out_of_order(outcome)
@@ -68,11 +68,11 @@ def _out_of_order(outcome: JobOutcome) -> str | None:
     attempts = outcome.attempts
     if not attempts:
         return None
-    if [one.attempt for one in attempts] != list(range(len(attempts))):
-        return f"its attempts are {', '.join(str(one.attempt) for one in attempts)}"
+    if [attempt.attempt for attempt in attempts] != list(range(len(attempts))):
+        return f"its attempts are {', '.join(str(attempt.attempt) for attempt in attempts)}"
     if attempts[0].start_s < outcome.submit_s:
         return "started before it was submitted"
-    if any(not one.start_s <= one.train_s <= one.end_s for one in attempts):
+    if any(not attempt.start_s <= attempt.train_s <= attempt.end_s for attempt in attempts):
         return "an attempt ends before it starts or trains"
     if any(after.start_s < before.end_s for before, after in pairwise(attempts)):
         return "two of its attempts overlap"
@@ -83,7 +83,7 @@ def _wrong(outcomes: Mapping[str, JobOutcome]) -> Iterator[str]:
     for name, outcome in outcomes.items():
         if outcome.fate is not Fate.COMPLETED or outcome.job.breaks:
             continue
-        lasting = sum(_lasting_s(one) for one in outcome.attempts)
+        lasting = sum(_lasting_s(attempt) for attempt in outcome.attempts)
         wanted = seconds(outcome.job.trains_for)
         if abs(lasting - wanted) > ROUNDING_S * len(outcome.attempts):
             yield f"{name}: trained {lasting} s that lasted, has to train {wanted} s"

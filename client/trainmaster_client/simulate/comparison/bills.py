@@ -1,4 +1,4 @@
-"""What a replay costs: instances are billed from an attempt's start until they are free."""
+"""Computes what a replay costs: instances are billed from an attempt's start until they are free."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ class Bill:
     jobs_usd: float
     idle_warm_usd: float
     lost_usd: float
-    """Of ``jobs_usd``: training that had to be done again, and stopping."""
+    """Part of ``jobs_usd`` for training that had to be done again, and for stopping."""
     startup_usd: float
-    """Of ``jobs_usd``."""
+    """Part of ``jobs_usd`` for start-up."""
     by_team: Mapping[str, float]
-    """Of ``jobs_usd``."""
+    """``jobs_usd`` by team."""
     unpriced: tuple[str, ...]
     """Instance types without a price: what ran on them is in no sum."""
 
@@ -36,19 +36,26 @@ class Bill:
 
 
 def bill_of(replay: Replay, outcomes: Mapping[str, JobOutcome], prices: PriceTable) -> Bill:
-    types = {one.instance_type for one in replay.attempts} | {one.instance_type for one in replay.warm}
-    rates = {one: float(price) for one in types if (price := prices.usd_per_hour(one)) is not None}
+    types = {interval.instance_type for interval in replay.attempts} | {
+        interval.instance_type for interval in replay.warm
+    }
+    rates = {
+        instance_type: float(price)
+        for instance_type in types
+        if (price := prices.usd_per_hour(instance_type)) is not None
+    }
     by_team: dict[str, float] = defaultdict(float)
     lost = startup = 0.0
-    for one in replay.attempts:
-        rate = one.instances * rates.get(one.instance_type, 0.0) / HOUR_S
-        by_team[outcomes[one.job].job.team] += (one.end_s - one.start_s) * rate
-        lost += (one.lost_s + one.stopping_s) * rate
-        startup += (one.train_s - one.start_s) * rate
+    for attempt in replay.attempts:
+        rate = attempt.instances * rates.get(attempt.instance_type, 0.0) / HOUR_S
+        by_team[outcomes[attempt.job].job.team] += (attempt.end_s - attempt.start_s) * rate
+        lost += (attempt.lost_s + attempt.stopping_s) * rate
+        startup += (attempt.train_s - attempt.start_s) * rate
     return Bill(
         jobs_usd=sum(by_team.values()),
         idle_warm_usd=sum(
-            idle_s(one) * one.instances * rates.get(one.instance_type, 0.0) / HOUR_S for one in replay.warm
+            idle_s(interval) * interval.instances * rates.get(interval.instance_type, 0.0) / HOUR_S
+            for interval in replay.warm
         ),
         lost_usd=lost,
         startup_usd=startup,

@@ -1,4 +1,4 @@
-"""What another policy changes for whom: jobs and teams that wait longer or shorter, by name."""
+"""Finds what another policy changes for whom: jobs and teams that wait longer or shorter, by name."""
 
 import math
 from collections import defaultdict
@@ -14,7 +14,7 @@ NOTICED_S = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobChange:
-    """Of a job that had to start in both replays. Seconds; less is better."""
+    """Change of a job that had to start in both replays. Seconds; less is better."""
 
     job: str
     team: str
@@ -23,7 +23,7 @@ class JobChange:
     """Infinite: it never started."""
     after_s: float
     end_change_s: int | None
-    """How much later it ended; None unless it did in both."""
+    """Seconds by which it ended later; None unless it ended in both."""
 
     @property
     def change_s(self) -> float:
@@ -48,10 +48,10 @@ class TeamChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """From one replay to another."""
+    """Changes from one replay to another."""
 
     winners: tuple[JobChange, ...]
-    """Those whose wait became shortest against before, first."""
+    """Jobs whose wait became shorter, the largest change first."""
     losers: tuple[JobChange, ...]
     shorter: int
     """Jobs that wait at least ``NOTICED_S`` less."""
@@ -63,35 +63,35 @@ class Changes:
     refused_after_alone: int
     refused_before_alone: int
     teams: tuple[TeamChange, ...]
-    """From the one whose mean wait fell most to the one whose rose most."""
+    """Teams, from the one whose mean wait fell most to the one whose rose most."""
 
 
 def changes_between(before: Mapping[str, JobOutcome], after: Mapping[str, JobOutcome]) -> Changes:
-    found = [
+    changes = [
         change
         for name, outcome in before.items()
         if (change := _job_change(outcome, after[name])) is not None
     ]
-    found.sort(key=lambda one: (one.change_s, one.job))
-    winners = [one for one in found if one.change_s <= -NOTICED_S]
-    losers = [one for one in reversed(found) if one.change_s >= NOTICED_S]
+    changes.sort(key=lambda change: (change.change_s, change.job))
+    winners = [change for change in changes if change.change_s <= -NOTICED_S]
+    losers = [change for change in reversed(changes) if change.change_s >= NOTICED_S]
     pairs = [(outcome, after[name]) for name, outcome in before.items()]
     return Changes(
         winners=tuple(winners[:MOST_NAMED]),
         losers=tuple(losers[:MOST_NAMED]),
         shorter=len(winners),
         longer=len(losers),
-        same=len(found) - len(winners) - len(losers),
-        started_before_alone=sum(one.after_s == math.inf != one.before_s for one in found),
-        started_after_alone=sum(one.before_s == math.inf != one.after_s for one in found),
+        same=len(changes) - len(winners) - len(losers),
+        started_before_alone=sum(change.after_s == math.inf != change.before_s for change in changes),
+        started_after_alone=sum(change.before_s == math.inf != change.after_s for change in changes),
         refused_after_alone=_refused_alone((new, old) for old, new in pairs),
         refused_before_alone=_refused_alone(pairs),
-        teams=_team_changes(found),
+        teams=_team_changes(changes),
     )
 
 
 def _job_change(before: JobOutcome, after: JobOutcome) -> JobChange | None:
-    """None where one of them never had to start it."""
+    """Compare a job in two replays; None if it never had to start in one of them."""
     if before.wait_s is None or after.wait_s is None:
         return None
     both_ended = before.fate.is_end and after.fate.is_end and None not in (before.over_s, after.over_s)
@@ -106,21 +106,21 @@ def _job_change(before: JobOutcome, after: JobOutcome) -> JobChange | None:
 
 
 def _refused_alone(pairs: Iterable[tuple[JobOutcome, JobOutcome]]) -> int:
-    return sum(one.fate is Fate.REFUSED and other.fate is not Fate.REFUSED for one, other in pairs)
+    return sum(first.fate is Fate.REFUSED and other.fate is not Fate.REFUSED for first, other in pairs)
 
 
 def _team_changes(changes: Sequence[JobChange]) -> tuple[TeamChange, ...]:
     by_team: dict[str, list[JobChange]] = defaultdict(list)
-    for one in changes:
-        if math.inf not in (one.before_s, one.after_s):
-            by_team[one.team].append(one)
-    found = [
+    for change in changes:
+        if math.inf not in (change.before_s, change.after_s):
+            by_team[change.team].append(change)
+    team_changes = [
         TeamChange(
             team=team,
             jobs=len(mine),
-            before_s=sum(one.before_s for one in mine) / len(mine),
-            after_s=sum(one.after_s for one in mine) / len(mine),
+            before_s=sum(change.before_s for change in mine) / len(mine),
+            after_s=sum(change.after_s for change in mine) / len(mine),
         )
         for team, mine in by_team.items()
     ]
-    return tuple(sorted(found, key=lambda one: (one.change_s, one.team)))
+    return tuple(sorted(team_changes, key=lambda change: (change.change_s, change.team)))

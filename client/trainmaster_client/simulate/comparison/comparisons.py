@@ -38,12 +38,12 @@ class Curves:
     """Devices that attempts hold."""
     used_by_team: Mapping[str, Sequence[float]]
     capacity: float
-    """Devices there are; 0 where nobody knows."""
+    """Number of devices; 0 if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One policy."""
+    """The figures of one policy."""
 
     replay: Replay
     outcomes: Mapping[str, JobOutcome] = field(repr=False)
@@ -52,14 +52,14 @@ class Column:
     waits: Waits
     waits_by_team: Mapping[str, Waits]
     waits_by_class: Mapping[str, Waits]
-    """From the highest class to the lowest."""
+    """Waits by priority class, from the highest class to the lowest."""
     bill: Bill
     preemptions: Preemptions
     curves: Curves = field(repr=False)
     use_by_hour: Sequence[float | None] = field(repr=False)
     """Share of the capacity in the 168 hours of the week from Monday 00:00 UTC; None: no such hour."""
     refusals: Mapping[str, int]
-    """How many jobs for which reason."""
+    """Number of refused jobs by reason."""
 
     @property
     def label(self) -> str:
@@ -79,34 +79,34 @@ class Comparison:
     horizon_s: int
     """The last submission: shares of capacity are counted up to here."""
     length_s: int
-    """The last end in any column: curves reach so far."""
+    """Last end in any column: curves reach this far."""
     base: Column
-    """What the others are compared with."""
+    """Column that the others are compared with."""
     changes: Mapping[str, Changes]
-    """From the base to each other column, by its label."""
+    """Changes from the base to each other column, by its label."""
 
     @property
     def others(self) -> list[Column]:
-        return [one for one in self.columns if one is not self.base]
+        return [column for column in self.columns if column is not self.base]
 
     @property
     def last(self) -> Column:
-        """The one that the question was about."""
+        """Last column: the one that the question was about."""
         return self.columns[-1]
 
 
 def compare(history: History, replays: Sequence[Replay], *, prices: PriceTable | None = None) -> Comparison:
-    """Two or more replays, in the order of the columns.
+    """Compare two or more replays, in the order of the columns.
 
     Args:
         history: All replays are of it.
         replays: The columns.
         prices: Of all columns; without them those that the product ships.
     """
-    devices = Devices.of_types({one for job in history.jobs for one in job.instances})
+    devices = Devices.of_types({instance_type for job in history.jobs for instance_type in job.instances})
     classes = classes_of(job.priority for job in history.jobs)
     horizon_s = last_submission_s(history)
-    ends = (one.end_s for replay in replays for one in replay.attempts)
+    ends = (attempt.end_s for replay in replays for attempt in replay.attempts)
     measure = _Measure(
         history=history,
         basis=Basis(devices=devices, classes=classes, horizon_s=horizon_s),
@@ -114,7 +114,7 @@ def compare(history: History, replays: Sequence[Replay], *, prices: PriceTable |
         length_s=max(horizon_s, 1, *ends),
     )
     columns = [measure.column(replay) for replay in replays]
-    base = next((one for one in columns[:-1] if not one.is_recorded), columns[0])
+    base = next((column for column in columns[:-1] if not column.is_recorded), columns[0])
     return Comparison(
         history=history,
         devices=devices,
@@ -124,7 +124,9 @@ def compare(history: History, replays: Sequence[Replay], *, prices: PriceTable |
         length_s=measure.length_s,
         base=base,
         changes={
-            one.label: changes_between(base.outcomes, one.outcomes) for one in columns if one is not base
+            column.label: changes_between(base.outcomes, column.outcomes)
+            for column in columns
+            if column is not base
         },
     )
 
@@ -162,7 +164,9 @@ class _Measure:
         return {team: waits_of(groups[team]) for team in sorted(groups)}
 
     def _by_class(self, outcomes: Iterable[JobOutcome]) -> dict[str, Waits]:
-        groups: dict[str, list[JobOutcome]] = {one.label: [] for one in self.basis.classes}
+        groups: dict[str, list[JobOutcome]] = {
+            priority_class.label: [] for priority_class in self.basis.classes
+        }
         for outcome in outcomes:
             groups[class_of(outcome.job.priority, self.basis.classes).label].append(outcome)
         return {label: waits_of(group) for label, group in groups.items()}
@@ -175,9 +179,9 @@ class _Measure:
             for since, until in outcome.waiting_intervals(self.length_s)
         ]
         by_team: dict[str, list[Interval]] = defaultdict(list)
-        for one in replay.attempts:
-            held = (one.start_s, one.end_s, float(self.basis.devices.of(one)))
-            by_team[outcomes[one.job].job.team].append(held)
+        for attempt in replay.attempts:
+            held = (attempt.start_s, attempt.end_s, float(self.basis.devices.of(attempt)))
+            by_team[outcomes[attempt.job].job.team].append(held)
         used = {team: binned(found, bin_s=bin_s, length_s=self.length_s) for team, found in by_team.items()}
         return Curves(
             bin_s=bin_s,
@@ -189,13 +193,16 @@ class _Measure:
 
     def _use_by_hour(self, replay: Replay) -> list[float | None]:
         there = capacity_devices(replay, self.basis.devices)
-        held = [(one.start_s, one.end_s, float(self.basis.devices.of(one))) for one in replay.attempts]
-        found = by_hour_of_week(held, begins=self.history.begins, length_s=self.basis.horizon_s)
-        return [None if mean is None or not there else mean / there for mean in found]
+        held = [
+            (attempt.start_s, attempt.end_s, float(self.basis.devices.of(attempt)))
+            for attempt in replay.attempts
+        ]
+        means = by_hour_of_week(held, begins=self.history.begins, length_s=self.basis.horizon_s)
+        return [None if mean is None or not there else mean / there for mean in means]
 
 
 def _refusals(replay: Replay) -> dict[str, int]:
-    found: dict[str, int] = defaultdict(int)
+    counts: dict[str, int] = defaultdict(int)
     for reason in replay.refused.values():
-        found[reason] += 1
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+        counts[reason] += 1
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))

@@ -1,4 +1,4 @@
-"""What instance-hours are counted in: GPUs where every type has them, else instances."""
+"""Chooses the unit of instance-hours: GPUs if every type has them, else instances."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Devices:
 
     @classmethod
     def of_types(cls, instance_types: Iterable[str]) -> Self:
-        """A type without GPUs, or one that is not known, makes a sum of GPUs meaningless."""
-        found = {one: gpus(one) for one in instance_types}
-        known = {one: count for one, count in found.items() if count}
-        if found and len(known) == len(found):
+        """Count GPUs if every type is known to have them: else a sum of GPUs means nothing."""
+        counts = {instance_type: gpus(instance_type) for instance_type in instance_types}
+        known = {instance_type: count for instance_type, count in counts.items() if count}
+        if counts and len(known) == len(counts):
             return cls(unit="GPU", by_type=known)
         return cls(unit="instance", by_type={})
 

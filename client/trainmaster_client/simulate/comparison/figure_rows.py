@@ -24,18 +24,18 @@ _GOOD = {"lower": -1, "higher": 1, "neither": 0}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureRow:
     id: str
-    """Of the figure in the report."""
+    """Id of the figure in the report."""
     label: str
     better: Better
     values: Sequence[Value]
-    """By column."""
+    """Values by column."""
     cells: Sequence[str]
     changes: Sequence[str]
-    """By column, against the base; empty for the base itself."""
+    """Changes by column, against the base; empty for the base itself."""
     text: Callable[[Value], str]
-    """How a value of this figure is written."""
+    """Writes a value of this figure."""
     verdicts: Sequence[int]
-    """By column: 1 better than the base, -1 worse, 0 neither."""
+    """Verdicts by column: 1 better than the base, -1 worse, 0 neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +56,19 @@ def _fate(fate: Fate) -> Callable[[Column], Value]:
 
 
 _KINDS = (
-    _Kind(id="wait_p50_s", label="wait, median", value=lambda one: one.waits.p50_s),
-    _Kind(id="wait_p90_s", label="wait, 9 of 10 jobs within", value=lambda one: one.waits.p90_s),
-    _Kind(id="wait_p99_s", label="wait, 99 of 100 within", value=lambda one: one.waits.p99_s),
+    _Kind(id="wait_p50_s", label="wait, median", value=lambda column: column.waits.p50_s),
+    _Kind(id="wait_p90_s", label="wait, 9 of 10 jobs within", value=lambda column: column.waits.p90_s),
+    _Kind(id="wait_p99_s", label="wait, 99 of 100 within", value=lambda column: column.waits.p99_s),
     _Kind(
         id="weighted_delay_h",
         label="weighted delay, mean",
-        value=lambda one: one.figures.weighted_delay_h,
+        value=lambda column: column.figures.weighted_delay_h,
         text=hours_text,
     ),
     _Kind(
         id="goodput",
         label="capacity that trains usefully",
-        value=lambda one: one.figures.goodput,
+        value=lambda column: column.figures.goodput,
         text=share_text,
         better="higher",
         change=points_text,
@@ -76,51 +76,56 @@ _KINDS = (
     _Kind(
         id="utilisation",
         label="capacity in use",
-        value=lambda one: one.figures.utilisation,
+        value=lambda column: column.figures.utilisation,
         text=share_text,
         better="neither",
         change=points_text,
     ),
-    _Kind(id="waste_h", label="wasted {unit} hours", value=lambda one: one.figures.waste_h, text=count_text),
+    _Kind(
+        id="waste_h",
+        label="wasted {unit} hours",
+        value=lambda column: column.figures.waste_h,
+        text=count_text,
+    ),
     _Kind(
         id="startup_h",
         label="start-up {unit} hours",
-        value=lambda one: one.figures.startup_h,
+        value=lambda column: column.figures.startup_h,
         text=count_text,
     ),
     _Kind(
         id="idle_warm_h",
         label="idle warm {unit} hours",
-        value=lambda one: one.figures.idle_warm_h,
+        value=lambda column: column.figures.idle_warm_h,
         text=count_text,
         is_optional=True,
     ),
-    _Kind(id="cost_usd", label="cost", value=lambda one: one.bill.total_usd, text=money_text),
+    _Kind(id="cost_usd", label="cost", value=lambda column: column.bill.total_usd, text=money_text),
     _Kind(
         id="idle_warm_usd",
         label="of it idle warm instances",
-        value=lambda one: one.bill.idle_warm_usd,
+        value=lambda column: column.bill.idle_warm_usd,
         text=money_text,
         is_optional=True,
     ),
     _Kind(
         id="preemptions",
         label="preemptions",
-        value=lambda one: one.figures.preemptions,
+        value=lambda column: column.figures.preemptions,
         text=count_text,
         better="neither",
     ),
     _Kind(
         id="interruptions",
         label="spot interruptions",
-        value=lambda one: one.figures.interruptions,
+        value=lambda column: column.figures.interruptions,
         text=count_text,
         is_optional=True,
     ),
     _Kind(
         id="ended",
         label="jobs ended",
-        value=lambda one: sum(count for fate, count in one.fates.items() if fate.is_end),
+        value=lambda column: sum(count for fate, count in column.fates.items() if fate.is_end),
         text=count_text,
         better="higher",
     ),
@@ -155,7 +160,7 @@ _KINDS = (
         is_optional=True,
     ),
 )
-"""In the order of the table."""
+"""Figures in the order of the table."""
 
 
 def figure_rows(comparison: Comparison) -> Iterator[FigureRow]:

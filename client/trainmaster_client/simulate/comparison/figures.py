@@ -1,4 +1,4 @@
-"""What one replay comes to, from its attempts and the history alone: anybody can work it out again."""
+"""Computes a replay's figures from its attempts and the history alone, so that anybody can repeat it."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,17 +15,17 @@ MEDIAN, HIGH, HIGHEST = 0.5, 0.9, 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """Of some jobs; seconds. Infinite: the quantile lies among the jobs that never started."""
+    """Waits of some jobs, in seconds. Infinite: the quantile lies among jobs that never started."""
 
     jobs: int
     never_started: int
-    """In the queue when the replay ended. They count as waits without end."""
+    """Jobs in the queue when the replay ended. They count as waits without end."""
     p50_s: float | None
-    """None: there is no job."""
+    """Median wait; None if there is no job."""
     p90_s: float | None
     p99_s: float | None
     mean_delay_s: float | None
-    """Completion - submission - training, of those that ended."""
+    """Mean of completion - submission - training, over jobs that ended."""
     p50_delay_s: float | None
     p90_delay_s: float | None
     p99_delay_s: float | None
@@ -55,7 +55,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What figures of all replays of a history have in common."""
+    """The basis that figures of all replays of a history share."""
 
     devices: Devices
     classes: Sequence[PriorityClass]
@@ -67,15 +67,15 @@ class Basis:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The value with so many of them below it; None of none."""
+    """Return the value with this share of the values below it; None if there are none."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
 
 
 def waits_of(outcomes: Iterable[JobOutcome]) -> Waits:
-    """Of those that had to start: refused and withdrawn jobs are counted elsewhere."""
-    found = list(outcomes)
-    waits = sorted(wait for outcome in found if (wait := outcome.wait_s) is not None)
-    delays = sorted(delay for outcome in found if (delay := outcome.delay_s) is not None)
+    """Return the waits of jobs that had to start: refused and withdrawn jobs are counted elsewhere."""
+    started = list(outcomes)
+    waits = sorted(wait for outcome in started if (wait := outcome.wait_s) is not None)
+    delays = sorted(delay for outcome in started if (delay := outcome.delay_s) is not None)
     return Waits(
         jobs=len(waits),
         never_started=sum(wait == math.inf for wait in waits),
@@ -93,31 +93,34 @@ def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis)
     attempts, devices = replay.attempts, basis.devices
     horizon_s = basis.horizon_s
     there = capacity_devices(replay, devices) * horizon_s
-    stopped = [one for one in attempts if one.end == "preempted"]
+    stopped = [attempt for attempt in attempts if attempt.end == "preempted"]
     delays = [
         (basis.weight(outcome), s) for outcome in outcomes.values() if (s := outcome.delay_s) is not None
     ]
-    lost = sum(one.lost_s * devices.of(one) for one in attempts)
-    lasting = sum(_lasting_s(one, horizon_s) * devices.of(one) for one in attempts)
-    held = sum(max(0, min(one.end_s, horizon_s) - one.start_s) * devices.of(one) for one in attempts)
+    lost = sum(attempt.lost_s * devices.of(attempt) for attempt in attempts)
+    lasting = sum(_lasting_s(attempt, horizon_s) * devices.of(attempt) for attempt in attempts)
+    held = sum(
+        max(0, min(attempt.end_s, horizon_s) - attempt.start_s) * devices.of(attempt) for attempt in attempts
+    )
     return Figures(
         goodput=lasting / there if there else None,
         utilisation=held / there if there else None,
         weighted_delay_h=weighted_mean(delays) / HOUR_S,
         longest_delay_h=max((s for _, s in delays), default=0) / HOUR_S,
-        waste_h=(lost + sum(one.stopping_s * devices.of(one) for one in stopped)) / HOUR_S,
+        waste_h=(lost + sum(attempt.stopping_s * devices.of(attempt) for attempt in stopped)) / HOUR_S,
         lost_h=lost / HOUR_S,
-        startup_h=sum((one.train_s - one.start_s) * devices.of(one) for one in attempts) / HOUR_S,
-        idle_warm_h=sum(idle_s(one) * devices.of(one) for one in replay.warm) / HOUR_S,
+        startup_h=sum((attempt.train_s - attempt.start_s) * devices.of(attempt) for attempt in attempts)
+        / HOUR_S,
+        idle_warm_h=sum(idle_s(interval) * devices.of(interval) for interval in replay.warm) / HOUR_S,
         preemptions=len(stopped),
-        interruptions=sum(one.end == "interrupted" for one in attempts),
+        interruptions=sum(attempt.end == "interrupted" for attempt in attempts),
         starts=len(attempts),
-        warm_starts=sum(one.warm for one in attempts),
+        warm_starts=sum(attempt.warm for attempt in attempts),
     )
 
 
 def capacity_devices(replay: Replay, devices: Devices) -> int:
-    """Of all pools together, as it was replayed."""
+    """Return the capacity of all pools together, as it was replayed."""
     return sum(
         count * devices.each(instance_type)
         for by_choice in replay.capacity.values()
@@ -131,22 +134,22 @@ def idle_s(interval: WarmInterval) -> int:
 
 
 def weighted_mean(values: Iterable[tuple[float, float]]) -> float:
-    """Of (weight, value); 0 of none."""
+    """Return the mean of (weight, value) pairs; 0 if there are none."""
     known = list(values)
     weights = sum(weight for weight, _ in known)
     return sum(weight * value for weight, value in known) / weights if weights else 0.0
 
 
 def counted(outcomes: Iterable[JobOutcome]) -> dict[Fate, int]:
-    """How many jobs came to what."""
-    found = dict.fromkeys(Fate, 0)
+    """Count the jobs by their fate."""
+    counts = dict.fromkeys(Fate, 0)
     for outcome in outcomes:
-        found[outcome.fate] += 1
-    return found
+        counts[outcome.fate] += 1
+    return counts
 
 
 def lasting_s(*, train_s: int, stopped_s: int, lost_s: int, horizon_s: int) -> int:
-    """Training of an attempt that was not lost, up to the horizon."""
+    """Return the training of an attempt that was not lost, up to the horizon."""
     return max(0, min(stopped_s - lost_s, horizon_s) - min(train_s, horizon_s))
 
 

@@ -1,4 +1,4 @@
-"""What the figures say, in one sentence each: titles of the page's pictures."""
+"""Says what the figures mean, in one sentence each: titles of the page's pictures."""
 
 import math
 
@@ -19,17 +19,17 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 
 def headline(comparison: Comparison) -> str:
-    """The waits and the money of the last column against the base."""
+    """Compare waits and money of the last column with the base."""
     base, last = comparison.base, comparison.last
     waits = f"under {last.label} half of the jobs start within {_time(last.waits.p50_s)} instead of "
     money = change_text(base.bill.total_usd, last.bill.total_usd)
     cost = {"": "", "same": ", at the same cost"}.get(money, f", at {money} cost")
-    found = f"{waits}{_time(base.waits.p50_s)} {_as(base.label)}{cost}"
-    return found[0].upper() + found[1:]
+    sentence = f"{waits}{_time(base.waits.p50_s)} {_as(base.label)}{cost}"
+    return sentence[0].upper() + sentence[1:]
 
 
 def _as(label: str) -> str:
-    """A policy's label is a name; the other columns are described."""
+    """Describe a column: a policy's label is a name; the other columns are described."""
     return {PLAIN_QUEUE: "under a plain queue", RECORDED: "as recorded"}.get(label, f"under {label}")
 
 
@@ -42,7 +42,7 @@ def team_waits_finding(comparison: Comparison) -> str:
 
 def class_waits_finding(comparison: Comparison) -> str:
     highest = comparison.classes[0].label if comparison.classes else ""
-    base, last = (one.waits_by_class.get(highest) for one in (comparison.base, comparison.last))
+    base, last = (column.waits_by_class.get(highest) for column in (comparison.base, comparison.last))
     if base is None or last is None or base.p90_s is None or last.p90_s is None:
         return "Waits by priority"
     return (
@@ -52,9 +52,10 @@ def class_waits_finding(comparison: Comparison) -> str:
 
 
 def queue_finding(comparison: Comparison) -> str:
-    base, last = (max(one.curves.queue, default=0) for one in (comparison.base, comparison.last))
+    base, last = (max(column.curves.queue, default=0) for column in (comparison.base, comparison.last))
     before, after = (
-        sum(one.curves.queue) / max(1, len(one.curves.queue)) for one in (comparison.base, comparison.last)
+        sum(column.curves.queue) / max(1, len(column.curves.queue))
+        for column in (comparison.base, comparison.last)
     )
     return (
         f"The queue has at most {count_text(last)} jobs instead of {count_text(base)}, "
@@ -63,7 +64,7 @@ def queue_finding(comparison: Comparison) -> str:
 
 
 def use_finding(column: Column) -> str:
-    """When the capacity is busiest and when it is quietest."""
+    """Say when the capacity is busiest and when it is quietest."""
     known = [(share, hour) for hour, share in enumerate(column.use_by_hour) if share is not None]
     if not known:
         return f"{column.label}: the capacity is not known"
@@ -88,10 +89,10 @@ def cost_finding(comparison: Comparison) -> str:
 def preemptions_finding(comparison: Comparison) -> str:
     base, last = comparison.base, comparison.last
     wasted = change_text(base.figures.waste_h, last.figures.waste_h)
-    said = f", with {wasted} waste" if wasted not in {"", "same"} else ""
+    waste = f", with {wasted} waste" if wasted not in {"", "same"} else ""
     return (
         f"{count_text(last.figures.preemptions)} preemptions instead of "
-        f"{count_text(base.figures.preemptions)}{said}"
+        f"{count_text(base.figures.preemptions)}{waste}"
     )
 
 
@@ -103,10 +104,10 @@ def jobs_finding(changes: Changes) -> str:
 
 
 def _teams(changes: Changes) -> str:
-    shorter = sum(one.change_s < 0 for one in changes.teams)
-    longer = sum(one.change_s > 0 for one in changes.teams)
-    found = f"{shorter} of {len(changes.teams)} teams wait shorter on average"
-    return f"{found}, {longer} longer" if longer else f"{found}, none longer"
+    shorter = sum(team.change_s < 0 for team in changes.teams)
+    longer = sum(team.change_s > 0 for team in changes.teams)
+    sentence = f"{shorter} of {len(changes.teams)} teams wait shorter on average"
+    return f"{sentence}, {longer} longer" if longer else f"{sentence}, none longer"
 
 
 def _time(seconds: float | None) -> str:

@@ -10,17 +10,17 @@ MOST_BINS = 360
 _STEPS_H = (1, 2, 3, 6, 12, 24, 48, 168)
 
 Interval = tuple[int, int, float]
-"""From, until (seconds since the beginning), and how much."""
+"""A value over a time: from and until, in seconds since the history's beginning, and how much."""
 
 
 def bin_seconds(length_s: int) -> int:
-    """Of one point of a curve: whole hours, so few points that a curve can be drawn."""
+    """Return the length of one point of a curve: whole hours, and few enough points to draw."""
     fitting = (step * HOUR_S for step in _STEPS_H if step * HOUR_S * MOST_BINS >= length_s)
     return next(fitting, ceil(length_s / MOST_BINS))
 
 
 def binned(intervals: Iterable[Interval], *, bin_s: int, length_s: int) -> list[float]:
-    """The mean amount in each bin from 0 to the length; the last bin may be cut short."""
+    """Return the mean amount in each bin from 0 to the length; the last bin may be cut short."""
     bins = ceil(length_s / bin_s)
     partial, steps = [0.0] * bins, [0.0] * (bins + 1)
     for since, until, amount in intervals:
@@ -43,7 +43,7 @@ def binned(intervals: Iterable[Interval], *, bin_s: int, length_s: int) -> list[
 
 
 def by_hour_of_week(intervals: Iterable[Interval], *, begins: datetime, length_s: int) -> list[float | None]:
-    """Mean amounts of the 168 hours from Monday 00:00 UTC on; None: the period has no such hour."""
+    """Return means of the 168 hours from Monday 00:00 UTC on; None for an hour the period lacks."""
     past_hour = begins.minute * 60 + begins.second
     shifted = ((since + past_hour, until + past_hour, amount) for since, until, amount in intervals)
     whole_s = past_hour + length_s

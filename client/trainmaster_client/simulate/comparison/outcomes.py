@@ -12,7 +12,7 @@ from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
 
 
 class Fate(StrEnum):
-    """What had become of a job at the end of the replay."""
+    """State of a job at the end of the replay."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -21,11 +21,11 @@ class Fate(StrEnum):
     WAITING = "waiting"
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
-    """Its user stopped it before it had started."""
+    """The user stopped the job before it had started."""
 
     @property
     def is_end(self) -> bool:
-        """It has trained as long as it had to."""
+        """Tell whether the job has trained as long as it had to."""
         return self in _ENDS
 
 
@@ -36,7 +36,7 @@ _COMES_BACK = frozenset({"preempted", "interrupted"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """One job. Seconds since ``History.begins``."""
+    """Outcome of one job. Seconds since ``History.begins``."""
 
     job: PastJob
     submit_s: int
@@ -51,20 +51,20 @@ class JobOutcome:
 
     @property
     def wait_s(self) -> float | None:
-        """From submission to the first start; infinite if that never came, None if it never had to come."""
+        """Time from submission to the first start; infinite if it never came, None if none was due."""
         if self.attempts:
             return self.attempts[0].start_s - self.submit_s
         return math.inf if self.fate is Fate.WAITING else None
 
     @property
     def delay_s(self) -> int | None:
-        """What the job took longer than its training; None unless it has ended."""
+        """Time the job took longer than its training; None unless it has ended."""
         if not self.fate.is_end or self.over_s is None:
             return None
         return self.over_s - self.submit_s - seconds(self.job.trains_for)
 
     def waiting_intervals(self, until_s: int) -> Iterator[tuple[int, int]]:
-        """When it was in the queue: before the first attempt, and between two."""
+        """Yield when the job was in the queue: before the first attempt, and between two."""
         if self.fate is Fate.REFUSED:
             return
         since = self.submit_s
@@ -87,25 +87,25 @@ def submitted_s(history: History, job: PastJob) -> int:
 
 
 def last_submission_s(history: History) -> int:
-    """Beyond it the queue only drains: shares of capacity are counted up to here."""
+    """Return the last submission; later the queue only drains, so shares of capacity count up to here."""
     return max((submitted_s(history, job) for job in history.jobs), default=0)
 
 
 def outcomes_of(history: History, replay: Replay) -> dict[str, JobOutcome]:
-    """By the job's name, every job of the history, in its order."""
-    found = by_job(replay.attempts)
+    """Return the outcome of every job of the history by its name, in the history's order."""
+    attempts_by_job = by_job(replay.attempts)
     return {
-        job.name: _outcome(job, submitted_s(history, job), found.get(job.name, ()), replay.refused)
+        job.name: _outcome(job, submitted_s(history, job), attempts_by_job.get(job.name, ()), replay.refused)
         for job in history.jobs
     }
 
 
 def by_job(attempts: Iterable[ReplayedAttempt]) -> dict[str, tuple[ReplayedAttempt, ...]]:
-    """Each job's attempts, in their order."""
-    found: dict[str, list[ReplayedAttempt]] = defaultdict(list)
+    """Group attempts by their job, in their order."""
+    attempts_by_job: dict[str, list[ReplayedAttempt]] = defaultdict(list)
     for attempt in attempts:
-        found[attempt.job].append(attempt)
-    return {name: tuple(sorted(mine, key=_number)) for name, mine in found.items()}
+        attempts_by_job[attempt.job].append(attempt)
+    return {name: tuple(sorted(mine, key=_number)) for name, mine in attempts_by_job.items()}
 
 
 def _number(attempt: ReplayedAttempt) -> int:

@@ -1,4 +1,4 @@
-"""Who took instances from whom."""
+"""Counts who took instances from whom."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -27,9 +27,9 @@ class Pair:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preemptions:
     by_teams: Mapping[tuple[str, str], int]
-    """How often, by the team of the preemptor and that of the victim."""
+    """Number of preemptions by the team of the preemptor and that of the victim."""
     worst: tuple[Pair, ...]
-    """Those that lost most."""
+    """Pairs of jobs that lost most."""
 
     @property
     def count(self) -> int:
@@ -39,14 +39,16 @@ class Preemptions:
 def preemptions_of(
     attempts: Iterable[ReplayedAttempt], outcomes: Mapping[str, JobOutcome], devices: Devices
 ) -> Preemptions:
-    stopped = [one for one in attempts if one.end == "preempted"]
-    teams = Counter((_team(one.preempted_by, outcomes), _team(one.job, outcomes)) for one in stopped)
+    stopped = [attempt for attempt in attempts if attempt.end == "preempted"]
+    teams = Counter(
+        (_team(attempt.preempted_by, outcomes), _team(attempt.job, outcomes)) for attempt in stopped
+    )
     times: Counter[tuple[str, str]] = Counter()
     lost: Counter[tuple[str, str]] = Counter()
-    for one in stopped:
-        key = (one.preempted_by or NOT_SAID, one.job)
+    for attempt in stopped:
+        key = (attempt.preempted_by or NOT_SAID, attempt.job)
         times[key] += 1
-        lost[key] += one.lost_s * devices.of(one)
+        lost[key] += attempt.lost_s * devices.of(attempt)
     worst = sorted(times, key=lambda key: (-lost[key], -times[key], key))[:MOST_PAIRS]
     return Preemptions(
         by_teams=dict(teams),
@@ -57,5 +59,5 @@ def preemptions_of(
 
 
 def _team(job: str | None, outcomes: Mapping[str, JobOutcome]) -> str:
-    found = outcomes.get(job) if job is not None else None
-    return NOT_SAID if found is None else found.job.team
+    outcome = outcomes.get(job) if job is not None else None
+    return NOT_SAID if outcome is None else outcome.job.team

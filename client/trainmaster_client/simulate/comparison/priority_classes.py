@@ -1,14 +1,14 @@
-"""Priorities in a few classes, so that waits can be read: each its own while there are few, else bands."""
+"""Groups priorities in a few classes, so that waits can be read: one each while there are few, else bands."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MOST_CLASSES = 4
-"""More priorities than these become bands."""
+"""Most priorities that get a class each; more become bands."""
 BANDS = 3
 WEIGHTS = (1, 3, 8, 20)
-"""Of a job's delay in the weighted mean, from the lowest class upwards."""
+"""Weights of a job's delay in the weighted mean, from the lowest class upwards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +26,10 @@ class PriorityClass:
 
 
 def classes_of(priorities: Iterable[int]) -> tuple[PriorityClass, ...]:
-    """From the highest to the lowest; bands have about as many jobs each as their priorities allow."""
+    """Make the classes, highest first; bands get about equally many jobs, as their priorities allow."""
     ordered = sorted(priorities)
     known = sorted(set(ordered))
-    parts = [[one] for one in known] if len(known) <= MOST_CLASSES else _bands(ordered, known)
+    parts = [[priority] for priority in known] if len(known) <= MOST_CLASSES else _bands(ordered, known)
     classes = [
         PriorityClass(lowest=part[0], highest=part[-1], weight=weight)
         for part, weight in zip(parts, WEIGHTS, strict=False)
@@ -38,7 +38,7 @@ def classes_of(priorities: Iterable[int]) -> tuple[PriorityClass, ...]:
 
 
 def class_of(priority: int, classes: Sequence[PriorityClass]) -> PriorityClass:
-    return next(one for one in classes if one.lowest <= priority)
+    return next(candidate for candidate in classes if candidate.lowest <= priority)
 
 
 def _bands(ordered: Sequence[int], known: Sequence[int]) -> list[list[int]]:

@@ -11,12 +11,12 @@ from trainmaster_client.simulate.comparison.figure_rows import FigureRow, figure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """One figure over the seeds."""
+    """Spread of one figure over the seeds."""
 
     id: str
     label: str
     means: Sequence[float | None]
-    """By column; None where a seed has no such figure."""
+    """Means by column; None if a seed has no such figure."""
     deviations: Sequence[float | None]
     """Standard deviations of the sample."""
     cells: Sequence[str]
@@ -24,8 +24,8 @@ class Spread:
 
 
 def spreads(comparisons: Sequence[Comparison]) -> Iterator[Spread]:
-    """Of figures that every seed has, in the order of the table."""
-    tables = [{row.id: row for row in figure_rows(one)} for one in comparisons]
+    """Yield figures that every seed has, in the order of the table."""
+    tables = [{row.id: row for row in figure_rows(comparison)} for comparison in comparisons]
     for row in tables[0].values():
         if all(row.id in table for table in tables):
             yield _spread([table[row.id] for table in tables])
@@ -49,11 +49,11 @@ def _spread(rows: Sequence[FigureRow]) -> Spread:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return fmean(known) if len(known) == len(values) else None
 
 
 def _deviation(values: Sequence[float | None]) -> float | None:
-    """None where there is no mean, or no end."""
-    known = [one for one in values if one is not None and not math.isinf(one)]
+    """Return the standard deviation; None if there is no mean, or an infinite value."""
+    known = [value for value in values if value is not None and not math.isinf(value)]
     return stdev(known) if len(known) == len(values) > 1 else None

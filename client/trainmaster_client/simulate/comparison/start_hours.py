@@ -13,40 +13,40 @@ ENDLESS = math.inf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartHours:
-    """Waits in seconds; infinite where it had not started when it was no longer followed."""
+    """Waits in seconds; infinite if the job had not started when it was followed no longer."""
 
     label: str
-    """Of the policy."""
+    """Label of the policy."""
     asked: int
-    """How often it was submitted: once an hour."""
+    """Number of submissions: one an hour."""
     never: int
     p50_s: float | None
     p90_s: float | None
     by_hour: Sequence[float | None]
     """Medians of the 168 hours from Monday 00:00 UTC on; None: the history has no such hour."""
     waits: Sequence[float | None]
-    """In the order of the submissions; None: it never started."""
+    """Waits in the order of the submissions; None means it never started."""
     refused: str | None = None
-    """Why the policy never admits it."""
+    """Reason why the policy never admits the job; None if it does."""
 
     @property
     def longest_s(self) -> float:
-        """Of the hours that end."""
-        return max((one for one in self.by_hour if one is not None and not math.isinf(one)), default=0.0)
+        """Return the longest finite wait of the hours."""
+        return max((wait for wait in self.by_hour if wait is not None and not math.isinf(wait)), default=0.0)
 
 
 def start_hours(
     answers: Iterable[tuple[datetime, timedelta | None]], *, label: str, refused: str | None = None
 ) -> StartHours:
-    """From each submission and its wait; None: it never started."""
+    """Compute the hours from each submission and its wait; a wait of None means it never started."""
     hours: list[list[float]] = [[] for _ in range(WEEK_H)]
-    found: list[float | None] = []
+    waits_in_order: list[float | None] = []
     for submitted_at, waited in answers:
-        found.append(None if waited is None else waited.total_seconds())
+        waits_in_order.append(None if waited is None else waited.total_seconds())
         at = submitted_at.astimezone(UTC)
         seconds = ENDLESS if waited is None else waited.total_seconds()
         hours[at.weekday() * 24 + at.hour].append(seconds)
-    waits = sorted(one for hour in hours for one in hour)
+    waits = sorted(wait for hour in hours for wait in hour)
     return StartHours(
         label=label,
         asked=len(waits),
@@ -54,6 +54,6 @@ def start_hours(
         p50_s=quantile(waits, MEDIAN),
         p90_s=quantile(waits, HIGH),
         by_hour=[quantile(sorted(hour), MEDIAN) for hour in hours],
-        waits=found,
+        waits=waits_in_order,
         refused=refused,
     )

@@ -12,7 +12,7 @@ _LABEL = 29
 
 
 def summary(comparison: Comparison) -> list[str]:
-    """At most 15 lines: the last policy beside what it is compared with, who gains and who loses."""
+    """Summarize in at most 15 lines: the last policy beside the base, who gains and who loses."""
     base, last = comparison.base, comparison.last
     jobs, period = len(comparison.history.jobs), period_text(comparison.history.begins, comparison.horizon_s)
     lines = [f"{jobs_text(jobs)}, {period}: {base.label} -> {last.label}", *_figures(comparison)]
@@ -24,7 +24,7 @@ def summary(comparison: Comparison) -> list[str]:
 
 
 def change_lines(changes: Changes) -> Iterator[str]:
-    """Who waits shorter or longer."""
+    """Say how many jobs wait shorter or longer, and which teams gain and lose most."""
     yield (
         f"{jobs_text(changes.shorter)} wait shorter, {changes.longer:,} longer, "
         f"{changes.same:,} as long (within a minute)"
@@ -41,7 +41,7 @@ def change_lines(changes: Changes) -> Iterator[str]:
 
 
 def unfinished_lines(*columns: Column) -> Iterator[str]:
-    """What is in no wait and no cost, said aloud."""
+    """Name the jobs that are in no wait and no cost."""
     for column in columns:
         refused = sum(column.refusals.values())
         if column.waits.never_started:

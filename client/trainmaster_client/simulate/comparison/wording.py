@@ -9,11 +9,11 @@ _NOTHING = "-"
 _SAME = 0.005
 """A smaller change rounds to none."""
 _TIMES = 2.0
-"""More than this is said in times, not in percent."""
+"""Ratio from which a change is written in times, not in percent."""
 
 
 def time_text(seconds: float | None) -> str:
-    """One unit: ``54s``, ``13m``, ``3.6h``, ``4.2d``; ``never`` of what has no end, ``-`` of nothing."""
+    """Write a time in one unit: ``54s``, ``3.6h``; ``never`` if it has no end, ``-`` for None."""
     if seconds is None:
         return _NOTHING
     if math.isinf(seconds):
@@ -44,7 +44,7 @@ def money_text(usd: float | None) -> str:
 
 
 def change_text(before: float | None, after: float | None) -> str:
-    """``75 % less``, ``12 % more``, ``3.1 times as much``, ``same``; empty where it makes no sense."""
+    """Write a change: ``75 % less``, ``3.1 times as much``, ``same``; empty if it makes no sense."""
     if before is None or after is None or before < 0:
         return ""
     if before == after:
@@ -60,7 +60,7 @@ def change_text(before: float | None, after: float | None) -> str:
 
 
 def points_text(before: float | None, after: float | None) -> str:
-    """Of shares: ``3.7 points more``."""
+    """Write a change of shares: ``3.7 points more``."""
     if before is None or after is None:
         return ""
     points = 100 * (after - before)
@@ -70,7 +70,7 @@ def points_text(before: float | None, after: float | None) -> str:
 
 
 def later_text(seconds: float | None) -> str:
-    """``2.1h earlier``, ``13m later``."""
+    """Write a shift: ``2.1h earlier``, ``13m later``."""
     if seconds is None:
         return _NOTHING
     if math.isinf(seconds):
@@ -83,7 +83,7 @@ def jobs_text(count: int) -> str:
 
 
 def period_text(begins: datetime, length_s: int) -> str:
-    """Whole days, UTC."""
+    """Write a period in whole days, UTC."""
     first = begins.astimezone(UTC)
     last = first + timedelta(seconds=length_s)
     return f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"

@@ -1,4 +1,4 @@
-"""What becomes of a past job under a policy: the pool that it waits in, or why it is refused."""
+"""Admits past jobs under a policy: the pool that a job waits in, or why it is refused."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -22,7 +22,7 @@ JUDGED = frozenset(
 )
 """Rules that read nothing of a request but what a history has."""
 _OF_TEAMS = ("roles", "images", "s3_prefixes")
-"""Beside a team's rules: what else its requests are held to."""
+"""Limits of a team beside its rules."""
 _SECOND = timedelta(seconds=1)
 _Asked = tuple[str, tuple[tuple[str, int], ...], timedelta, str, bool]
 """Team, instances, run time, capacity type, and whether it saves: all that the judged rules read."""
@@ -33,7 +33,7 @@ class Admitted:
     pool: PoolPolicy
     shape: Shape
     priority: int
-    """As asked for, or the team's ceiling."""
+    """Priority that the user set, or the team's ceiling if that is lower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +43,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Of one policy."""
+    """Admits jobs under one policy."""
 
     policy: Policy
     judged: Policy | None
-    """With no rules but those that can be judged; None: there are none."""
+    """The policy with only the rules that can be judged; None if there are none."""
     violations: dict[_Asked, str | None] = field(default_factory=dict)
-    """Of what was asked for before: a history has few kinds of requests."""
+    """Verdicts by what a job asks for: a history has few kinds of requests."""
 
     @classmethod
     def of(cls, policy: Policy) -> "Admission":
@@ -61,11 +61,13 @@ class Admission:
                 for team in policy.teams
             ),
         )
-        has_rules = any(one != Rules() for one in (judged.rules, *(team.rules for team in judged.teams)))
+        has_rules = any(
+            rule_set != Rules() for rule_set in (judged.rules, *(team.rules for team in judged.teams))
+        )
         return cls(policy=policy, judged=judged if has_rules else None)
 
     def judge(self, job: PastJob) -> Admitted | Refused:
-        """As a submission would be, as far as the history says what was asked for."""
+        """Decide as a submission would be decided, as far as the history tells what was asked for."""
         policy = self.policy
         pool = policy.pool_of(job.instances)
         if pool is None:
@@ -81,20 +83,22 @@ class Admission:
     def _violation(self, job: PastJob) -> str | None:
         if self.judged is None:
             return None
-        asked = _asked(job)
-        if asked not in self.violations:
-            self.violations[asked] = self._enforced(job, self.judged)
-        return self.violations[asked]
+        request_kind = _asked(job)
+        if request_kind not in self.violations:
+            self.violations[request_kind] = self._enforced(job, self.judged)
+        return self.violations[request_kind]
 
     @staticmethod
     def _enforced(job: PastJob, judged: Policy) -> str | None:
-        found = rules.check(_request(job), team=job.team, policy=judged)
-        enforced = (one for one in found if one.mode is Mode.ENFORCE)
-        return next((f"{one.rule}: {one.field} {one.message}" for one in enforced), None)
+        violations = rules.check(_request(job), team=job.team, policy=judged)
+        enforced = (violation for violation in violations if violation.mode is Mode.ENFORCE)
+        return next(
+            (f"{violation.rule}: {violation.field} {violation.message}" for violation in enforced), None
+        )
 
 
 def not_judged(policy: Policy) -> tuple[str, ...]:
-    """Rules that are written, and that a history does not let judge."""
+    """Return the rules that are written but cannot be judged from a history."""
     return tuple(
         [f"rules.{name}" for name in _written(policy.rules)]
         + [f"teams.{team.name}.rules.{name}" for team in policy.teams for name in _written(team.rules)]
@@ -108,7 +112,7 @@ def not_judged(policy: Policy) -> tuple[str, ...]:
 
 
 def _written(of: Rules) -> Iterator[str]:
-    names = (one.name for one in fields(of))
+    names = (rule.name for rule in fields(of))
     return (name for name in names if name not in JUDGED and getattr(of, name) is not None)
 
 
@@ -122,8 +126,11 @@ def _asked(job: PastJob) -> _Asked:
 
 
 def _request(job: PastJob) -> Mapping[str, Any]:
-    """As much of CreateTrainingJob as the rules read."""
-    groups = [{"InstanceType": one, "InstanceCount": count} for one, count in job.instances.items()]
+    """Rebuild as much of CreateTrainingJob as the rules read."""
+    groups = [
+        {"InstanceType": instance_type, "InstanceCount": count}
+        for instance_type, count in job.instances.items()
+    ]
     body: dict[str, Any] = {
         "ResourceConfig": groups[0] if len(groups) == 1 else {"InstanceGroups": groups},
         "StoppingCondition": {"MaxRuntimeInSeconds": job.max_runtime // _SECOND},
@@ -138,11 +145,11 @@ def _checkpoints(job: PastJob) -> str:
 
 def _vector(job: PastJob) -> dict[Capacity, int]:
     capacity_type = CapacityType(job.capacity_type)
-    return {Capacity(one, capacity_type): count for one, count in job.instances.items()}
+    return {Capacity(instance_type, capacity_type): count for instance_type, count in job.instances.items()}
 
 
 def _shape(job: PastJob, vector: dict[Capacity, int]) -> Shape:
-    """A warm pool is kept of instances of one type, on demand."""
+    """Return the job's shape; a warm pool is kept only of on-demand instances of one type."""
     is_kept = len(vector) == 1 and job.capacity_type == "on-demand"
     key = job.warm_key or f"{job.team}/{vector_text(vector)}"
     return Shape(vector=vector, warm_key=key if is_kept else None)
@@ -159,17 +166,19 @@ def _too_many(vector: dict[Capacity, int], pool: PoolPolicy) -> str | None:
 
 
 def _no_pool(job: PastJob, policy: Policy) -> str:
-    homeless = sorted(one for one in job.instances if policy.pool_of([one]) is None)
+    homeless = sorted(
+        instance_type for instance_type in job.instances if policy.pool_of([instance_type]) is None
+    )
     if not homeless:
         return f"{', '.join(sorted(job.instances))} belong to different pools"
     return f"{', '.join(homeless)} {'belongs' if len(homeless) == 1 else 'belong'} to no pool"
 
 
-def traits_of(job: PastJob, found: Admitted) -> Traits:
-    """What a history says of a job that says something about how long it trains."""
+def traits_of(job: PastJob, admitted: Admitted) -> Traits:
+    """Return the traits in the history that tell how long a job trains."""
     return Traits(
         team=job.team,
-        lane=lane_text([found.shape], Choice.FIRST_FIT),
+        lane=lane_text([admitted.shape], Choice.FIRST_FIT),
         limit=job.max_runtime,
         name=job.name,
         image=job.image,
@@ -177,35 +186,35 @@ def traits_of(job: PastJob, found: Admitted) -> Traits:
     )
 
 
-def learned_in(job: PastJob, found: Admitted) -> tuple[str, ...]:
-    """The histograms that its run time is added to, the most specific first."""
-    return traits_of(job, found).keys if job.learned_in is None else job.learned_in
+def learned_in(job: PastJob, admitted: Admitted) -> tuple[str, ...]:
+    """Return the histograms that its run time is added to, the most specific first."""
+    return traits_of(job, admitted).keys if job.learned_in is None else job.learned_in
 
 
-def submitted(job: PastJob, found: Admitted, known: Known) -> Job:
-    """The job as it enters the queue."""
+def submitted(job: PastJob, admitted: Admitted, known: Known) -> Job:
+    """Return the job as it enters the queue."""
     at = job.submitted_at
     spec = JobSpec(
         name=job.name,
         entry_id=job.entry_id or job.name,
         team=job.team,
-        pool=found.pool.name,
+        pool=admitted.pool.name,
         submitted_by=job.submitted_by,
         submitted_at=at.replace(microsecond=at.microsecond // 1000 * 1000),  # the table keeps milliseconds
-        shapes=(found.shape,),
+        shapes=(admitted.shape,),
         preemptible=job.preemptible,
         max_runtime=job.max_runtime,
         max_wait=job.max_wait,
         body_hash=job.name,
         checkpoint_uri=None if job.saves_every is None else _checkpoints(job),
         predicted=known.predicted,
-        learned_in=learned_in(job, found),
+        learned_in=learned_in(job, admitted),
         likely=known.likely,
     )
     return Job(
         spec=spec,
         state=JobState.PENDING,
-        priority=found.priority,
-        score=score_of(spec, found.priority, found.pool),
-        ranked_by=found.pool.order_key,
+        priority=admitted.priority,
+        score=score_of(spec, admitted.priority, admitted.pool),
+        ranked_by=admitted.pool.order_key,
     )

@@ -1,19 +1,19 @@
-"""What a replay assumes where the history does not say, and what it leaves out: every number and sentence."""
+"""Lists what a replay assumes if the history does not tell, and what it leaves out."""
 
 from datetime import timedelta
 
 COLD_START = timedelta(minutes=4)
-"""From the start of an attempt to Training on new instances, where the job's own is not known."""
+"""Time from the start of an attempt to Training on new instances, if the job's own is not known."""
 LAUNCH = 0.7
-"""Share of a start-up on new instances after which they are there: about where Downloading begins."""
+"""Share of a start-up after which new instances are there: about where Downloading begins."""
 WARM_START = timedelta(seconds=30)
-"""The same in a warm pool."""
+"""Time from the start of an attempt to Training in a warm pool."""
 RESTORE = timedelta(minutes=1)
-"""On top, to load a checkpoint."""
+"""Time to load a checkpoint, on top of a start-up."""
 STOP = timedelta(seconds=90)
-"""From a stop to the instant at which the instances are free; SageMaker gives a job 120 s to save."""
+"""Time between a stop and free instances; SageMaker gives a job 120 s to save."""
 REPLACED = timedelta(minutes=10)
-"""From a spot interruption until SageMaker has other instances; start-up comes on top."""
+"""Time until SageMaker has other instances after a spot interruption; start-up comes on top."""
 
 ASSUMED = (
     "Start-up and stops take as long as the history shows, of the same attempt if it has one.",
@@ -24,7 +24,7 @@ ASSUMED = (
     f"Interrupted on spot, it has other instances after {REPLACED.seconds // 60} minutes.",
     "Jobs of one team on the same instances can use each other's warm pools.",
 )
-"""For people, as the reports print it."""
+"""Assumptions for people, as the reports print them."""
 
 NOT_MODELLED = (
     "Users are as they were: nobody submits more, less or at other times because the waits are others.",
@@ -37,4 +37,4 @@ NOT_MODELLED = (
     "Limits on waiting jobs and submissions (429), and training jobs that bypassed the queue.",
     "Reconciling runs on each whole minute, and a pass takes no time.",
 )
-"""What is not in the model, for people."""
+"""Limits of the model, for people."""

@@ -1,4 +1,4 @@
-"""Whose checkpoints are looked at in which run of ``reconcile``: each job's in one of five."""
+"""Decides which checkpoints each run of ``reconcile`` looks at: each job's in one of five."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ class CheckpointTurns:
 
     def add(self, name: str) -> None:
         if name not in self.turns:
-            turn = _turn_of(next(one for one in _MINUTES if looks_at(name, now=one)))
+            turn = _turn_of(next(minute for minute in _MINUTES if looks_at(name, now=minute)))
             self.turns[name] = turn
             self.names[turn][name] = None
 

@@ -22,26 +22,28 @@ PoolNames = tuple[str, ...]
 
 
 def groups(policy: Policy) -> list[PoolNames]:
-    """Pools that have to be replayed together: all, where a team has a budget, which counts in every pool."""
+    """Return pools to replay together: all if a team has a budget, which counts in every pool."""
     names = tuple(pool.name for pool in policy.pools)
     return [names] if any(team.budget for team in policy.teams) else [(name,) for name in names]
 
 
 def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
-    """Before anything has happened: capacities, and who is refused."""
-    found = Replay(policy=label, capacity=capacities(policy))
+    """Make a replay in which nothing has happened: capacities, and the jobs that are refused."""
+    replay = Replay(policy=label, capacity=capacities(policy))
     admission, cut = Admission.of(policy), 0
     for job in history.jobs:
         outcome = admission.judge(job)
         if isinstance(outcome, Admitted):
             cut += outcome.priority < job.priority
         else:
-            found.refused[job.name] = outcome.reason
+            replay.refused[job.name] = outcome.reason
     if cut:
-        found.notes.append(f"{cut} jobs had a priority above their team's ceiling, and run with the ceiling.")
+        replay.notes.append(
+            f"{cut} jobs had a priority above their team's ceiling, and run with the ceiling."
+        )
     if unknown := not_judged(policy):
-        found.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
-    return found
+        replay.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
+    return replay
 
 
 def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
@@ -51,26 +53,26 @@ def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     }
 
 
-def add(found: Replay, tallies: Iterable[Tally]) -> None:
+def add(replay: Replay, tallies: Iterable[Tally]) -> None:
     for tally in tallies:
-        found.attempts += tally.attempts
-        found.warm += tally.warm
-        found.passes += tally.passes
-        found.cpu_s += tally.cpu_s
+        replay.attempts += tally.attempts
+        replay.warm += tally.warm
+        replay.passes += tally.passes
+        replay.cpu_s += tally.cpu_s
 
 
 class Pool(Protocol):
-    """One pool of a replay. Whatever happens is followed by ``decide``."""
+    """A pool of a replay. Whatever happens is followed by ``decide``."""
 
     tally: Tally
 
-    def submitted(self, past: PastJob, found: Admitted) -> None: ...
+    def submitted(self, past: PastJob, admitted: Admitted) -> None: ...
     def hears(self, what: What, name: str, serial: int) -> bool:
-        """False where the news came too late to change anything."""
+        """Handle an event; return False if it came too late to change anything."""
 
     def decide(self) -> None: ...
     def close(self) -> None:
-        """The replay ends here."""
+        """End the replay here."""
 
 
 P = TypeVar("P", bound=Pool)
@@ -78,7 +80,7 @@ P = TypeVar("P", bound=Pool)
 
 @dataclass(slots=True, kw_only=True)
 class Engine(Generic[P]):
-    """Some pools of a policy, from event to event."""
+    """Runs some pools of a policy, from event to event."""
 
     setting: Setting
     pools: dict[str, P]
@@ -91,19 +93,19 @@ class Engine(Generic[P]):
     def event_queue(self) -> EventQueue:
         return self.setting.event_queue
 
-    def expect(self, job: PastJob, found: Admitted) -> None:
-        """It is going to be submitted."""
-        self.to_come[job.name] = (job, found)
+    def expect(self, job: PastJob, admitted: Admitted) -> None:
+        """Expect the job to be submitted, and perhaps withdrawn, at its time."""
+        self.to_come[job.name] = (job, admitted)
         # Rounded up: not before it was there.
         second = in_s(-((self.setting.begins - job.submitted_at) // TICK) * TICK)
         self.last_s = max(self.last_s, second)
-        self.event_queue.put(second, What.SUBMITTED, found.pool.name, job.name)
+        self.event_queue.put(second, What.SUBMITTED, admitted.pool.name, job.name)
         if job.withdrawn_after is not None:
             withdrawn_s = exact_s(second + in_s(job.withdrawn_after))
-            self.event_queue.put(withdrawn_s, What.WITHDRAWN, found.pool.name, job.name)
+            self.event_queue.put(withdrawn_s, What.WITHDRAWN, admitted.pool.name, job.name)
 
     def run(self, *, until: float | None = None, progress: Progress | None = None) -> None:
-        """Until nothing happens any more, or up to and with that second."""
+        """Run until nothing is left to happen, or up to and including that second."""
         events = 0
         while self.step(until=until) is not None:
             events += 1
@@ -115,7 +117,7 @@ class Engine(Generic[P]):
             progress(1.0)
 
     def step(self, *, until: float | None = None) -> Event | None:
-        """The next event, with the pass that it wakes; None: there is none by then."""
+        """Handle the next event, with the pass that it wakes; None if there is none until then."""
         event = self.event_queue.take(until=until)
         if event is None:
             return None
@@ -154,7 +156,7 @@ def engine_of(
     mine = {pool.name: make(pool, setting) for pool in policy.pools if pool.name in pools}
     engine, admission = Engine(setting=setting, pools=mine), Admission.of(policy)
     for job in history.jobs:
-        found = admission.judge(job)
-        if isinstance(found, Admitted) and found.pool.name in mine:
-            engine.expect(job, found)
+        outcome = admission.judge(job)
+        if isinstance(outcome, Admitted) and outcome.pool.name in mine:
+            engine.expect(job, outcome)
     return engine

@@ -1,4 +1,4 @@
-"""What is to come in a replay, by the second; of what comes at one second what was put down first."""
+"""Orders what is to come in a replay by the second; within a second, by when it was put down."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -9,11 +9,11 @@ from typing import NamedTuple, Self
 class What(Enum):
     SUBMITTED = auto()
     TRAINS = auto()
-    """Also again, after a spot interruption."""
+    """The attempt begins to train, also again after a spot interruption."""
     SECONDARY = auto()
-    """Its secondary status changes on the way (Downloading, Uploading): the news wake a pass."""
+    """The secondary status changes on the way (Downloading, Uploading): the event wakes a pass."""
     OVER = auto()
-    """Its training has come to an end by itself: whatever the attempt's run says."""
+    """Training has come to an end by itself, as the attempt's run has it."""
     STOPPING = auto()
     """The secondary status of an attempt that is being stopped changes on the way: it wakes a pass."""
     STOPPED = auto()
@@ -21,18 +21,18 @@ class What(Enum):
     """MaxWaitTimeInSeconds of a spot attempt."""
     WITHDRAWN = auto()
     MINUTE = auto()
-    """``reconcile`` runs."""
+    """The minute at which ``reconcile`` runs."""
 
 
 class Event(NamedTuple):
     second: float
     number: int
-    """In the order in which they were put down."""
+    """Number in the order in which events were put down."""
     what: What
     pool: str
     job: str = ""
     serial: int = 0
-    """Of the run that it belongs to: it may be another one by then."""
+    """Serial of the run that the event belongs to: by then it may be another run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,17 +41,17 @@ class EventQueue:
 
     now: float = 0
     events: list[Event] = field(default_factory=list)
-    """A heap."""
+    """Heap of the events to come."""
     count: int = 0
-    """Of all that was ever put down."""
+    """Number of all events that were ever put down."""
     create_s: float = 0
-    """From then on the account may create another training job."""
+    """Second from which the account may create another training job."""
     news: int = 0
-    """Of those to come, the ones that are no minutes."""
+    """Events to come that are not the minutes of ``reconcile``."""
 
     @property
     def has_news(self) -> bool:
-        """Something is to come beside the minutes."""
+        """Tell whether something is to come beside the minutes."""
         return self.news > 0
 
     def put(self, second: float, what: What, pool: str, job: str = "", serial: int = 0) -> None:
@@ -60,7 +60,7 @@ class EventQueue:
         heappush(self.events, Event(second, self.count, what, pool, job, serial))
 
     def take(self, *, until: float | None = None) -> Event | None:
-        """The next, and it is that second; None: nothing is to come by then."""
+        """Take the next event and move the clock to it; None if nothing is to come until then."""
         if not self.events or (until is not None and self.events[0].second > until):
             return None
         event = heappop(self.events)

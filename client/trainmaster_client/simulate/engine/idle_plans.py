@@ -1,4 +1,4 @@
-"""Whether a plan can have an action at all, told from a few looks at the snapshot instead of a whole plan."""
+"""Tells whether a plan can have an action at all, from a few looks at the snapshot."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -21,7 +21,7 @@ from trainmaster.core.policy import PoolPolicy
 
 
 def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
-    """False only where ``plan`` of the same has no actions; it may still have reasons.
+    """Return False only if ``plan`` of the same has no actions; it may still have reasons.
 
     For callers that need no reasons: most events of a full pool start no job. True promises nothing.
     """
@@ -29,7 +29,7 @@ def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         bool(snapshot.due or snapshot.budgets)
         or snapshot.blocked
         or (bool(snapshot.warm_pools) and _one_warm_changes(snapshot, pool, now=now))
-        or any(_is_to_be_stopped(one) for one in asked_to_stop(snapshot.running))
+        or any(_is_to_be_stopped(job) for job in asked_to_stop(snapshot.running))
         or bool(snapshot.role_starts and snapshot.holds)  # some may be given up
         or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
         or _one_fits(snapshot, pool)
@@ -42,16 +42,16 @@ def _is_to_be_stopped(job: RunningJob) -> bool:
 
 
 def _changes(hold: PreemptionReservation, snapshot: Snapshot, *, now: datetime) -> bool:
-    """It ends, gets its deadline, or takes other victims."""
+    """Tell whether the reservation ends, gets its deadline, or takes other victims."""
     if hold.preemptor in snapshot.gone_preemptors or hold.goes_on or hold.victims:
         return True
     if hold.until is not None:
         return hold.until <= now
-    return all(one.preempted_for != hold.preemptor for one in asked_to_stop(snapshot.running))
+    return all(job.preempted_for != hold.preemptor for job in asked_to_stop(snapshot.running))
 
 
 def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
-    """A warm pool changes without a start, or may be given up for a job that instances are kept for."""
+    """Tell whether a warm pool changes without a start, or may be given up for a reservation."""
     upkeep = Upkeep(
         rules=pool.warm_pool,
         reused=frozenset(),
@@ -64,16 +64,21 @@ def _one_warm_changes(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) ->
 
 
 def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
-    """Into what is free, with what is held for it; a warm pool may be given up beside what is on its way."""
+    """Tell whether a job fits what is free, with what is held for it.
+
+    A warm pool may be given up beside what is on its way.
+    """
     free = free_now(snapshot, pool_vector(pool), snapshot.holds)
     if snapshot.warm_pools:
-        warm = (one.vector for one in snapshot.warm_pools)
+        warm = (warm_pool.vector for warm_pool in snapshot.warm_pools)
         take(free, total((on_its_way(snapshot.running), counted_on(snapshot.running), *warm)), times=-1)
     if not snapshot.holds and not any(count > 0 for count in free.values()):
         return False  # nearly always, while a queue is long
     held = {hold.preemptor: hold.vector for hold in snapshot.holds}
-    asked = {job.held for job in snapshot.waiting if len(job.shapes) == 1}  # many ask for the same
-    return any(all(free.get(one, 0) >= count for one, count in each) for each in asked) or any(
+    vectors = {job.held for job in snapshot.waiting if len(job.shapes) == 1}  # many ask for the same
+    return any(
+        all(free.get(capacity, 0) >= count for capacity, count in vector) for vector in vectors
+    ) or any(
         _fits(job, free, held.get(job.name, {}))
         for job in snapshot.waiting
         if len(job.shapes) > 1 or job.name in held
@@ -82,13 +87,15 @@ def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
 
 def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity, int]) -> bool:
     return any(
-        all(free.get(one, 0) + held.get(one, 0) >= count for one, count in shape.vector.items())
+        all(
+            free.get(capacity, 0) + held.get(capacity, 0) >= count for capacity, count in shape.vector.items()
+        )
         for shape in job.shapes
     )
 
 
 def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
-    """Somebody may be stopped for one that waits and holds nothing, enough of them or not."""
+    """Tell whether a job may be stopped for a waiting one that holds nothing, enough of them or not."""
     rules, served = pool.preemption, {hold.preemptor for hold in snapshot.holds}
     may_ask = (job for job in snapshot.waiting if not job.is_refused and job.name not in served)
     waits = PreemptionWaits(snapshot=snapshot, now=now)
@@ -96,21 +103,24 @@ def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> 
     if not asking or not rules.enabled:
         return False
     outranked = max([job.priority for job in asking]) - rules.min_priority_gap
-    below = (one for one in snapshot.running if one.priority <= outranked and not is_spared(one, rules))
+    below = (job for job in snapshot.running if job.priority <= outranked and not is_spared(job, rules))
     if next(stoppable(below, rules, now=now), None) is not None:
         return True
     return _one_may_reclaim(asking, snapshot, pool)
 
 
 def _one_may_reclaim(asking: Collection[WaitingJob], snapshot: Snapshot, pool: PoolPolicy) -> bool:
-    """Somebody within a quota waits while others borrow; of a team without one that asks for spot alone."""
+    """Tell whether a job within its quota waits while others borrow.
+
+    A team without a quota counts as covered only if it asks for spot alone.
+    """
     if not pool.quotas:
         return False  # then everybody is covered
     if pool.quotas.keys().isdisjoint([job.team for job in asking]):
-        asked_for = {one for job in asking for shape in job.shapes for one in shape.vector}
-        if not any(one.is_spot for one in asked_for):
+        asked_for = {capacity for job in asking for shape in job.shapes for capacity in shape.vector}
+        if not any(capacity.is_spot for capacity in asked_for):
             return False
     tier = Quotas.of(pool, snapshot.running, snapshot.waiting).tier
     return any(tier(job.name) == COVERED for job in asking) and any(
-        tier(one.name) == BORROWER for one in snapshot.running
+        tier(job.name) == BORROWER for job in snapshot.running
     )

@@ -1,4 +1,4 @@
-"""What a replay is fed with: the jobs of a period, what each asked for and how its training went."""
+"""Data that a replay is fed with: the jobs of a period, what each asked for and how its training went."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,23 +21,23 @@ INTERRUPTED_STATUS = "Interrupted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
-    """How one attempt really went."""
+    """The real course of one attempt."""
 
     started_at: datetime
-    """From here on it held its instances."""
+    """Instant from which it held its instances."""
     training_since: datetime | None
     ended_at: datetime | None
-    """None: it was live when the history was read."""
+    """End of the attempt; None if it was live when the history was read."""
     end: str | None
     """Reason code; None while live."""
     lost: timedelta
     """Training that was in no checkpoint at the end."""
     warm: bool | None = None
-    """It started in a warm pool; None: the source does not say."""
+    """Whether it started in a warm pool; None if the source does not tell."""
     trained: timedelta | None = None
-    """Without its time in Stopping; None: the source does not say."""
+    """Training time without its time in Stopping; None if the source does not tell."""
     interrupted_for: timedelta | None = None
-    """From each interruption of its spot instances until it trained again; None: none, or not known."""
+    """Time from each spot interruption until it trained again; None if there was none, or it is not known."""
     statuses: tuple[tuple[str, timedelta], ...] = ()
     """SageMaker's secondary statuses, each with how long after the start it began; empty: not known."""
 
@@ -46,18 +46,18 @@ class PastAttempt:
         return None if self.training_since is None else self.training_since - self.started_at
 
     def began(self, status: str) -> timedelta | None:
-        """How long after its start it first was in a status; None: never, or not known."""
-        return next((at for one, at in self.statuses if one == status), None)
+        """Return how long after its start it first was in a status; None if never, or not known."""
+        return next((at for name, at in self.statuses if name == status), None)
 
     def trains_again(self, number: int) -> timedelta | None:
-        """From an interruption, the first has number 0, until it trained again; None: not known."""
-        trains = [at for one, at in self.statuses if one == TRAINING]
-        interrupted = [at for one, at in self.statuses if one == INTERRUPTED_STATUS]
+        """Return the time between interruption ``number`` (from 0) and training again; None if not known."""
+        trains = [at for name, at in self.statuses if name == TRAINING]
+        interrupted = [at for name, at in self.statuses if name == INTERRUPTED_STATUS]
         return trains[number + 1] - interrupted[number] if number + 1 < len(trains) else self.interrupted_for
 
     @property
     def stopped_in(self) -> timedelta | None:
-        """From the stop to the end, of one that was stopped while it trained; where it is known of any."""
+        """Return the time from the stop to the end, if it was stopped while it trained; None if not known."""
         stopped = self.began(STOPPING)
         if stopped is not None and self.ended_at is not None:
             return self.ended_at - self.started_at - stopped
@@ -68,7 +68,7 @@ class PastAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Break:
-    """Where an attempt ended, or lost its instances, by itself, and the job went on later."""
+    """A point where an attempt ended, or lost its instances, by itself, and the job went on later."""
 
     after: timedelta
     """Training, what was lost included, since the break before, or since the job first trained."""
@@ -84,7 +84,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
-    """One job. What decides sees the request alone, never ``trains_for``, ``breaks`` and ``attempts``."""
+    """A job of the past. Deciders see the request, never ``trains_for``, ``breaks`` and ``attempts``."""
 
     name: str
     """Each once in a history."""
@@ -92,25 +92,26 @@ class PastJob:
     submitted_by: str
     submitted_at: datetime
     pool: str | None
-    """None: the policy's pool of the instance type."""
+    """Name of the pool; None takes the policy's pool of the instance type."""
     instances: Mapping[str, int]
-    """By instance type."""
+    """Instances by type."""
     capacity_type: Literal["on-demand", "spot"]
     priority: int
     max_runtime: timedelta
     trains_for: timedelta
-    """Training that counted, of all attempts together: how long it trains if nobody stops it."""
+    """Training that counted, of all attempts together: the time it trains if it is never stopped."""
     end: Literal["completed", "failed", "stopped"]
-    """What it comes to once it has trained so long."""
+    """State of the job once it has trained that long."""
     saves_every: timedelta | None
-    """None: it saves nothing, and a stop costs the whole attempt."""
+    """Time between checkpoints; None if it saves nothing: then a stop costs the whole attempt."""
     cold_start: timedelta | None = None
-    """From the start of an attempt on new instances to Training; None: as the simulator assumes."""
+    """Time to Training on new instances; None takes the simulator's assumption."""
     breaks: tuple[Break, ...] = ()
-    """In turn. One that the replay does not get to never comes; interruptions concern spot attempts alone."""
+    """Breaks in turn. One that the replay does not reach never comes; interruptions concern spot attempts
+    alone."""
     preemptible: bool = True
     image: str | None = None
-    """None: the source does not say."""
+    """Training image; None if the source does not tell."""
     hyperparameters: str | None = None
     """Their digest; None: the source does not say."""
     max_wait: timedelta | None = None
@@ -118,46 +119,46 @@ class PastJob:
     warm_key: str | None = None
     """Equal for jobs that can use each other's warm pools; None: the source does not say, its team tells."""
     learned_in: tuple[str, ...] | None = None
-    """Which histograms of run times it counts in; None: the source does not say, its name and team tell."""
+    """Histograms of run times it counts in; None if the source does not tell: then name and team decide."""
     entry_id: str | None = None
-    """Of the submission: what back-offs are drawn from. None: its name."""
+    """Id of the submission, from which back-offs are drawn; None takes the job's name."""
     withdrawn_after: timedelta | None = None
-    """Its user stopped it so long after submission, while it did not train."""
+    """Time after submission at which its user stopped it, while it did not train; None if not stopped."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long SageMaker takes: as the history shows, else as the simulator assumes."""
+    """Durations of SageMaker's steps: as the history shows, else as the simulator assumes."""
 
     cold_start: timedelta = COLD_START
     warm_start: timedelta = WARM_START
     restore: timedelta = RESTORE
     stop: timedelta = STOP
     early_stop: timedelta = STOP
-    """Of an attempt that does not train yet."""
+    """Time that a stop takes of an attempt that does not train yet."""
     replaced: timedelta = REPLACED
     startup_news: tuple[float, ...] = ()
-    """At which shares of start-up SageMaker reports a secondary status; it wakes a pass."""
+    """Shares of start-up at which SageMaker reports a secondary status; each wakes a pass."""
     launch: float = LAUNCH
     """Share of start-up after which an attempt has its instances."""
     upload: timedelta = timedelta()
-    """From the end of training to the end, part of how long it trains; 0: not known, it wakes no pass."""
+    """Time of upload, part of how long a job trains; 0 if not known: then it wakes no pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountBounds:
-    """What the account allows, whatever the policy says. No source tells it: a made-up history may."""
+    """Bounds of the account, whatever the policy says. No source tells them: a made-up history may."""
 
     instances: Mapping[str, int] = field(default_factory=dict)
     """Most at a time by type; a start beyond is refused. Without an entry: any number."""
     start_gap_s: int = 0
-    """Between two training jobs that are created, in whichever pool; a start waits for its turn."""
+    """Seconds between two training jobs that are created, in any pool; a start waits for its turn."""
 
     @property
     def joins_pools(self) -> bool:
-        """What happens in one pool changes what happens in another."""
+        """Tell whether events in one pool change what happens in another."""
         return self.start_gap_s > 0
 
 
@@ -166,7 +167,7 @@ class History:
     """The jobs of a period, in the order of submission."""
 
     source: str
-    """For people: ``account 123456789012, 2026-10-01 to 2026-10-31``."""
+    """Source for people: ``account 123456789012, 2026-10-01 to 2026-10-31``."""
     begins: datetime
     """Second 0 of each replay."""
     jobs: tuple[PastJob, ...]
@@ -177,5 +178,5 @@ class History:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether it says when jobs really started."""
+        """Tell whether the history has when jobs really started."""
         return any(job.attempts for job in self.jobs)

@@ -48,18 +48,18 @@ class PlainPool:
 
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
-        """An empty one."""
+        """Make an empty pool."""
         sagemaker = setting.sagemaker_of(rules.name)
         return cls(sagemaker=sagemaker, free=pool_vector(rules))
 
     # ---- what happens
 
-    def submitted(self, past: PastJob, found: Admitted) -> None:
+    def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
-        insort(self.waiting, Entry(past=past, found=found), key=self.turn)
+        insort(self.waiting, Entry(past=past, found=admitted), key=self.turn)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
-        """News of a job; False where they come too late."""
+        """Handle an event of a job; return False if it came too late."""
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
         run = self.sagemaker.news_of(name, serial, what)
@@ -85,7 +85,7 @@ class PlainPool:
             self._ends(name, "failed", broke=True)
 
     def _withdrawn(self, name: str) -> bool:
-        """It waits no more, or is stopped at once."""
+        """Withdraw a job: it waits no more, or is stopped at once."""
         if not self.sagemaker.may_withdraw(name):
             return False
         if name in self.running:
@@ -123,27 +123,29 @@ class PlainPool:
             self._stop_one_for(head, both)
 
     def may_start(self, entry: Entry) -> bool:
-        """There is room, and the account does not refuse it: then it is tried again when something ends."""
+        """Tell whether the job fits and the account allows it; else it is tried when something ends."""
         vector = entry.found.shape.vector
         return fits(vector, self.free) and not self.sagemaker.refuses(vector)
 
     def _start(self, entry: Entry) -> None:
         past, vector = entry.past, entry.found.shape.vector
         take(self.free, vector)
-        asked = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
+        request = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
         self.running[past.name] = replace(entry, attempts=entry.attempts + 1)
-        self.sagemaker.begin(past.name, asked)
+        self.sagemaker.begin(past.name, request)
 
     def _stop_one_for(self, head: Entry, both: dict[Capacity, int]) -> None:
-        """Of those below it that hold what it lacks, the victim."""
-        wanted = {one for one, count in head.found.shape.vector.items() if both.get(one, 0) < count}
+        """Stop the victim among the jobs below ``head`` that hold what it lacks."""
+        wanted = {
+            capacity for capacity, count in head.found.shape.vector.items() if both.get(capacity, 0) < count
+        }
         runs = self.sagemaker.runs
         below = [
-            one
-            for one in self.running.values()
-            if one.found.priority < head.found.priority
-            and runs[one.past.name].stopped_s is None
-            and not wanted.isdisjoint(one.found.shape.vector)
+            entry
+            for entry in self.running.values()
+            if entry.found.priority < head.found.priority
+            and runs[entry.past.name].stopped_s is None
+            and not wanted.isdisjoint(entry.found.shape.vector)
         ]
         victim = self.victim(below)
         if victim is None:
@@ -156,18 +158,18 @@ class PlainPool:
     # ---- what makes it plain
 
     def turn(self, entry: Entry) -> tuple[Any, ...]:
-        """Who goes first: the highest priority, and of one priority who came first."""
+        """Return the sort key of the queue: the highest priority first, then the earliest submission."""
         return (-entry.found.priority, entry.past.submitted_at, entry.past.name)
 
     def victim(self, below: Sequence[Entry]) -> Entry | None:
-        """The lowest of them, and of these the one that came first; None: nobody is stopped."""
+        """Return the lowest priority's earliest job; None stops no job."""
         runs = self.sagemaker.runs
         return min(
             below,
-            key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
+            key=lambda entry: (entry.found.priority, entry.past.submitted_at, runs[entry.past.name].start_s),
             default=None,
         )
 
     def close(self) -> None:
-        """The replay ends here."""
+        """End the replay here."""
         self.tally.attempts += self.sagemaker.live_rows()

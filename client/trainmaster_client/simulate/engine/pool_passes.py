@@ -45,7 +45,7 @@ from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, Simula
 from trainmaster_client.simulate.engine.tally import Tally
 
 MOST_LOOKS = 1000
-"""At one instant; a planner that still finds something to do goes round in circles."""
+"""Most looks at one instant; a planner that still finds something to do is in an endless loop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,12 +62,12 @@ class PoolPasses:
     def run(self) -> None:
         """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
         looks = 0
-        while (found := self._plan()) is not None and self._carry_out(found):
+        while (decided := self._plan()) is not None and self._carry_out(decided):
             looks += 1
             assert looks < MOST_LOOKS, f"the planner comes to no end at {self.sagemaker.now}"
 
     def _plan(self) -> Plan | None:
-        """None: it would have nothing in it."""
+        """Make a plan; None if it would have nothing in it."""
         now, rules = self.sagemaker.now, self.state.rules
         if self.state.is_empty:
             return None
@@ -75,13 +75,13 @@ class PoolPasses:
         if not may_act(snapshot, rules, now=now):
             return None
         began = self.cpu_clock()
-        found = planner.plan(snapshot, rules, now=now)
+        decided = planner.plan(snapshot, rules, now=now)
         self.tally.cpu_s += self.cpu_clock() - began
         self.tally.passes += 1
-        return found
+        return decided
 
     def _carry_out(self, plan: Plan) -> bool:
-        """True when something was done."""
+        """Carry out the plan; return whether anything was done."""
         self.refused.clear()
         done = [self._do(action) for action in plan.actions]
         return any(done)
@@ -101,7 +101,7 @@ class PoolPasses:
         return True
 
     def _make(self, change: PoolChange) -> bool:
-        """False: SageMaker does not do it."""
+        """Make one change of the plan; return False if SageMaker does not do it."""
         match change:
             case JobStarts(start=start):
                 return self._start(start)
@@ -146,7 +146,7 @@ class PoolPasses:
                 assert_never(change)
 
     def _end_hold(self, change: HoldEnded) -> None:
-        """A preemptor that still waits did not start in time."""
+        """End a reservation; a preemptor that still waits did not start in time."""
         hold = change.hold
         del self.state.holds[hold.preemptor]
         job = self.state.jobs.get(hold.preemptor)
@@ -159,7 +159,7 @@ class PoolPasses:
     # ---- warm pools
 
     def _change_warm_pool(self, change: WarmPoolReused | WarmPoolChange) -> bool:
-        """SageMaker does at once what it is asked, and gives a warm pool up when its time is over."""
+        """Change a warm pool: SageMaker obeys at once, and gives a warm pool up when its time is over."""
         pool = change.warm_pool
         match change:
             case WarmPoolExtended(until=until):
@@ -175,18 +175,18 @@ class PoolPasses:
         return True
 
     def take_warm(self, pool: WarmPool) -> None:
-        """It goes, or a start lands in it."""
+        """Take a warm pool away: it ends, or a start lands in it."""
         since = self.sagemaker.second(pool.since)
         until = max(since, self.sagemaker.second(min(self.sagemaker.now, pool.expires_at)))
         for capacity, count in pool.vector.items():
-            found = WarmInterval(self.state.rules.name, capacity.instance_type, count, since, until)
-            self.tally.warm.append(found)
+            interval = WarmInterval(self.state.rules.name, capacity.instance_type, count, since, until)
+            self.tally.warm.append(interval)
         self.state.take_warm(pool, now=self.sagemaker.now)
 
     # ---- starts and preemptions
 
     def _start(self, action: Start) -> bool:
-        """False: the account refuses it, and the job backs off."""
+        """Start the job; False if the account refuses it: then the job backs off."""
         job = self.state.jobs[action.job.name]
         if action.reuses is None and self.sagemaker.refuses(action.shape.vector, self.state.warm):
             self._refused(job, action)
@@ -195,30 +195,33 @@ class PoolPasses:
         self._commit(job, started)
         self._note_most_held(job.name)
         live = started.live_attempt
-        asked = Asked(
+        request = Asked(
             number=live.number, vector=live.vector, max_runtime=live.max_runtime, max_wait=live.max_wait
         )
-        self.sagemaker.begin(job.name, asked, warm=action.reuses is not None)
+        self.sagemaker.begin(job.name, request, warm=action.reuses is not None)
         return True
 
     def _refused(self, job: Job, action: Start) -> None:
-        """The account forbids it: the job backs off, and what it tells of its types is learned."""
+        """Record the account's refusal: the job backs off, and the limit of its types is learned."""
         state, now = self.state, self.sagemaker.now
         self.refused |= action.shape.vector.keys()
-        held, ends = state.held(), [state.last_end[one] for one in job.vector if one in state.last_end]
+        held, ends = (
+            state.held(),
+            [state.last_end[capacity] for capacity in job.vector if capacity in state.last_end],
+        )
         refusals = refused_again(
             job.starts.by_account,
-            held={one: held.get(one, 0) for one in action.shape.vector},
+            held={capacity: held.get(capacity, 0) for capacity in action.shape.vector},
             soon=any(now - end < RECENT_END for end in ends),
             at=now,
             seed=job.spec.entry_id,
         )
         if action.job.refused is None:
-            for one, count in action.shape.vector.items():
-                known, asked = state.account_limits.get(one), held.get(one, 0) + count
-                last = state.last_end.get(one)
-                state.account_limits[one] = limit_after(
-                    known, refused=asked, last_end=last, at=now, seed=job.name
+            for capacity, count in action.shape.vector.items():
+                known, refused_count = state.account_limits.get(capacity), held.get(capacity, 0) + count
+                last = state.last_end.get(capacity)
+                state.account_limits[capacity] = limit_after(
+                    known, refused=refused_count, last_end=last, at=now, seed=job.name
                 )
         attempt = attempt_for(job, action, pool=state.rules, policy=self.policy, at=now)
         claimed = steps.claim(job, attempt, after_stops=action.ends_hold)
@@ -228,7 +231,7 @@ class PoolPasses:
         state.commit(steps.claim_undone(claimed, put_off, None), now=now)
 
     def _claimed(self, job: Job, action: Start) -> Job:
-        """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
+        """Claim the attempt; SageMaker takes it at once, and it lands in the warm pool of its claim."""
         now = self.sagemaker.now
         attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
         if attempt.claim.reuses is not None:

@@ -34,13 +34,13 @@ from trainmaster_client.simulate.engine.tally import Tally
 MINUTE_S = 60
 """``reconcile`` runs this often, and wakes every pool."""
 GIVE_UP_S = 3600
-"""With nothing live and nothing to come, a queue that has not moved for this long never will."""
+"""Seconds after which a queue that has not moved never will, with nothing live and nothing to come."""
 LONGEST_MONTHS_S = 62 * 24 * 3600
-"""So long a job may wait for its team's next month."""
+"""Longest time, in seconds, that a job may wait for its team's next month."""
 
 _BY_USER = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped on request")
 _DOUBTED = frozenset({FailureClass.SERVICE, FailureClass.HARDWARE, FailureClass.CAPACITY})
-"""After these SageMaker keeps no warm pool: the hosts may be to blame."""
+"""Failures after which SageMaker keeps no warm pool: the hosts may be to blame."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class PoolReplay:
 
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
-        """An empty pool."""
+        """Make an empty pool."""
         tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
         sagemaker = setting.sagemaker_of(rules.name)
         return cls(
@@ -69,14 +69,14 @@ class PoolReplay:
 
     # ---- what happens
 
-    def submitted(self, past: PastJob, found: Admitted) -> None:
+    def submitted(self, past: PastJob, admitted: Admitted) -> None:
         self.sagemaker.expects(past)
-        keys = learned_in(past, found)
-        known = self.state.known(traits_of(past, found), keys, now=past.submitted_at)
-        self.state.enters(submitted(past, found, known))
+        keys = learned_in(past, admitted)
+        known = self.state.known(traits_of(past, admitted), keys, now=past.submitted_at)
+        self.state.enters(submitted(past, admitted, known))
 
     def hears(self, what: What, name: str, serial: int) -> bool:
-        """News of a job, or of the next minute; False where they come too late."""
+        """Handle an event of a job, or of the next minute; return False if it came too late."""
         if what is What.MINUTE:
             self._reconcile()
             return True
@@ -103,7 +103,7 @@ class PoolReplay:
                 raise AssertionError(f"{job.name}: {what} is no news of an attempt")
 
     def decide(self) -> None:
-        """A pass, and the next minute where something may come of it."""
+        """Make a pass, and put down the next minute if something may come of it."""
         self.passes.run()
         if self.minute_put or (self.state.is_quiet and not self.sagemaker.runs):
             return
@@ -134,7 +134,7 @@ class PoolReplay:
             self.turns.add(job.name)
 
     def _over(self, job: Job, run: Run) -> None:
-        """Its training has come to an end by itself."""
+        """End or interrupt a job whose training has stopped by itself."""
         past, breaks = self.sagemaker.courses[job.name].past, self.sagemaker.courses[job.name].breaks
         if run.finish is Finish.MAX_RUNTIME:
             self._ends(job, "Stopped", "MaxRuntimeExceeded")
@@ -151,7 +151,7 @@ class PoolReplay:
             self._stopped_by_user(job)
 
     def _stopped_by_user(self, job: Job) -> None:
-        """Where its stop is not known, how long it took is part of how long it trained."""
+        """Stop the job; if its stop is not known, the time it took is part of how long it trained."""
         stopping = steps.cancelled(job, reason=_BY_USER, now=self.sagemaker.now)
         if self.sagemaker.stop_is_known(job.name):
             self.state.commit(Change(before=job, after=stopping), now=self.sagemaker.now)
@@ -166,15 +166,15 @@ class PoolReplay:
         self._judge_spot(after, seen)
 
     def _judge_spot(self, job: Job, seen: Observation) -> None:
-        """The spot rules may end its attempt: the next plan sends the stop."""
+        """Apply the spot rules: they may end its attempt, and the next plan sends the stop."""
         if not spot_fallback.concern(job):
             return
-        found = spot_fallback.verdict(job, seen, self.setting.policy, now=self.sagemaker.now)
-        if found is not None and found.stays is None:
-            self.state.changes_attempt(steps.leaves_spot(job, found.why))
+        verdict = spot_fallback.verdict(job, seen, self.setting.policy, now=self.sagemaker.now)
+        if verdict is not None and verdict.stays is None:
+            self.state.changes_attempt(steps.leaves_spot(job, verdict.why))
 
     def _withdrawn(self, name: str) -> bool:
-        """A job that waits is over; one that is live is stopped."""
+        """Withdraw a job: one that waits is over, one that is live is stopped."""
         if not self.sagemaker.may_withdraw(name):
             return False
         job = self.state.jobs[name]
@@ -198,14 +198,14 @@ class PoolReplay:
         failure: FailureClass | None = None,
         policy: Policy | None = None,
     ) -> None:
-        """Its instances are free, and it is decided what becomes of it."""
+        """End the attempt: its instances are free, and it is decided what becomes of the job."""
         seen = self.sagemaker.ended(
             job, status=status, secondary=secondary, keeps_hosts=failure not in _DOUBTED
         )
         facts = EndFacts(job=job, seen=seen)
-        if asked := questions(job, seen):
+        if open_questions := questions(job, seen):
             facts = replace(facts, policy=policy or self.setting.policy)
-            if Question.IS_RETRIED in asked:
+            if Question.IS_RETRIED in open_questions:
                 diagnosis = Diagnosis(failure_class=failure or FailureClass.UNKNOWN, advice="")
                 facts = replace(facts, diagnosis=diagnosis)
         now = self.sagemaker.now
@@ -223,7 +223,7 @@ class PoolReplay:
             del self.sagemaker.courses[job.name]
 
     def close(self) -> None:
-        """The replay ends here: what is live and warm is noted as it is."""
+        """End the replay here: what is live and warm is noted as it is."""
         self.tally.attempts += self.sagemaker.live_rows()
         for pool in list(self.state.warm_pools.values()):
             self.passes.take_warm(pool)
@@ -234,21 +234,21 @@ class PoolReplay:
         self.minute_put = False
         self._look_for_checkpoints()
         for name in [
-            one for one, run in self.sagemaker.runs.items() if run.earlier and run.stopped_s is None
+            job_name for job_name, run in self.sagemaker.runs.items() if run.earlier and run.stopped_s is None
         ]:
             self._judge_spot(self.state.jobs[name], self.sagemaker.progress(self.state.jobs[name]))
 
     def _look_for_checkpoints(self) -> None:
-        """It wakes the pool before it looks, and once more when it has seen something."""
+        """Look for checkpoints; as in the product, the pool is woken before, and changes are noted after."""
         if self._seen_checkpoints():
             self.passes.run()
         for name, written_at in self._seen_checkpoints().items():
             self.state.changes_attempt(steps.checkpoint_seen(self.state.jobs[name], written_at))
 
     def _seen_checkpoints(self) -> dict[str, datetime]:
-        """Those that are news, by job."""
+        """Return the checkpoints that are news, by job."""
         now, max_age = self.sagemaker.now, self.setting.policy.governing.checkpoints.max_age
-        others_wait, found = len(self.state.lanes) > 0, dict[str, datetime]()
+        others_wait, written = len(self.state.lanes) > 0, dict[str, datetime]()
         for name in self.turns.of(now):
             entry, run = self.state.running[name], self.sagemaker.runs[name]
             if run.stopped_s is not None:
@@ -256,11 +256,11 @@ class PoolReplay:
             if is_worth_a_look(entry, others_wait=others_wait, max_age=max_age, now=now):
                 written_at = self.sagemaker.saved_at(name)
                 if written_at is not None and written_at != entry.checkpoint.last:
-                    found[name] = written_at
-        return found
+                    written[name] = written_at
+        return written
 
     def fork(self, setting: Setting) -> Self:
-        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        """Copy the pool to go its own way; values in it never change, so only containers are copied."""
         tally, state = Tally(), self.state.fork(setting.budgets)
         sagemaker = self.sagemaker.fork(setting.event_queue)
         passes = _passes(setting, state, sagemaker, tally)
@@ -276,9 +276,9 @@ def _passes(setting: Setting, state: PoolState, sagemaker: SimulatedSageMaker, t
     )
 
 
-_CLASSES = {one.value: one for one in FailureClass}
+_CLASSES = {failure_class.value: failure_class for failure_class in FailureClass}
 
 
 def _class_of(code: str) -> FailureClass:
-    """Of a break; a code that names none is of a failure that nobody could tell."""
+    """Return the class of a break; a code that names none is a failure of unknown cause."""
     return _CLASSES.get(code, FailureClass.UNKNOWN)

@@ -1,4 +1,4 @@
-"""What the table would hold of one pool, as plain values: a snapshot is made of this alone.
+"""Holds what the table would hold of one pool, as plain values: snapshots are made of this alone.
 
 It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
 """
@@ -41,41 +41,41 @@ class PoolState:
     prices: PriceTable
     spot_max_wait: timedelta
     jobs: dict[str, Job] = field(default_factory=dict)
-    """That are not over."""
+    """Jobs that are not over, by name."""
     lanes: Lanes = field(default_factory=Lanes)
     parked: dict[str, WaitingJob] = field(default_factory=dict)
     running: dict[str, RunningJob] = field(default_factory=dict)
     holds: dict[str, PreemptionReservation] = field(default_factory=dict)
-    """By preemptor."""
+    """Reservations by preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
-    """By training-job name."""
+    """Warm pools by training-job name."""
     run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
     learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
-    """By ``learned_key``."""
+    """Learned run times by ``learned_key``."""
     past_use: dict[str, UseSums] = field(default_factory=dict)
-    """By team, of attempts that have ended."""
+    """Use by team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
     account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
-    """As a snapshot has them; None: they have changed since."""
+    """Running jobs as a snapshot has them; None if they have changed since."""
 
     @classmethod
     def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
-        """An empty pool."""
+        """Make the state of an empty pool."""
         prices = PriceTable(overrides=policy.prices)
         return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
 
     @property
     def is_quiet(self) -> bool:
-        """A pass would find nothing to do."""
+        """Tell whether a pass would find nothing to do."""
         return not (self.lanes or self.parked or self.warm_pools or self.holds)
 
     @property
     def is_empty(self) -> bool:
-        """Nobody is there."""
+        """Tell whether no job waits or runs."""
         return self.is_quiet and not self.running
 
     def snapshot(self, now: datetime) -> Snapshot:
@@ -93,7 +93,7 @@ class PoolState:
             account_limits=dict(self.account_limits),
             last_end=dict(self.last_end),
             served=dict(self.served),
-            gone_preemptors=frozenset(one for one in self.holds if not self._waits(one)),
+            gone_preemptors=frozenset(preemptor for preemptor in self.holds if not self._waits(preemptor)),
             budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
             prices=self.prices,
             spot_max_wait=self.spot_max_wait,
@@ -101,7 +101,7 @@ class PoolState:
         )
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
-        """Whose back-off is over, the first to be over first."""
+        """Return the jobs whose back-off is over, the first to be over first."""
         held, limits = self.held(), self.account_limits
         due = [job for job in self.parked.values() if is_due(job, held=held, limits=limits, now=now)]
         return tuple(sorted(due, key=lambda job: (job.parked_until_ms, job.name)))
@@ -113,7 +113,7 @@ class PoolState:
     # ---- changes, as the table takes them
 
     def enters(self, job: Job) -> None:
-        """Submitted."""
+        """Put a submitted job in the queue."""
         self._put(job)
 
     def commit(self, change: Change, *, now: datetime) -> None:
@@ -154,7 +154,7 @@ class PoolState:
             self.lanes.add(waiting_entry(job))
 
     def changes_attempt(self, job: Job) -> None:
-        """News of a live attempt that holds what it held."""
+        """Store a live attempt that changed but holds what it held."""
         self.jobs[job.name] = job
         self.running[job.name] = running_entry(job)
         self.running_read = None
@@ -181,24 +181,24 @@ class PoolState:
         self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
 
     def take_warm(self, pool: WarmPool, *, now: datetime) -> None:
-        """It goes, or a start lands in it."""
+        """Remove a warm pool: it is gone, or a start lands in it."""
         del self.warm_pools[pool.training_job_name]
         self._count(self.warm, pool.vector, -1)
         if self.budgets.limits:
             self.budgets.bill(pool, pool.bill(now))
 
     def known(self, traits: Traits, keys: Sequence[str], *, now: datetime) -> Known:
-        """How long a job of these traits, which counts in these histograms, is going to train."""
+        """Estimate how long a job of these traits, which counts in these histograms, is going to train."""
         times = self.run_times.get((traits.team, traits.lane))
-        found = (self.learned.get(learned_key(traits.team, key)) for key in keys)
-        rows = [row.read(now) if row else None for row in found]
+        learned_rows = (self.learned.get(learned_key(traits.team, key)) for key in keys)
+        rows = [row.read(now) if row else None for row in learned_rows]
         return Known(
             predicted=None if times is None else times.predicted,
             likely=likely_lengths(rows, limit=traits.limit),
         )
 
     def _notes_run_time(self, change: Change, attempt: Attempt, *, now: datetime) -> None:
-        """What a job that completed says about how long later ones of its lane train."""
+        """Learn from a completed job how long later ones of its lane train."""
         spec = change.after.spec
         if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
             return
@@ -218,13 +218,13 @@ class PoolState:
             counter[capacity] = counter.get(capacity, 0) + sign * count
 
     def held(self) -> Mapping[Capacity, int]:
-        """In use and warm."""
+        """Return the instances in use and warm."""
         both = dict(self.used)
         self._count(both, self.warm, +1)
         return both
 
     def fork(self, budgets: TeamBudgets) -> Self:
-        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        """Copy the state to go its own way; values in it never change, so only containers are copied."""
         return replace(
             self,
             budgets=budgets,

@@ -8,7 +8,7 @@ from trainmaster_client.simulate.engine.runs import SECOND
 
 RECORDED = "recorded"
 NO_POOL = "-"
-"""Of jobs whose pool the history does not say."""
+"""Pool of jobs whose pool the history does not tell."""
 _ENDS = {
     "completed": "completed",
     "preemption": "preempted",
@@ -21,22 +21,24 @@ _ENDS = {
     "idle": "stopped",
     "idle-requeue": "stopped",
 }
-"""What an attempt is called by the code of its end; every other code is of a failure."""
+"""Name of an attempt's end by its code; every other code is of a failure."""
 
 
 def recorded(history: History) -> Replay:
-    """Jobs whose attempts the source does not give are not in it.
+    """Replay the history as it went; jobs whose attempts the source does not give are not in it.
 
     An attempt on several types counts under all their names. Who was preempted for whom is not known here.
     """
-    found = Replay(policy=RECORDED, capacity={})
+    replay = Replay(policy=RECORDED, capacity={})
     for job in history.jobs:
-        found.attempts += [_row(history, job, number, one) for number, one in enumerate(job.attempts)]
-    found.attempts.sort(key=lambda one: (one.end_s, one.job, one.attempt))
+        replay.attempts += [
+            _row(history, job, number, attempt) for number, attempt in enumerate(job.attempts)
+        ]
+    replay.attempts.sort(key=lambda row: (row.end_s, row.job, row.attempt))
     unknown = sum(not job.attempts for job in history.jobs)
     if unknown:
-        found.notes.append(f"How {unknown} of {len(history.jobs)} jobs went is not in the history.")
-    return found
+        replay.notes.append(f"How {unknown} of {len(history.jobs)} jobs went is not in the history.")
+    return replay
 
 
 def _row(history: History, job: PastJob, number: int, attempt: PastAttempt) -> ReplayedAttempt:

@@ -1,4 +1,4 @@
-"""What all pools of a replay share: policy, event queue, the account's bounds and the teams' budgets."""
+"""The setting all pools of a replay share: policy, event queue, the account's bounds, budgets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from trainmaster_client.simulate.engine.team_budgets import TeamBudgets
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all pools of a replay share."""
+    """The setting that all pools of a replay share."""
 
     policy: Policy
     begins: datetime
@@ -26,7 +26,7 @@ class Setting:
     cpu_clock: Callable[[], float]
 
     def fork(self) -> "Setting":
-        """For copies of its pools that go their own way."""
+        """Copy the setting, for copies of its pools that go their own way."""
         return replace(self, event_queue=self.event_queue.fork(), budgets=self.budgets.fork())
 
     def sagemaker_of(self, pool: str) -> SimulatedSageMaker:

@@ -1,4 +1,4 @@
-"""What a replay gives: each attempt as it would have gone under one policy."""
+"""Data that a replay gives: each attempt as it would have gone under one policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ PLAIN_QUEUE = "plain queue"
 
 
 class ReplayedAttempt(NamedTuple):
-    """One attempt. Seconds since ``History.begins``."""
+    """An attempt of a replay. Seconds since ``History.begins``."""
 
     job: str
     attempt: int
@@ -24,21 +24,21 @@ class ReplayedAttempt(NamedTuple):
     capacity_type: Literal["on-demand", "spot"]
     instances: int
     start_s: int
-    """From here on it holds its instances."""
+    """Second from which it holds its instances."""
     train_s: int
-    """When it began to train; of an attempt that never did, when it was stopped."""
+    """Second in which it began to train; if it never did, the one in which it was stopped."""
     end_s: int
-    """Its instances are free."""
+    """Second from which its instances are free."""
     end: str
     """``completed``; ``failed``, also where the job is tried again; ``stopped`` by a user or at its run time;
     ``preempted``; ``interrupted``: it left spot; ``live`` at the instant up to which was replayed."""
     lost_s: int
     """Training that has to be done again."""
     warm: bool
-    """It started in a warm pool."""
+    """Whether it started in a warm pool."""
     preempted_by: str | None = None
     stopping_s: int = 0
-    """From the stop to ``end_s``: held, and no training; 0 if nobody stopped it."""
+    """Seconds between the stop and ``end_s``: held, without training; 0 if it was not stopped."""
 
 
 class WarmInterval(NamedTuple):
@@ -53,25 +53,26 @@ class WarmInterval(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Replay:
-    """One history under one policy."""
+    """The replay of one history under one policy."""
 
     policy: str
-    """Its label: a file's name, ``revision 7``, ``recorded``, ``plain queue``."""
+    """Label of the policy: a file's name, ``revision 7``, ``recorded``, ``plain queue``."""
     capacity: Mapping[str, Mapping[str, Mapping[str, int]]]
-    """By pool, capacity type (``on-demand``, ``spot``) and instance type, as it was replayed."""
+    """Capacity by pool, capacity type (``on-demand``, ``spot``) and instance type, as replayed."""
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """By job: why it was never admitted (no pool, too wide, a rule). The jobs of all replays are the same."""
+    """Reason by job why it was never admitted (no pool, too wide, a rule). The jobs of all replays are the
+    same."""
     passes: int = 0
     cpu_s: float = 0.0
-    """Of the planner."""
+    """CPU seconds of the planner."""
     notes: list[str] = field(default_factory=list)
     """Sentences on what this replay left out or changed, capacities that were sized included."""
 
 
 def end_text(change: Change) -> str:
-    """What the attempt is called that has ended."""
+    """Return the name of the end that an attempt came to."""
     assert change.ended is not None, change
     reason = change.ended.end.reason if change.ended.end else None
     if change.after.spot.left and not change.before.spot.left:

@@ -27,17 +27,17 @@ PREEMPTED = "preemption"
 
 
 def in_s(length: timedelta) -> float:
-    """To the millisecond, as instants are exported; whole seconds are whole, so that sums of them are."""
+    """Return seconds to the millisecond, as instants are exported; whole seconds as int, so that sums are."""
     return exact_s(length / SECOND) if length % SECOND else length // SECOND
 
 
 def exact_s(seconds: float) -> float:
-    """A sum, to the millisecond: what happens at one instant has to be equal."""
+    """Round a sum to the millisecond: what happens at one instant has to be equal."""
     return round(seconds, 3)
 
 
 class Finish(Enum):
-    """How training ends if nobody stops it."""
+    """Ends of training that is not stopped."""
 
     DONE = auto()
     MAX_RUNTIME = auto()
@@ -46,7 +46,7 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """Of a job: how far it has come, and what is to become of it."""
+    """The course of a job: how far it has come, and what is to become of it."""
 
     past: PastJob
     pace: Pace
@@ -66,20 +66,20 @@ class Course:
 
     @property
     def trains_s(self) -> float | None:
-        """None: until its user stops it."""
+        """Seconds the job trains; None if it trains until its user stops it."""
         if self.past.withdrawn_after is not None and not self.past.trains_for:
             return None
         return in_s(self.past.trains_for)
 
     def saved_after(self, trained_s: float) -> float:
-        """Training of the job that is in checkpoints after so much more of it."""
+        """Return the training of the job that is in checkpoints after ``trained_s`` more of it."""
         every = self.saves_every_s
         if every is None:
             return 0
         return max(exact_s(exact_s(self.done_s + trained_s) // every * every), self.done_s)
 
     def after(self, trained_s: float, *, broke: bool = False, lost_s: float | None = None) -> "Course":
-        """With so much more training, of which a stop has left what was saved, or all but ``lost_s``."""
+        """Return the course after more training; a stop leaves what was saved, or all but ``lost_s``."""
         done = self.saved_after(trained_s) if lost_s is None else exact_s(self.done_s + trained_s - lost_s)
         trained = self.has_trained or trained_s > 0
         if broke:
@@ -88,7 +88,7 @@ class Course:
         return replace(self, done_s=done, since_break_s=since_break_s, has_trained=trained)
 
     def without_interruptions(self) -> "Course":
-        """On demand nothing is taken away: what comes next is the next failure, after as much training."""
+        """Drop interruptions, as on demand; the next failure then comes after as much training."""
         after, rest = timedelta(), list(self.breaks)
         while rest and rest[0].code == INTERRUPTED:
             after += rest.pop(0).after
@@ -102,27 +102,27 @@ class Run:
     """The live attempt of a job, as SageMaker has it; seconds of the replay."""
 
     serial: int
-    """Of all runs, and of all times a run trains: news of another one come too late."""
+    """Serial of all runs, and of all times a run trains: events of another one come too late."""
     number: int
     vector: Vector
     max_runtime_s: int
     max_wait_s: int | None
-    """From its start, of spot attempts."""
+    """Seconds a spot attempt may wait, counted from its start."""
     start_s: float
     launch_s: float
-    """When it has its instances."""
+    """Second in which it has its instances."""
     train_s: float
     """When it first trains."""
     since_s: float
     """When this time of training begins or began: after an interruption another one."""
     finish: Finish
     upload_since_s: float | None = None
-    """From then on it has come to its end, whoever asks it to stop; None: no upload is known."""
+    """Second from which it has come to its end, whoever stops it; None if no upload is known."""
     warm: bool
     earlier: tuple[tuple[float, float], ...] = ()
     """Times of training that an interruption ended."""
     lost_s: float = 0
-    """By interruptions."""
+    """Training seconds lost by interruptions."""
     stopped_s: float | None = None
 
     @property
@@ -137,7 +137,7 @@ class Run:
         return self.upload_since_s is not None and now >= self.upload_since_s
 
     def trained_s(self, now: float) -> float:
-        """Since the last interruption."""
+        """Return the seconds trained since the last interruption."""
         return max(0, exact_s(now - self.since_s))
 
     @property
@@ -145,7 +145,7 @@ class Run:
         return sum(until - since for since, until in self.earlier)
 
     def last_s(self, now: float) -> float:
-        """Up to when it could train."""
+        """Return the last second in which it could train."""
         return now if self.stopped_s is None else self.stopped_s
 
     def has_trained(self, last: float) -> bool:
@@ -153,7 +153,7 @@ class Run:
 
 
 def startup_s(course: Course, *, number: int, warm: bool) -> float:
-    """As the same attempt took, if it started as warm; else as the job's first took, or as usual."""
+    """Return the start-up time of the same attempt, if it was as warm; else the job's first, or the usual."""
     then, pace = as_it_was(course, number), course.pace
     if then is not None and then.warm is warm and then.started_up_in is not None:
         return in_s(then.started_up_in)
@@ -165,7 +165,7 @@ def startup_s(course: Course, *, number: int, warm: bool) -> float:
 
 
 def stop_s(course: Course, run: "Run", now: float) -> float:
-    """From the stop until its instances are free."""
+    """Return the seconds between the stop and free instances."""
     then, is_early = as_it_was(course, run.number), now < run.train_s
     if then is not None and is_early is (then.training_since is None) and _was_stopped(then):
         return in_s(then.stopped_in or timedelta())
@@ -173,12 +173,12 @@ def stop_s(course: Course, run: "Run", now: float) -> float:
 
 
 def _was_stopped(then: PastAttempt) -> bool:
-    """And it is known how long that took."""
+    """Tell whether the attempt was stopped, and it is known how long that took."""
     return then.stopped_in is not None and (then.end == PREEMPTED or then.began(STOPPING) is not None)
 
 
 def lost_then_s(course: Course, number: int, trained_s: float) -> float | None:
-    """What the same attempt lost; None: the job did not come back after it then, or it saves nothing."""
+    """Return what the same attempt lost; None if the job did not come back after it, or saves nothing."""
     then = as_it_was(course, number)
     came_back = number < len(course.past.attempts) - 1
     if course.saves_every_s is None or then is None or then.training_since is None or not came_back:
@@ -187,7 +187,7 @@ def lost_then_s(course: Course, number: int, trained_s: float) -> float | None:
 
 
 def replaced_s(course: Course, *, number: int, interruption: int) -> float:
-    """From an interruption until it trains again: as the same attempt took, else as usual."""
+    """Return the time from an interruption to training again: the same attempt's, else the usual."""
     then = as_it_was(course, number)
     took = None if then is None else then.trains_again(interruption)
     if took is not None:
@@ -201,7 +201,7 @@ def as_it_was(course: Course, number: int) -> PastAttempt | None:
 
 
 def _until_break(course: Course, number: int) -> float:
-    """As long as the same attempt trained, if it broke off; else what is left since the break before."""
+    """Return how long the same attempt trained, if it broke off; else what is left since the last break."""
     then, coming = as_it_was(course, number), course.breaks[0]
     was_whole = then is not None and then.end == coming.code and then.began(INTERRUPTED_STATUS) is None
     if then is not None and was_whole and then.trained is not None:
@@ -210,7 +210,7 @@ def _until_break(course: Course, number: int) -> float:
 
 
 def finish_of(course: Course, *, number: int, left_s: float) -> tuple[Finish, float]:
-    """How this time of training ends, and after how long.
+    """Return how this time of training ends, and after how long.
 
     Args:
         course: Without interruptions, where the attempt is not on spot.

@@ -36,7 +36,7 @@ from trainmaster_client.simulate.engine.status_news import (
 )
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
-"""What no checkpoint has is lost with these; else the job had come to its end."""
+"""Ends with which training that no checkpoint has is lost; with others the job had come to its end."""
 
 AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 """The only news of an attempt that is being stopped."""
@@ -44,7 +44,7 @@ AFTER_STOP = frozenset({What.STOPPING, What.STOPPED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What CreateTrainingJob asks for."""
+    """The parts of CreateTrainingJob that count here."""
 
     number: int
     vector: Vector
@@ -71,11 +71,11 @@ class SimulatedSageMaker:
     runs: dict[str, Run] = field(default_factory=dict)
     """Live attempts, by job."""
     courses: dict[str, Course] = field(default_factory=dict)
-    """Of jobs that are not over."""
+    """Courses of jobs that are not over, by job."""
     moved_s: float = 0
     """When something last started, stopped or ended."""
     serial: int = 0
-    """Of the last run."""
+    """Serial of the last run."""
     now_s: float | None = field(default=None, init=False)
     now_read: datetime = field(init=False)
 
@@ -92,18 +92,18 @@ class SimulatedSageMaker:
         return self.now_read
 
     def expects(self, past: PastJob) -> None:
-        """It is submitted."""
+        """Prepare for a job that is submitted."""
         self.courses[past.name] = Course.of(past, self.pace)
 
     def news_of(self, name: str, serial: int, what: What) -> Run | None:
-        """The run that news are of; None: they come too late."""
+        """Return the run that an event is about; None if the event comes too late."""
         run = self.runs.get(name)
         if run is None or run.serial != serial or (run.stopped_s is not None and what not in AFTER_STOP):
             return None
         return run
 
     def may_withdraw(self, name: str) -> bool:
-        """Its user would stop it: it is not over, and has not begun what it was to train."""
+        """Tell whether its user would stop it: it is not over, and has not begun what it was to train."""
         course, run = self.courses.get(name), self.runs.get(name)
         if course is None or (run is not None and run.stopped_s is not None):
             return False
@@ -113,7 +113,7 @@ class SimulatedSageMaker:
     # ---- what is asked of it
 
     def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
-        """ResourceLimitExceeded: more of a type than the account may have, warm pools included."""
+        """Tell whether the account refuses more of a type (ResourceLimitExceeded); warm pools count."""
         kept, limits = warm or {}, self.account.instances
         return any(
             self._live(kind.instance_type) + kept.get(kind, 0) + count > limits[kind.instance_type]
@@ -125,20 +125,20 @@ class SimulatedSageMaker:
         held = (holding for run in self.runs.values() for holding in run.vector.items())
         return sum(count for capacity, count in held if capacity.instance_type == instance_type)
 
-    def begin(self, name: str, asked: Asked, *, warm: bool = False) -> None:
-        """An attempt is created, and taken at once."""
+    def begin(self, name: str, request: Asked, *, warm: bool = False) -> None:
+        """Create an attempt, which is accepted at once."""
         now, course = self.event_queue.now, self.courses[name]
-        if not next(iter(asked.vector)).is_spot:
+        if not next(iter(request.vector)).is_spot:
             course = self.courses[name] = course.without_interruptions()
-        created_s, length = self._created_s(), startup_s(course, number=asked.number, warm=warm)
+        created_s, length = self._created_s(), startup_s(course, number=request.number, warm=warm)
         train_s = exact_s(created_s + length)
-        launched = launch_s(course, number=asked.number, warm=warm, startup_s=length)
+        launched = launch_s(course, number=request.number, warm=warm, startup_s=length)
         run = Run(
             serial=0,
-            number=asked.number,
-            vector=asked.vector,
-            max_runtime_s=asked.max_runtime // SECOND,
-            max_wait_s=None if asked.max_wait is None else asked.max_wait // SECOND,
+            number=request.number,
+            vector=request.vector,
+            max_runtime_s=request.max_runtime // SECOND,
+            max_wait_s=None if request.max_wait is None else request.max_wait // SECOND,
             start_s=now,
             launch_s=exact_s(created_s + launched),
             train_s=train_s,
@@ -146,12 +146,12 @@ class SimulatedSageMaker:
             finish=Finish.DONE,
             warm=warm,
         )
-        news = startup_news(course, number=asked.number, warm=warm, startup_s=length)
+        news = startup_news(course, number=request.number, warm=warm, startup_s=length)
         self._train(name, run, since_s=train_s, news=[exact_s(created_s + at) for at in news])
         self.moved_s = now
 
     def _created_s(self) -> float:
-        """Its turn among all that the account creates."""
+        """Return when an attempt is created, in its turn among all that the account creates."""
         if not self.account.start_gap_s:
             return self.event_queue.now
         turn = max(self.event_queue.now, self.event_queue.create_s)
@@ -159,7 +159,7 @@ class SimulatedSageMaker:
         return turn
 
     def stop(self, name: str) -> None:
-        """It trains no more; its instances are free a while from now. One that uploads ends as it would."""
+        """Stop an attempt; its instances are free a while later. One that uploads ends as it would."""
         now, run, course = self.event_queue.now, self.runs[name], self.courses[name]
         self.moved_s = now
         if run.uploads(now):
@@ -171,12 +171,12 @@ class SimulatedSageMaker:
         self.event_queue.put(exact_s(now + length), What.STOPPED, self.pool, name, run.serial)
 
     def stop_is_known(self, name: str) -> bool:
-        """The same attempt was asked to stop, and the history says when."""
+        """Tell whether the same attempt was asked to stop, and the history has when."""
         then = as_it_was(self.courses[name], self.runs[name].number)
         return then is not None and then.began(STOPPING) is not None
 
     def interrupt(self, name: str) -> None:
-        """The instances are taken, and the same attempt starts again as soon as there are others."""
+        """Interrupt an attempt: its instances are taken, and it starts again once there are others."""
         now, run, course = self.event_queue.now, self.runs[name], self.courses[name]
         trained = run.trained_s(now)
         lost = course.breaks[0].lost if course.past.attempts else None
@@ -193,7 +193,7 @@ class SimulatedSageMaker:
         self._train(name, again, since_s=since_s, news=[exact_s(now + at) for at in news])
 
     def _train(self, name: str, run: Run, *, since_s: float, news: Sequence[float]) -> None:
-        """It is going to train from then on, until something ends that."""
+        """Plan the training from ``since_s`` on, and the event that ends it."""
         left_s = max(run.max_runtime_s - run.trained_before_s, 0)
         finish, length = finish_of(self.courses[name], number=run.number, left_s=left_s)
         self.serial += 1
@@ -215,7 +215,7 @@ class SimulatedSageMaker:
         self.event_queue.put(second, what, self.pool, name, self.serial)
 
     def end(self, name: str, *, broke: bool) -> Ended:
-        """Its instances are free."""
+        """End an attempt: its instances are free."""
         run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.event_queue.now
         trained = run.trained_s(run.last_s(self.event_queue.now))
@@ -226,13 +226,13 @@ class SimulatedSageMaker:
     # ---- what it says
 
     def saved_at(self, name: str) -> datetime | None:
-        """When the newest checkpoint of this attempt was written; S3 says it in whole seconds."""
+        """Return when the newest checkpoint of this attempt was written; S3 has whole seconds."""
         run, course = self.runs[name], self.courses[name]
         saved = course.saved_after(run.trained_s(self.event_queue.now)) - course.done_s
         return self.instant(int(run.since_s + saved)) if saved > 0 else None
 
     def progress(self, job: Job) -> Observation:
-        """Of a training job that has not ended."""
+        """Return the observation of a training job that has not ended."""
         run = self.runs[job.name]
         secondary = "Training" if run.since_s <= self.event_queue.now else "Interrupted"
         return self._observed(job, run, status="InProgress", secondary=secondary)
@@ -272,13 +272,13 @@ class SimulatedSageMaker:
         return (*over, TrainingInterval(since=instant(run.since_s), until=until))
 
     def row(self, name: str, ended: Ended, *, end: str, by: str | None = None) -> ReplayedAttempt:
-        """The attempt as it went up to now."""
+        """Return the attempt as it went up to now."""
         run, now = ended.run, self.event_queue.now
         return ReplayedAttempt(
             job=name,
             attempt=run.number,
             pool=self.pool,
-            instance_type="+".join(sorted({one.instance_type for one in run.vector})),
+            instance_type="+".join(sorted({capacity.instance_type for capacity in run.vector})),
             capacity_type="spot" if run.is_spot else "on-demand",
             instances=sum(run.vector.values()),
             start_s=int(run.start_s),
@@ -292,9 +292,9 @@ class SimulatedSageMaker:
         )
 
     def live_rows(self) -> list[ReplayedAttempt]:
-        """Of what runs when the replay ends."""
+        """Return the rows of what runs when the replay ends."""
         return [self.row(name, Ended(run=run, lost_s=0), end="live") for name, run in self.runs.items()]
 
     def fork(self, event_queue: EventQueue) -> Self:
-        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        """Copy it to go its own way; values in it never change, so only containers are copied."""
         return replace(self, event_queue=event_queue, runs=dict(self.runs), courses=dict(self.courses))

@@ -20,7 +20,7 @@ _Timed = tuple[str, timedelta]
 
 
 def startup_news(course: Course, *, number: int, warm: bool, startup_s: float) -> Iterator[float]:
-    """Seconds after the start of the attempt, before it trains."""
+    """Yield seconds after the start of the attempt at which SageMaker reports, before it trains."""
     then = _alike(course, number, warm=warm)
     if then is None:
         yield from (exact_s(round(startup_s * share)) for share in course.pace.startup_news)
@@ -32,7 +32,7 @@ def startup_news(course: Course, *, number: int, warm: bool, startup_s: float) -
 
 
 def launch_s(course: Course, *, number: int, warm: bool, startup_s: float) -> float:
-    """From the start of an attempt until it has its instances; those of a warm pool it has at once."""
+    """Return the seconds until an attempt has its instances; a warm pool's are there at once."""
     then = _alike(course, number, warm=warm)
     launched = None if then is None else then.began(DOWNLOADING)
     if warm:
@@ -43,7 +43,7 @@ def launch_s(course: Course, *, number: int, warm: bool, startup_s: float) -> fl
 
 
 def restart_news(course: Course, *, number: int, interruption: int) -> Iterator[float]:
-    """Seconds after an interruption (the first has number 0), before it trains again."""
+    """Yield seconds after an interruption (the first has number 0), before it trains again."""
     then, seen = as_it_was(course, number), -1
     interrupted_at = timedelta()
     for status, at in () if then is None else then.statuses:
@@ -57,7 +57,7 @@ def restart_news(course: Course, *, number: int, interruption: int) -> Iterator[
 
 
 def upload_s(course: Course) -> float:
-    """Of the attempt that comes to the job's end: part of how long it trains. 0: not known."""
+    """Return the upload of the job's last attempt, part of how long it trains; 0 if not known."""
     if course.past.end != "completed":
         return 0
     last = course.past.attempts[-1] if course.past.attempts else None
@@ -68,7 +68,7 @@ def upload_s(course: Course) -> float:
 
 
 def stop_news(course: Course, *, number: int, stop_s: float) -> Iterator[float]:
-    """Seconds after a stop, before its instances are free."""
+    """Yield seconds after a stop, before its instances are free."""
     then = as_it_was(course, number)
     stopped = None if then is None else then.began(STOPPING)
     if then is None or stopped is None:

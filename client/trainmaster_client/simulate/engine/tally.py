@@ -1,4 +1,4 @@
-"""What a replay of one pool comes to, while it goes on."""
+"""Tallies the replay of one pool while it goes on."""
 
 from dataclasses import dataclass, field
 
@@ -12,10 +12,10 @@ class Tally:
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
     passes: int = 0
-    """Plans made: an event after which nothing may be done needs none."""
+    """Plans made: an event after which nothing can be done needs none."""
     cpu_s: float = 0.0
-    """Of plans."""
+    """CPU seconds of plans."""
     most_held: dict[Capacity, int] = field(default_factory=dict)
-    """In use and warm at one instant."""
+    """Most instances in use and warm at one instant."""
     refused_claims: int = 0
     """Starts whose condition did not hold when they were carried out."""

@@ -1,4 +1,4 @@
-"""What teams have spent and promised of their monthly budgets, in all pools of a replayed policy."""
+"""Keeps what teams have spent and reserved of their monthly budgets, in all pools of a replayed policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,14 @@ from trainmaster.core.policy.document import Budget
 
 @dataclass(slots=True, kw_only=True)
 class TeamBudgets:
-    """What teams have spent and promised, month by month, in all pools of a policy."""
+    """Keeps what teams have spent and reserved, month by month, in all pools of a policy."""
 
     limits: Mapping[str, Budget]
-    """By team."""
+    """Budgets by team."""
     accounts: dict[tuple[str, str], MonthAccount] = field(default_factory=dict)
-    """By team and month."""
+    """Accounts by team and month."""
     told: set[tuple[str, str]] = field(default_factory=set)
-    """That most of the month's budget is spent."""
+    """Team and month of which a notice that most of the budget is spent was sent."""
 
     @classmethod
     def of(cls, policy: Policy) -> "TeamBudgets":
@@ -32,7 +32,7 @@ class TeamBudgets:
         return self.accounts.get((team, month), MonthAccount())
 
     def states(self, waiting: tuple[WaitingJob, ...], *, now: datetime) -> dict[str, BudgetState]:
-        """This month of each team that has a budget and waits."""
+        """Return the state of this month for each team that has a budget and waits."""
         month = month_of(now)
         return {
             team: BudgetState(
@@ -49,7 +49,7 @@ class TeamBudgets:
         self.told.add((team, month))
 
     def charge(self, change: Change) -> None:
-        """Reservations and bills, in the month of the claim."""
+        """Book reservations and bills, in the month of the claim."""
         team = change.after.spec.team
         if team not in self.limits:
             return
@@ -75,6 +75,6 @@ class TeamBudgets:
 
 
 def _reserved(job: Job) -> tuple[str, int] | None:
-    """What its live attempt has reserved, and in which month."""
+    """Return the month and the cents that its live attempt has reserved; None if it reserved none."""
     claim = job.live.claim if job.live else None
     return None if claim is None or claim.month is None else (claim.month, claim.reserved_cents)

@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 
 def without_team(history: History, team: str) -> History:
-    """Without the team's jobs. Raises InvalidArgumentError where it has none."""
+    """Leave out the team's jobs. Raises InvalidArgumentError if it has none."""
     left = tuple(job for job in history.jobs if job.team != team)
     dropped = len(history.jobs) - len(left)
     if not dropped:
@@ -29,7 +29,7 @@ def without_team(history: History, team: str) -> History:
 
 
 def without_rule(policy: Policy, rule: str) -> Policy:
-    """Without a rule, wherever it is written.
+    """Remove a rule, wherever it is written.
 
     Args:
         policy: With it.
@@ -50,7 +50,7 @@ def without_rule(policy: Policy, rule: str) -> Policy:
 
 
 def _rules_of(document: Document) -> list[tuple[str, Document]]:
-    """Each rule that is written, by its path, with the section it stands in."""
+    """Return each written rule by its path, with the section it stands in."""
     teams = document.get("teams") or []
     of_teams = ((f"teams.{team['name']}.rules.", team.get("rules")) for team in teams)
     sections = [("rules.", document.get("rules")), *of_teams]
@@ -65,7 +65,7 @@ def _rules_of(document: Document) -> list[tuple[str, Document]]:
 
 
 def with_capacity(policy: Policy, counts: Mapping[str, int]) -> Policy:
-    """With other capacities.
+    """Set other capacities.
 
     Args:
         policy: With pools that have these types.
@@ -84,7 +84,10 @@ def with_capacity(policy: Policy, counts: Mapping[str, int]) -> Policy:
 def _set(document: Document, policy: Policy, capacity: Capacity, count: int) -> None:
     pool = policy.pool_of([capacity.instance_type])
     if pool is None:
-        known = ", ".join(sorted(name for one in policy.pools for name in one.instance_types)) or "none"
+        known = (
+            ", ".join(sorted(name for other_pool in policy.pools for name in other_pool.instance_types))
+            or "none"
+        )
         raise InvalidArgumentError(
             f"No pool has {capacity.instance_type}.", hint=f"The policy's types: {known}."
         )
@@ -96,7 +99,7 @@ def _set(document: Document, policy: Policy, capacity: Capacity, count: int) -> 
 
 
 def sized_to(history: History, policy: Policy, *, load: float) -> tuple[Policy, tuple[str, ...]]:
-    """With pools of such a size that the history's mean demand, start-up included, is this share of them.
+    """Size the pools so that the history's mean demand, start-up included, is this share of them.
 
     For traces of other clusters, whose jobs are too many or too few for the policy's own capacity. No pool
     gets smaller than its widest job. Nominal quotas change in proportion; a type without jobs stays as it is.
@@ -124,7 +127,7 @@ def sized_to(history: History, policy: Policy, *, load: float) -> tuple[Policy, 
 
 
 def _needed(history: History, capacity: Capacity, load: float) -> int | None:
-    """None: no job asks for it."""
+    """Return the instances needed for the load; None if no job asks for the type."""
     jobs = [
         (job, count)
         for job in history.jobs
@@ -145,7 +148,7 @@ def _is_of(job: PastJob, capacity: Capacity) -> bool:
 
 
 def _scale_quotas(written: Document, pool: PoolPolicy, instance_type: str) -> None:
-    """Nominal quotas and limits of borrowing keep their share of the pool, rounded down."""
+    """Scale quotas and limits of borrowing to keep their share of the pool, rounded down."""
     now, before = written["capacity"][instance_type], pool.capacity[instance_type]
     for quota in written["quotas"].values():
         for counts in quota.values():
@@ -154,7 +157,7 @@ def _scale_quotas(written: Document, pool: PoolPolicy, instance_type: str) -> No
 
 
 def _written_out(pool: PoolPolicy) -> Document:
-    """Quotas without their short forms."""
+    """Return the quotas without their short forms."""
     parts = {
         team: {"nominal": quota.nominal, "borrowing_limit": quota.borrowing_limit}
         for team, quota in pool.quotas.items()

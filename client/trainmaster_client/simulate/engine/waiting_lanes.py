@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from itertools import chain
 from operator import attrgetter
 from typing import Self
@@ -22,7 +23,7 @@ class Lanes:
     known_heads: dict[LaneKey, tuple[WaitingJob, ...]] = field(default_factory=dict)
     names: dict[str, tuple[LaneKey, WaitingJob]] = field(default_factory=dict)
     heads_read: tuple[WaitingJob, ...] | None = ()
-    """Of all lanes; None: they have changed since."""
+    """Heads of all lanes; None if they have changed since."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -49,20 +50,19 @@ class Lanes:
         self.heads_read = None
 
     def heads(self) -> tuple[WaitingJob, ...]:
-        """The first of every lane."""
+        """Return the first jobs of every lane."""
         if self.heads_read is None:
             for key in self.lanes.keys() - self.known_heads.keys():
                 self.known_heads[key] = tuple(self.lanes[key][:HEADS])
             self.heads_read = tuple(chain.from_iterable(self.known_heads.values()))
         return self.heads_read
 
-    def ahead_of(self, name: str) -> tuple[WaitingJob, ...]:
-        """Everybody who waits and goes before the job, in turn; the job itself comes last."""
-        _, mine = self.names[name]
-        return tuple(sorted((job for _, job in self.names.values() if job.rank <= mine.rank), key=_rank))
+    def first_in_turn(self, most: int) -> tuple[WaitingJob, ...]:
+        """Return the first jobs of the queue in their turn, at most so many."""
+        return tuple(nsmallest(most, (job for _, job in self.names.values()), key=_rank))
 
     def fork(self) -> Self:
-        """A copy that goes its own way."""
+        """Copy the lanes to go their own way."""
         return type(self)(
             lanes={key: list(lane) for key, lane in self.lanes.items()},
             known_heads=dict(self.known_heads),

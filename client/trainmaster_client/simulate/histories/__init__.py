@@ -1,1 +1,1 @@
-"""From the lines of a record, a trace or SageMaker's answers to the jobs of a replay. Pure."""
+"""Turns the lines of a record, a trace or SageMaker's answers into the jobs of a replay. Pure."""

@@ -8,13 +8,13 @@ from trainmaster_client.simulate.engine.past_jobs import PastAttempt, PastJob
 from trainmaster_client.simulate.histories.line_problems import count_of
 
 WAITING_SINCE = timedelta(seconds=1)
-"""After the period's begin: those that waited enter behind those that held their instances."""
+"""Time after the period's begin at which waiting jobs enter, behind those that held their instances."""
 _APART = timedelta(milliseconds=1)
 _NOTHING = timedelta()
 
 
 def carried_in(jobs: Sequence[PastJob], begins: datetime) -> tuple[tuple[PastJob, ...], tuple[str, ...]]:
-    """The same jobs, none of them submitted before ``begins``, and what was assumed of those that were.
+    """Return the jobs, none submitted before ``begins``, and what was assumed of those that were.
 
     Jobs that ended before are not in the record. With those that competed with them the queue of that time
     could not be replayed, so what held instances keeps them, and what waited enters in its order.
@@ -45,13 +45,17 @@ def _sentences(running: int, waiting: int) -> Iterator[str]:
 
 def _live_at(job: PastJob, instant: datetime) -> PastAttempt | None:
     return next(
-        (one for one in job.attempts if one.started_at < instant and (one.ended_at or instant) >= instant),
+        (
+            attempt
+            for attempt in job.attempts
+            if attempt.started_at < instant and (attempt.ended_at or instant) >= instant
+        ),
         None,
     )
 
 
 def _continued(job: PastJob, begins: datetime) -> PastJob:
-    """Its start-up is part of what is left, as it starts again: it ends when it did."""
+    """Continue a running job; its start-up counts as training done, so that it ends when it did."""
     live = _live_at(job, begins)
     assert live is not None
     rest = _rest(job, begins, begins)
@@ -61,9 +65,11 @@ def _continued(job: PastJob, begins: datetime) -> PastJob:
 
 
 def _rest(job: PastJob, begins: datetime, submitted_at: datetime) -> PastJob:
-    """Without what was before the period."""
-    done = sum((_counted_by(one, begins) for one in job.attempts), _NOTHING)
-    later = tuple(one for one in job.attempts if one.ended_at is None or one.ended_at >= begins)
+    """Return the job without what was before the period."""
+    done = sum((_counted_by(attempt, begins) for attempt in job.attempts), _NOTHING)
+    later = tuple(
+        attempt for attempt in job.attempts if attempt.ended_at is None or attempt.ended_at >= begins
+    )
     withdrawn = None if job.withdrawn_after is None else job.submitted_at + job.withdrawn_after
     return replace(
         job,
@@ -71,7 +77,7 @@ def _rest(job: PastJob, begins: datetime, submitted_at: datetime) -> PastJob:
         trains_for=max(job.trains_for - done, _NOTHING),
         breaks=job.breaks if len(later) == len(job.attempts) else (),
         withdrawn_after=None if withdrawn is None else max(withdrawn - submitted_at, _NOTHING),
-        attempts=tuple(_cut(one, submitted_at) for one in later),
+        attempts=tuple(_cut(attempt, submitted_at) for attempt in later),
     )
 
 

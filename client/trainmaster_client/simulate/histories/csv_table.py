@@ -12,7 +12,7 @@ from trainmaster_client.simulate.histories.line_problems import LineProblems, li
 REQUIRED = ("job_id", "submit_s", "gpus", "duration_s", "vc")
 OPTIONAL = ("user", "name", "instance_type", "requested_s", "priority", "checkpoint_every_s", "end")
 OPENB = ("task_id", "submit_s", "start_s", "end_s", "gpus", "gpu_milli", "gpu_spec", "qos", "phase")
-"""Of Alibaba's GPU-sharing cluster (2023)."""
+"""Columns of Alibaba's GPU-sharing cluster (2023)."""
 _SIMILAR: Mapping[str, tuple[str, ...]] = {
     "job_id": ("id", "job", "jobid", "job_name", "task", "task_id", "jid"),
     "submit_s": (
@@ -28,7 +28,7 @@ _SIMILAR: Mapping[str, tuple[str, ...]] = {
     "duration_s": ("duration", "run_time", "runtime", "runtime_s", "seconds", "elapsed", "service_time"),
     "vc": ("team", "tenant", "group", "queue", "account", "project", "virtual_cluster", "department"),
 }
-"""By column: other names that it goes by."""
+"""Other names that a column goes by."""
 
 LONGEST_NAME = 200
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -37,7 +37,7 @@ _Value = TypeVar("_Value")
 
 
 class _Reader(Protocol):
-    """What ``csv.reader`` gives."""
+    """The interface of ``csv.reader``."""
 
     line_num: int
 
@@ -77,7 +77,7 @@ class Cells:
         return int(value)
 
     def given(self, column: str, read: Callable[[str], _Value]) -> _Value | None:
-        """None where the column is not there or empty."""
+        """Read a cell; None if the column is missing or the cell is empty."""
         return read(column) if self._values.get(column, "").strip() else None
 
     def word(self, column: str, known: Mapping[str, _Value]) -> _Value:
@@ -91,7 +91,10 @@ class Cells:
 
 
 def table(lines: TextIO, problems: LineProblems) -> tuple[tuple[str, ...], Iterator["Cells"]]:
-    """Its columns, and the cells of each further line. Raises MalformedHistoryError for a wrong first one."""
+    """Return the columns, and the cells of each further line.
+
+    Raises MalformedHistoryError for a wrong first line.
+    """
     reader = csv.reader(lines, strict=True)
     header = tuple(name.strip() for name in _next(reader, problems) or ())
     _check_header(header, problems)
@@ -100,7 +103,7 @@ def table(lines: TextIO, problems: LineProblems) -> tuple[tuple[str, ...], Itera
 
 
 def _next(reader: _Reader, problems: LineProblems) -> list[str] | None:
-    """None: there is no further line that can be read."""
+    """Return the next line; None if there is no further line that can be read."""
     try:
         return next(reader)
     except StopIteration:
@@ -152,13 +155,15 @@ def _refuse_columns(header: Sequence[str], missing: Sequence[str], problems: Lin
         f"a trace needs {', '.join(REQUIRED)}",
     )
     for name in missing:
-        if (found := _similar(name, header)) is not None:
-            problems.add(1, found, f"looks like {name}", f"rename it to {name}")
+        if (similar := _similar(name, header)) is not None:
+            problems.add(1, similar, f"looks like {name}", f"rename it to {name}")
 
 
 def _similar(name: str, header: Sequence[str]) -> str | None:
-    """The column that is most likely meant, of those that mean nothing else."""
-    free = {one.lower().replace(" ", "_"): one for one in header if one not in {*REQUIRED, *OPTIONAL}}
+    """Return the column that is most likely meant, of those that mean nothing else."""
+    free = {
+        column.lower().replace(" ", "_"): column for column in header if column not in {*REQUIRED, *OPTIONAL}
+    }
     known = next((free[other] for other in (name, *_SIMILAR[name]) if other in free), None)
     near = get_close_matches(name, free, n=1, cutoff=0.75)
     return known or (free[near[0]] if near else None)

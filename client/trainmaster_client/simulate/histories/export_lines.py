@@ -30,26 +30,26 @@ class ExportedAttempt:
     lost: timedelta
     warm_start: bool | None
     trained: timedelta | None
-    """In status Training."""
+    """Time in status Training."""
     interruptions: int | None
-    """Of its spot instances, after each of which SageMaker started it again."""
+    """Number of spot interruptions, after each of which SageMaker started it again."""
     intervals: tuple[timedelta, ...] = ()
     """Times in status Training, those that interruptions ended first; empty where they are not known."""
     checkpoint_at: datetime | None = None
-    """The newest that anybody saw, maybe of an earlier attempt."""
+    """Instant of the newest checkpoint that was seen, maybe of an earlier attempt."""
     statuses: tuple[tuple[str, timedelta], ...] = ()
     """Secondary statuses, each with how long after the start it began; empty where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedJob:
-    """One line."""
+    """A job of the export, one line."""
 
     name: str
     team: str
     submitted_by: str
     pool: str | None
-    """None: that of its instance types."""
+    """Name of the pool; None takes that of its instance types."""
     instances: Mapping[str, int]
     capacity_type: Literal["on-demand", "spot"]
     priority: int
@@ -68,12 +68,12 @@ class ExportedJob:
 
     @property
     def key(self) -> tuple[str, datetime]:
-        """Of two lines with the same one the later counts."""
+        """Identity of the job: of two lines with the same key the later counts."""
         return self.name, self.submitted_at
 
 
 def read_lines(lines: Iterable[str], *, where: str) -> Iterator[ExportedJob]:
-    """The jobs as they stand. Raises MalformedHistoryError at the end, with every mistake in it."""
+    """Yield the jobs in order. Raises MalformedHistoryError at the end, with every mistake in it."""
     problems = LineProblems(where=where)
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -109,7 +109,7 @@ def _whole_line(line: str) -> str:
 
 
 class Fields:
-    """Of one object; what is wrong with one is noted, and something valid stands in for it."""
+    """Reads the fields of one object; a wrong one is noted, and a valid value stands in for it."""
 
     def __init__(self, document: Mapping[str, Any], line: int, problems: LineProblems, at: str = "") -> None:
         self._document = document
@@ -132,7 +132,7 @@ class Fields:
 
     def texts(self, name: str) -> tuple[str, ...]:
         value = self._value(name)
-        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        if not isinstance(value, list) or not all(isinstance(text, str) and text for text in value):
             self._refuse_value(name, "a list of texts", 'write e.g. ["n0a1", "t3fc"]')
             return ()
         return tuple(value)
@@ -158,9 +158,9 @@ class Fields:
     def instant(self, name: str) -> datetime:
         value = self._value(name)
         try:
-            found = datetime.fromisoformat(value) if isinstance(value, str) else None
-            if found is not None and found.tzinfo:
-                return found.astimezone(UTC)
+            instant = datetime.fromisoformat(value) if isinstance(value, str) else None
+            if instant is not None and instant.tzinfo:
+                return instant.astimezone(UTC)
         except (ValueError, OverflowError):
             pass
         self._refuse_value(name, "a valid instant", _INSTANT_HINT)
@@ -179,12 +179,12 @@ class Fields:
         if not isinstance(value, list):
             self._refuse_value(name, "a list", "write [] where there is none")
             return
-        for number, one in enumerate(value):
-            if isinstance(one, dict):
-                yield Fields(one, self._line, self._problems, f"{self._at}{name}[{number}].")
+        for number, part in enumerate(value):
+            if isinstance(part, dict):
+                yield Fields(part, self._line, self._problems, f"{self._at}{name}[{number}].")
             else:
                 self.refuse(
-                    f"{name}[{number}]", f"{shown(one)} is not an object", "write one for each attempt"
+                    f"{name}[{number}]", f"{shown(part)} is not an object", "write one for each attempt"
                 )
 
     def _value(self, name: str) -> object:
@@ -197,62 +197,64 @@ class Fields:
             self.refuse(name, f"{shown(self._document[name])} is not {what}", hint)
 
 
-def _job(one: Fields) -> ExportedJob:
-    capacity_type = one.text("capacity_type")
+def _job(fields: Fields) -> ExportedJob:
+    capacity_type = fields.text("capacity_type")
     if capacity_type not in {"on-demand", "spot", "-"}:
-        one.refuse("capacity_type", f"{shown(capacity_type)} is not known", "write on-demand or spot")
+        fields.refuse("capacity_type", f"{shown(capacity_type)} is not known", "write on-demand or spot")
     return ExportedJob(
-        name=one.text("name"),
-        team=one.text("team"),
-        submitted_by=one.text("submitted_by"),
-        pool=one.text("pool"),
-        instances=one.instances("instances"),
+        name=fields.text("name"),
+        team=fields.text("team"),
+        submitted_by=fields.text("submitted_by"),
+        pool=fields.text("pool"),
+        instances=fields.instances("instances"),
         capacity_type="spot" if capacity_type == "spot" else "on-demand",
-        priority=one.whole("priority", least=0, most=_MOST_PRIORITY),
-        submitted_at=one.instant("submitted_at"),
-        max_runtime=one.seconds("max_runtime_seconds"),
-        saves_checkpoints=one.flag("saves_checkpoints"),
-        attempts=tuple(_attempt(part) for part in one.parts("attempts")),
-        end=one.text("end") if one.has("end") else None,
-        ended_at=one.instant("ended_at") if one.has("ended_at") else None,
-        entry_id=one.text("entry_id") if one.has("entry_id") else None,
-        preemptible=one.flag("preemptible") if one.has("preemptible") else None,
-        max_wait=one.seconds("max_wait_seconds") if one.has("max_wait_seconds") else None,
-        warm_key=one.text("warm_key") if one.has("warm_key") else None,
-        learned_in=one.texts("learned_in") if one.has("learned_in") else None,
+        priority=fields.whole("priority", least=0, most=_MOST_PRIORITY),
+        submitted_at=fields.instant("submitted_at"),
+        max_runtime=fields.seconds("max_runtime_seconds"),
+        saves_checkpoints=fields.flag("saves_checkpoints"),
+        attempts=tuple(_attempt(part) for part in fields.parts("attempts")),
+        end=fields.text("end") if fields.has("end") else None,
+        ended_at=fields.instant("ended_at") if fields.has("ended_at") else None,
+        entry_id=fields.text("entry_id") if fields.has("entry_id") else None,
+        preemptible=fields.flag("preemptible") if fields.has("preemptible") else None,
+        max_wait=fields.seconds("max_wait_seconds") if fields.has("max_wait_seconds") else None,
+        warm_key=fields.text("warm_key") if fields.has("warm_key") else None,
+        learned_in=fields.texts("learned_in") if fields.has("learned_in") else None,
     )
 
 
-def _attempt(one: Fields) -> ExportedAttempt:
-    started_at = one.instant("started_at")
-    training_since = one.instant("training_since") if one.has("training_since") else None
-    ended_at = one.instant("ended_at") if one.has("ended_at") else None
+def _attempt(fields: Fields) -> ExportedAttempt:
+    started_at = fields.instant("started_at")
+    training_since = fields.instant("training_since") if fields.has("training_since") else None
+    ended_at = fields.instant("ended_at") if fields.has("ended_at") else None
     if ended_at is not None and ended_at < (training_since or started_at):
-        one.refuse("ended_at", "is before it started", "correct one of the two instants")
-    end = one.text("end") if one.has("end") else None
-    statuses = tuple(_statuses(one, started_at)) if one.has("statuses") else ()
+        fields.refuse("ended_at", "is before it started", "correct one of the two instants")
+    end = fields.text("end") if fields.has("end") else None
+    statuses = tuple(_statuses(fields, started_at)) if fields.has("statuses") else ()
     if end == ReasonCode.COMPLETED:  # asked to stop while it uploaded, it ends as it would have
         statuses = tuple(pair for pair in statuses if pair[0] != STOPPING)
     intervals = tuple(after - at for (what, at), (_, after) in pairwise(statuses) if what == TRAINING)
-    trained = one.seconds("trained_seconds") if one.has("trained_seconds") else None
+    trained = fields.seconds("trained_seconds") if fields.has("trained_seconds") else None
     return ExportedAttempt(
         started_at=started_at,
         training_since=training_since,
         ended_at=ended_at,
         end=end,
-        lost=one.seconds("lost_seconds") if one.has("lost_seconds") else timedelta(),
-        warm_start=one.flag("warm_start") if one.has("warm_start") else None,
+        lost=fields.seconds("lost_seconds") if fields.has("lost_seconds") else timedelta(),
+        warm_start=fields.flag("warm_start") if fields.has("warm_start") else None,
         trained=sum(intervals, timedelta()) if statuses else trained,
-        interruptions=one.whole("interruptions", least=0, most=1000) if one.has("interruptions") else None,
+        interruptions=fields.whole("interruptions", least=0, most=1000)
+        if fields.has("interruptions")
+        else None,
         intervals=intervals,
-        checkpoint_at=one.instant("checkpoint_at") if one.has("checkpoint_at") else None,
+        checkpoint_at=fields.instant("checkpoint_at") if fields.has("checkpoint_at") else None,
         statuses=statuses,
     )
 
 
-def _statuses(one: Fields, started_at: datetime) -> Iterator[tuple[str, timedelta]]:
-    """The claim has our clock, the statuses have SageMaker's: none began before the attempt."""
+def _statuses(fields: Fields, started_at: datetime) -> Iterator[tuple[str, timedelta]]:
+    """Yield the statuses; none begins before the attempt: claims have our clock, statuses SageMaker's."""
     last = timedelta()
-    for part in one.parts("statuses"):
+    for part in fields.parts("statuses"):
         last = max(part.instant("at") - started_at, last)
         yield part.text("status"), last

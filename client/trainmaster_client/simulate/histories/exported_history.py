@@ -1,4 +1,4 @@
-"""From exported lines to the jobs of a replay: what counted as training, what broke, what is estimated."""
+"""Turns exported lines into the jobs of a replay: what counted, what broke, what is estimated."""
 
 import itertools
 import statistics
@@ -34,7 +34,7 @@ from trainmaster_client.simulate.histories.past_training import (
 )
 
 USUAL_RUN = timedelta(hours=1)
-"""Of a job that never trained, where no other job tells anything."""
+"""Run time of a job that never trained, if no other job tells any."""
 _STOPPED = frozenset(
     {
         ReasonCode.STOPPED_BY_USER,
@@ -45,7 +45,7 @@ _STOPPED = frozenset(
     }
 )
 _BY_USERS = frozenset({ReasonCode.STOPPED_BY_USER, ReasonCode.STOPPED_OUTSIDE})
-_FAILED_CLASSES = frozenset(one.code for one in FailureClass)
+_FAILED_CLASSES = frozenset(failure_class.code for failure_class in FailureClass)
 _COMES_BACK = _FAILED_CLASSES | {ReasonCode.PREEMPTION}
 _NOT_REPEATED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.SPOT_FALLBACK, ReasonCode.RESTORED})
 """Ends of attempts after which the job came back that a replay does not repeat."""
@@ -53,22 +53,22 @@ _NOT_REPEATED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.SPOT_FALLBACK, Re
 
 @dataclass(slots=True, kw_only=True)
 class _Facts:
-    """Of one line, before what is not known is estimated from the other lines."""
+    """Facts of one line, before what is not known is estimated from the other lines."""
 
     job: ExportedJob
     attempts: Sequence[ExportedAttempt]
-    """Without losses that cannot be."""
+    """Attempts without losses that cannot be."""
     trains_for: timedelta | None
-    """None: it never trained."""
+    """Time the job trains; None if it never trained."""
     saves_every: timedelta | None
-    """None: it was never stopped, so nothing tells."""
+    """Time between its saves; None if it was never stopped, so that nothing tells."""
     is_open: bool
-    """It had not ended when the history was read."""
+    """Whether it had not ended when the history was read."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Counts:
-    """Of jobs, by the sentence about them."""
+    """Counts jobs by the sentence about them."""
 
     of: Counter[str] = field(default_factory=Counter)
 
@@ -87,7 +87,7 @@ def exported_history(
     read_at: datetime | None = None,
     begins: datetime | None = None,
 ) -> History:
-    """The jobs of exported lines in the order of submission.
+    """Return the jobs of exported lines in the order of submission.
 
     Args:
         lines: As they were read; of two about the same job the later counts.
@@ -100,12 +100,12 @@ def exported_history(
     """
     whole = {line.key: line for line in lines}
     counts = _Counts()
-    exported = sorted(_of_pools(whole.values(), counts), key=lambda one: (one.submitted_at, one.name))
+    exported = sorted(_of_pools(whole.values(), counts), key=lambda line: (line.submitted_at, line.name))
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
-    read_at = read_at or max(at for one in exported for at in _instants(one))
+    read_at = read_at or max(at for line in exported for at in _instants(line))
     common = common_intervals(exported)
-    facts = [_facts(one, read_at, common.get(one.team)) for one in exported]
+    facts = [_facts(line, read_at, common.get(line.team)) for line in exported]
     pace = measured_pace(exported)
     jobs = tuple(_once(_jobs(facts, counts, pace)))
     first = min(job.submitted_at for job in jobs).replace(minute=0, second=0, microsecond=0)
@@ -134,7 +134,7 @@ def _instants(line: ExportedJob) -> Iterator[datetime]:
 
 
 def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _Facts:
-    """``common``: between saves of its team's programs."""
+    """Gather the facts of a line; ``common`` is the time between saves of its team's programs."""
     last = line.attempts[-1] if line.attempts else None
     attempts = with_real_losses(line.attempts, common) if line.saves_checkpoints else all_lost(line.attempts)
     if line.end is not None and line.end not in _BY_USERS:
@@ -143,7 +143,7 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
     if last is not None and line.end is None:
         # It is taken to need as much again as its last attempt trained, also where it waits to resume.
         counts = max(counts, least_needed(attempts, read_at)) + trained(last, read_at)
-    has_trained = any(one.training_since for one in line.attempts) and not _stopped_meanwhile(line)
+    has_trained = any(attempt.training_since for attempt in line.attempts) and not _stopped_meanwhile(line)
     return _Facts(
         job=line,
         attempts=attempts,
@@ -154,7 +154,7 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
 
 
 def _stopped_meanwhile(line: ExportedJob) -> bool:
-    """Its user stopped it while it waited to resume, or in an attempt after the first.
+    """Tell whether its user stopped it while it waited to resume, or in an attempt after the first.
 
     Then no training that counts tells when: what was lost before may be more.
     """
@@ -166,11 +166,11 @@ def _stopped_meanwhile(line: ExportedJob) -> bool:
 
 
 def _jobs(facts: Sequence[_Facts], counts: _Counts, pace: Pace) -> Iterator[PastJob]:
-    runs = _Typical.of((one.job.team, one.trains_for) for one in facts if not one.is_open)
-    intervals = _Typical.of((one.job.team, one.saves_every) for one in facts)
-    for one in facts:
-        past = tuple(past_attempt(tried, upload=pace.upload) for tried in one.attempts)
-        yield replace(_job(one, runs, intervals, counts), attempts=past)
+    runs = _Typical.of((fact.job.team, fact.trains_for) for fact in facts if not fact.is_open)
+    intervals = _Typical.of((fact.job.team, fact.saves_every) for fact in facts)
+    for fact in facts:
+        past = tuple(past_attempt(tried, upload=pace.upload) for tried in fact.attempts)
+        yield replace(_job(fact, runs, intervals, counts), attempts=past)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -181,9 +181,9 @@ class _Typical:
     of_all: timedelta | None
 
     @classmethod
-    def of(cls, found: Iterable[tuple[str, timedelta | None]]) -> "_Typical":
+    def of(cls, lengths: Iterable[tuple[str, timedelta | None]]) -> "_Typical":
         teams: defaultdict[str, list[timedelta]] = defaultdict(list)
-        for team, value in found:
+        for team, value in lengths:
             if value is not None:
                 teams[team].append(value)
         every = list(itertools.chain.from_iterable(teams.values()))
@@ -206,7 +206,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         trains_for = min(runs.value(line.team, USUAL_RUN), line.max_runtime)
     saves_every = facts.saves_every or intervals.value(line.team, USUAL_INTERVAL)
     losses = interruption_losses(facts.attempts, saves_every if line.saves_checkpoints else None)
-    again = sum((one.again for one in losses), timedelta())
+    again = sum((loss.again for loss in losses), timedelta())
     return PastJob(
         name=line.name,
         team=line.team,
@@ -232,7 +232,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
 
 
 def _assumptions(facts: _Facts) -> Iterator[str]:
-    """Sentences that this job is counted under."""
+    """Yield the sentences that this job is counted under."""
     line, attempts = facts.job, facts.job.attempts
     if (about := _assumed_end(facts)) is not None:
         yield about
@@ -240,9 +240,9 @@ def _assumptions(facts: _Facts) -> Iterator[str]:
         how = "what their stops lost" if facts.saves_every else "those of other jobs, else 30 minutes"
         yield "The checkpoint interval of {part} is not recorded: estimated from " + how + "."
     for concerns, sentence in (
-        (any(one.end in _NOT_REPEATED for one in attempts[:-1]), _OTHER_RETURNS),
-        (any(one.warm_start is None for one in attempts), _WARM_UNKNOWN),
-        (any(one.interruptions and not one.intervals for one in attempts), _INTERRUPTIONS),
+        (any(attempt.end in _NOT_REPEATED for attempt in attempts[:-1]), _OTHER_RETURNS),
+        (any(attempt.warm_start is None for attempt in attempts), _WARM_UNKNOWN),
+        (any(attempt.interruptions and not attempt.intervals for attempt in attempts), _INTERRUPTIONS),
         (len(line.instances) > 1, _SEVERAL_TYPES),
     ):
         if concerns:
@@ -272,7 +272,7 @@ def _assumed_end(facts: _Facts) -> str | None:
 
 
 def _withdrawn_after(line: ExportedJob) -> timedelta | None:
-    """None: it was not over before it trained, or failed on instances that it had."""
+    """Return when the job ended before it trained; None if it did not, or failed on instances it had."""
     if line.end is None or (line.attempts and _end(line) == "failed"):
         return None
     ended_at = line.ended_at or (line.attempts[-1].ended_at if line.attempts else None)
@@ -283,14 +283,14 @@ def _withdrawn_after(line: ExportedJob) -> timedelta | None:
 
 
 def _end(line: ExportedJob) -> Literal["completed", "failed", "stopped"]:
-    """Of a job that is not over: as if it would complete."""
+    """Return the job's end; one that is not over counts as if it would complete."""
     if line.end is None or line.end == ReasonCode.COMPLETED:
         return "completed"
     return "stopped" if line.end in _STOPPED else "failed"
 
 
 def _once(jobs: Iterable[PastJob]) -> Iterator[PastJob]:
-    """A name that was used again gets a number behind it."""
+    """Yield the jobs; a name that was used again gets a number behind it."""
     seen: Counter[str] = Counter()
     for job in jobs:
         seen[job.name] += 1

@@ -12,11 +12,11 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(slots=True, kw_only=True)
 class LineProblems:
-    """What is wrong in one file, each with line and field."""
+    """Collects what is wrong in one file, each with line and field."""
 
     where: str
     hint: str = ""
-    """What else may be the matter: said once, behind all of them."""
+    """Advice on what else may be the matter, given once after all problems."""
     shown: list[FieldProblem] = field(default_factory=list)
     count: int = 0
 
@@ -33,24 +33,24 @@ class LineProblems:
 
 
 def shown(text: object) -> str:
-    """In quotes, cut."""
+    """Return the text in quotes, shortened."""
     quoted = repr(text)
     return quoted if len(quoted) <= _SHOWN_CHARACTERS else f"{quoted[:_SHOWN_CHARACTERS]}..."
 
 
 def count_of(count: int, noun: str) -> str:
-    """``1 job``, ``2,000 jobs``."""
+    """Count in words: ``1 job``, ``2,000 jobs``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def part_of(count: int, total: int, noun: str) -> str:
-    """``all 7 jobs``, ``3 of 7 jobs``, ``the job``."""
+    """Write a part: ``all 7 jobs``, ``3 of 7 jobs``, ``the job``."""
     if count == total:
         return f"all {total:,} {noun}s" if total > 1 else f"the {noun}"
     return f"{count:,} of {total:,} {noun}s"
 
 
 def listed(names: Sequence[str], *, most: int = 8) -> str:
-    """``a, b and 3 more``."""
+    """List names: ``a, b and 3 more``."""
     head = ", ".join(names[:most])
     return head if len(names) <= most else f"{head} and {len(names) - most} more"

@@ -24,8 +24,8 @@ _Started: TypeAlias = tuple[datetime, datetime]
 
 
 def measured_pace(jobs: Sequence[ExportedJob]) -> Pace:
-    """Medians of what there is; the simulator's assumptions of what there is not."""
-    usual, attempts = Pace(), [one for job in jobs for one in job.attempts]
+    """Measure medians of what there is; take the simulator's assumptions for the rest."""
+    usual, attempts = Pace(), [attempt for job in jobs for attempt in job.attempts]
     upload = _median(_uploads(attempts), usual.upload)
     return Pace(
         cold_start=_median(_starts(attempts, warm=False), usual.cold_start),
@@ -39,43 +39,51 @@ def measured_pace(jobs: Sequence[ExportedJob]) -> Pace:
     )
 
 
-def past_attempt(one: ExportedAttempt, *, upload: timedelta = _NOTHING) -> PastAttempt:
-    """``upload``: usual, at the end of attempts that complete."""
+def past_attempt(exported: ExportedAttempt, *, upload: timedelta = _NOTHING) -> PastAttempt:
+    """Convert an attempt; ``upload`` is the usual one, at the end of attempts that complete."""
     return PastAttempt(
-        started_at=one.started_at,
-        training_since=one.training_since,
-        ended_at=one.ended_at,
-        end=one.end,
-        lost=one.lost,
-        warm=one.warm_start,
-        trained=one.trained,
-        interrupted_for=_interrupted_for(one, upload),
-        statuses=one.statuses,
+        started_at=exported.started_at,
+        training_since=exported.training_since,
+        ended_at=exported.ended_at,
+        end=exported.end,
+        lost=exported.lost,
+        warm=exported.warm_start,
+        trained=exported.trained,
+        interrupted_for=_interrupted_for(exported, upload),
+        statuses=exported.statuses,
     )
 
 
-def _interrupted_for(one: ExportedAttempt, upload: timedelta) -> timedelta | None:
-    """What is left of its time from Training to the end, by interruption."""
-    if not one.interruptions or one.training_since is None or one.ended_at is None or one.trained is None:
+def _interrupted_for(exported: ExportedAttempt, upload: timedelta) -> timedelta | None:
+    """Return the rest of its time between Training and the end, by interruption; None if not known."""
+    if (
+        not exported.interruptions
+        or exported.training_since is None
+        or exported.ended_at is None
+        or exported.trained is None
+    ):
         return None
-    if one.end != ReasonCode.COMPLETED:  # then its stop is in it too
+    if exported.end != ReasonCode.COMPLETED:  # then its stop is in it too
         return None
-    return max(one.ended_at - one.training_since - one.trained - upload, _NOTHING) / one.interruptions
+    return (
+        max(exported.ended_at - exported.training_since - exported.trained - upload, _NOTHING)
+        / exported.interruptions
+    )
 
 
-def _median(found: Iterable[timedelta], usual: timedelta) -> timedelta:
-    values = sorted(found)
+def _median(lengths: Iterable[timedelta], usual: timedelta) -> timedelta:
+    values = sorted(lengths)
     return max(statistics.median_high(values), _NOTHING) if values else usual
 
 
 def _starts(attempts: Iterable[ExportedAttempt], *, warm: bool) -> Iterator[timedelta]:
-    for one in attempts:
-        if one.training_since is not None and one.warm_start is warm:
-            yield one.training_since - one.started_at
+    for attempt in attempts:
+        if attempt.training_since is not None and attempt.warm_start is warm:
+            yield attempt.training_since - attempt.started_at
 
 
 def _restores(jobs: Iterable[ExportedJob]) -> Iterator[timedelta]:
-    """What a job's later start on new instances took more than its first one."""
+    """Yield how much longer a job's later start on new instances took than its first one."""
     for job in jobs:
         cold = list(_starts(job.attempts, warm=False))
         if job.saves_checkpoints:
@@ -83,54 +91,54 @@ def _restores(jobs: Iterable[ExportedJob]) -> Iterator[timedelta]:
 
 
 def _stops(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
-    """From the stop, which ends Training, to the end."""
-    for one in attempts:
-        took = past_attempt(one).stopped_in
-        was_trained = one.training_since is not None and not one.interruptions
-        if one.end == ReasonCode.PREEMPTION and was_trained and took is not None:
+    """Yield the times between the stop, which ends Training, and the end."""
+    for attempt in attempts:
+        took = past_attempt(attempt).stopped_in
+        was_trained = attempt.training_since is not None and not attempt.interruptions
+        if attempt.end == ReasonCode.PREEMPTION and was_trained and took is not None:
             yield took
 
 
 def _uploads(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
-    """From the end of training to the end."""
-    for one in attempts:
-        took = past_attempt(one).stopped_in
-        if one.end == ReasonCode.COMPLETED and not one.interruptions and took is not None:
+    """Yield the times between the end of training and the end."""
+    for attempt in attempts:
+        took = past_attempt(attempt).stopped_in
+        if attempt.end == ReasonCode.COMPLETED and not attempt.interruptions and took is not None:
             yield took
 
 
 def _replaced(attempts: Iterable[ExportedAttempt], upload: timedelta) -> Iterator[timedelta]:
-    """From an interruption until there were other instances."""
-    for one in attempts:
-        took = _interrupted_for(one, upload)
-        if took is not None and one.training_since is not None:
-            yield max(took - (one.training_since - one.started_at), _NOTHING)
+    """Yield the times between an interruption and other instances."""
+    for attempt in attempts:
+        took = _interrupted_for(attempt, upload)
+        if took is not None and attempt.training_since is not None:
+            yield max(took - (attempt.training_since - attempt.started_at), _NOTHING)
 
 
 def _early_stops(jobs: Sequence[ExportedJob]) -> Iterator[timedelta]:
-    """Of attempts that did not train: from the submission of the job that started as soon as they had ended.
+    """Yield stop times of attempts that did not train: up to the start of the job that followed.
 
     A job that arrives in a full pool preempts at once, so its submission is when the stop was asked for; of
     victims of jobs that waited before nothing is known.
     """
-    started = sorted((one.started_at, job.submitted_at) for job in jobs for one in job.attempts[:1])
+    started = sorted((attempt.started_at, job.submitted_at) for job in jobs for attempt in job.attempts[:1])
     for job in jobs:
-        for one in job.attempts:
-            if one.training_since is not None or one.ended_at is None:
+        for attempt in job.attempts:
+            if attempt.training_since is not None or attempt.ended_at is None:
                 continue
-            if one.statuses:
-                stopped = past_attempt(one).stopped_in
+            if attempt.statuses:
+                stopped = past_attempt(attempt).stopped_in
                 yield from () if stopped is None else (stopped,)
-            elif one.end == ReasonCode.PREEMPTION:
-                yield from _asked_before(one.started_at, one.ended_at, started)
+            elif attempt.end == ReasonCode.PREEMPTION:
+                yield from _asked_before(attempt.started_at, attempt.ended_at, started)
 
 
 def _asked_before(since: datetime, ended_at: datetime, started: Sequence[_Started]) -> Iterator[timedelta]:
-    asked = [
+    submissions = [
         submitted_at
         for at, submitted_at in started
         if ended_at - CLOCKS_APART <= at <= ended_at + FOLLOWS_WITHIN
         and max(since, ended_at - LONGEST_STOP) <= submitted_at < ended_at
     ]
-    if asked:
-        yield ended_at - max(asked)
+    if submissions:
+        yield ended_at - max(submissions)

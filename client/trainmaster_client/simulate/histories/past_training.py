@@ -1,4 +1,4 @@
-"""What attempts tell of a job's training: how much counted, what broke it off, how often it saves."""
+"""Reads training from attempts: how much counted, what broke it off, how often it saves."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,29 +13,29 @@ from trainmaster_client.simulate.engine.past_jobs import INTERRUPTED, STOPPING, 
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 
 USUAL_INTERVAL = timedelta(minutes=30)
-"""Between checkpoints, where no job tells anything."""
+"""Time between checkpoints if no job tells any."""
 LEAST_SAVES = 2
-"""So many jobs tell the interval of a team."""
+"""Jobs that are needed to tell the interval of a team."""
 SHORTEST_INTERVAL = timedelta(minutes=1)
 CLOCKS_APART = timedelta(seconds=3)
-"""Of training, SageMaker and S3."""
+"""Most difference between the clocks of training, SageMaker and S3."""
 MOST_OFF = 0.1
 """Share of saves that may not fit: of another program, or made by hand."""
 _UNITS = (timedelta(minutes=1), timedelta(seconds=10), timedelta(seconds=1))
 MOST_SAVES = 1000
-"""In one attempt, when its interval is looked for."""
+"""Most saves in one attempt, when its interval is looked for."""
 _NOTHING = timedelta()
 
 
 class InterruptionLoss(NamedTuple):
     again: timedelta
-    """Training that it made necessary again."""
+    """Training that the interruption made necessary again."""
     saved_since: bool
-    """What came after the last regular save would be more than was trained afterwards."""
+    """Whether what came after the last regular save would be more than was trained afterwards."""
 
 
 def trained(attempt: ExportedAttempt, read_at: datetime) -> timedelta:
-    """Up to ``read_at`` where it still trained then; without its time in Stopping where that is known."""
+    """Return the training up to ``read_at`` if it still trained; without its time in Stopping if known."""
     if attempt.trained is not None:
         return attempt.trained
     if attempt.training_since is None:
@@ -44,19 +44,19 @@ def trained(attempt: ExportedAttempt, read_at: datetime) -> timedelta:
 
 
 def all_lost(attempts: Sequence[ExportedAttempt]) -> tuple[ExportedAttempt, ...]:
-    """Of a job that saves nothing: losses are exported in whole seconds, times of training are exact."""
+    """Correct the losses of a job that saves nothing: they are exported in whole seconds only."""
     return tuple(
-        replace(one, lost=intervals(one)[-1])
-        if one.lost and abs(intervals(one)[-1] - one.lost) <= CLOCKS_APART
-        else one
-        for one in attempts
+        replace(attempt, lost=intervals(attempt)[-1])
+        if attempt.lost and abs(intervals(attempt)[-1] - attempt.lost) <= CLOCKS_APART
+        else attempt
+        for attempt in attempts
     )
 
 
 def with_real_losses(
     attempts: Sequence[ExportedAttempt], saves_every: timedelta | None
 ) -> tuple[ExportedAttempt, ...]:
-    """No attempt lost more at its end than it had trained since its last save.
+    """Limit each attempt's loss at its end to what it had trained since its last save.
 
     A loss is exported as far as checkpoints were seen, and they are looked at every five minutes: it is too
     large, or 0 where none was seen. What interruptions lost is in ``interruption_losses``.
@@ -66,51 +66,51 @@ def with_real_losses(
         saves_every: As programs of its team do; None: not known.
     """
     if saves_every is None:
-        return tuple(replace(one, lost=min(one.lost, intervals(one)[-1])) for one in attempts)
-    done, found = _NOTHING, list[ExportedAttempt]()
-    for one in attempts:
-        *interrupted, last = intervals(one)
+        return tuple(replace(attempt, lost=min(attempt.lost, intervals(attempt)[-1])) for attempt in attempts)
+    done, corrected = _NOTHING, list[ExportedAttempt]()
+    for attempt in attempts:
+        *interrupted, last = intervals(attempt)
         for length in interrupted:
             done = max((done + length) // saves_every * saves_every, done)
         since_save = min((done + last) % saves_every, last)
-        is_likely = not one.lost or since_save <= one.lost + CLOCKS_APART
-        real = replace(one, lost=since_save if is_likely else one.lost)
+        is_likely = not attempt.lost or since_save <= attempt.lost + CLOCKS_APART
+        real = replace(attempt, lost=since_save if is_likely else attempt.lost)
         done += max(last - real.lost, _NOTHING)
-        found.append(real)
-    return tuple(found)
+        corrected.append(real)
+    return tuple(corrected)
 
 
 def with_certain_losses(
     attempts: Sequence[ExportedAttempt], read_at: datetime
 ) -> tuple[ExportedAttempt, ...]:
-    """Of a job that is over: no attempt lost more than was trained again after it."""
-    after, found = _NOTHING, list[ExportedAttempt]()
-    for one in reversed(attempts):
-        length = trained(one, read_at) if found else _held(one, read_at)
-        certain = replace(one, lost=min(one.lost, after)) if found else one
-        after += max(length - certain.lost, _NOTHING) if found else length
-        found.append(certain)
-    return tuple(reversed(found))
+    """Limit losses of a job that is over: no attempt lost more than was trained again after it."""
+    after, corrected = _NOTHING, list[ExportedAttempt]()
+    for attempt in reversed(attempts):
+        length = trained(attempt, read_at) if corrected else _held(attempt, read_at)
+        certain = replace(attempt, lost=min(attempt.lost, after)) if corrected else attempt
+        after += max(length - certain.lost, _NOTHING) if corrected else length
+        corrected.append(certain)
+    return tuple(reversed(corrected))
 
 
 def counted(attempts: Sequence[ExportedAttempt], read_at: datetime) -> timedelta:
-    """Training that did not have to be done again; of the last attempt all of it."""
-    earlier = (max(trained(one, read_at) - one.lost, _NOTHING) for one in attempts[:-1])
+    """Return the training that did not have to be done again; of the last attempt all of it."""
+    earlier = (max(trained(attempt, read_at) - attempt.lost, _NOTHING) for attempt in attempts[:-1])
     return sum(earlier, _held(attempts[-1], read_at) if attempts else _NOTHING)
 
 
 def least_needed(attempts: Sequence[ExportedAttempt], read_at: datetime) -> timedelta:
-    """Of a job that is not over: what it had done at the end of any attempt was not enough, lost or not."""
+    """Return the least a job that is not over needs: what any attempt had reached was not enough."""
     done, most = _NOTHING, _NOTHING
-    for one in attempts:
-        length = trained(one, read_at)
+    for attempt in attempts:
+        length = trained(attempt, read_at)
         most = max(most, done + length)
-        done += max(length - one.lost, _NOTHING)
+        done += max(length - attempt.lost, _NOTHING)
     return most
 
 
 def _held(last: ExportedAttempt, read_at: datetime) -> timedelta:
-    """From Training to its end with the upload; unless it was stopped or its interruptions are not known."""
+    """Return time from Training to the end with the upload; if stopped or unclear, the training alone."""
     if last.statuses and last.ended_at is not None:
         return trained(last, read_at) + _uploaded(last, last.ended_at)
     if last.training_since is None or last.interruptions:
@@ -119,7 +119,7 @@ def _held(last: ExportedAttempt, read_at: datetime) -> timedelta:
 
 
 def _uploaded(last: ExportedAttempt, ended_at: datetime) -> timedelta:
-    """From the end of its training to its end; none where somebody stopped it."""
+    """Return the time between the end of training and the end; none if it was stopped."""
     if STOPPING in dict(last.statuses):
         return _NOTHING
     ends = [at for (status, _), (_, at) in pairwise(last.statuses) if status == TRAINING]
@@ -127,14 +127,14 @@ def _uploaded(last: ExportedAttempt, ended_at: datetime) -> timedelta:
 
 
 def cold_start_of(attempts: Sequence[ExportedAttempt], *, is_over: bool) -> timedelta | None:
-    """Claim to Training of the first attempt on new instances; None: there was none.
+    """Return the time from claim to Training of the first attempt on new instances; None if there was none.
 
     Of a job that ended before it trained: how long it held its instances.
     """
-    for one in attempts:
-        if one.training_since is not None and not one.warm_start:
-            return max(one.training_since - one.started_at, _NOTHING)
-    if not is_over or not attempts or any(one.training_since for one in attempts):
+    for attempt in attempts:
+        if attempt.training_since is not None and not attempt.warm_start:
+            return max(attempt.training_since - attempt.started_at, _NOTHING)
+    if not is_over or not attempts or any(attempt.training_since for attempt in attempts):
         return None
     last = attempts[-1]
     return None if last.ended_at is None else max(last.ended_at - last.started_at, _NOTHING)
@@ -143,7 +143,7 @@ def cold_start_of(attempts: Sequence[ExportedAttempt], *, is_over: bool) -> time
 def breaks_of(
     attempts: Sequence[ExportedAttempt], failures: Collection[str], losses: Sequence[InterruptionLoss]
 ) -> Iterator[Break]:
-    """Failures that the job came back from, and interruptions of spot instances.
+    """Yield failures that the job came back from, and interruptions of spot instances.
 
     Args:
         attempts: Of one job.
@@ -176,10 +176,13 @@ def intervals(attempt: ExportedAttempt) -> list[timedelta]:
 def interruption_losses(
     attempts: Sequence[ExportedAttempt], saves_every: timedelta | None
 ) -> list[InterruptionLoss]:
-    """Of each interruption of spot instances: what came after the last save, as a replay works it out."""
-    after = sum((sum(intervals(one), _NOTHING) for one in attempts), _NOTHING)
-    after += max((_uploaded(one, one.ended_at) for one in attempts[-1:] if one.ended_at), default=_NOTHING)
-    found, done = list[InterruptionLoss](), _NOTHING
+    """Return for each spot interruption what came after the last save, as a replay computes it."""
+    after = sum((sum(intervals(attempt), _NOTHING) for attempt in attempts), _NOTHING)
+    after += max(
+        (_uploaded(attempt, attempt.ended_at) for attempt in attempts[-1:] if attempt.ended_at),
+        default=_NOTHING,
+    )
+    losses, done = list[InterruptionLoss](), _NOTHING
     for attempt in attempts:
         *interrupted, last = intervals(attempt)
         for length in interrupted:
@@ -187,15 +190,15 @@ def interruption_losses(
             saved = max((done + length) // saves_every * saves_every, done) if saves_every else _NOTHING
             unsaved = done + length - saved
             saved_since = saves_every is not None and unsaved > after
-            found.append(InterruptionLoss(after if saved_since else unsaved, saved_since))
-            done += length - found[-1].again
+            losses.append(InterruptionLoss(after if saved_since else unsaved, saved_since))
+            done += length - losses[-1].again
         after -= last
         done += max(last - attempt.lost, _NOTHING)
-    return found
+    return losses
 
 
 def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:
-    """The interval that explains best what each stop lost; None: no attempt was stopped while it trained.
+    """Return the interval that best explains each stop's loss; None if none was stopped in training.
 
     A job that had trained for 50 minutes in all and lost 5 saved last after 45: its interval is 45 minutes,
     or 45 divided by a whole number, but longer than 5. Of those the one nearest to twice the mean loss is
@@ -211,17 +214,17 @@ def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:
 
 
 def common_intervals(exported: Iterable[ExportedJob]) -> dict[str, timedelta]:
-    """By team, where its programs save alike."""
+    """Return the interval by team, if its programs save alike."""
     teams: defaultdict[str, list[Sequence[ExportedAttempt]]] = defaultdict(list)
-    for one in exported:
-        if one.saves_checkpoints:
-            teams[one.team].append(one.attempts)
-    found = {team: common_interval(attempts) for team, attempts in teams.items()}
-    return {team: every for team, every in found.items() if every is not None}
+    for job in exported:
+        if job.saves_checkpoints:
+            teams[job.team].append(job.attempts)
+    intervals_by_team = {team: common_interval(attempts) for team, attempts in teams.items()}
+    return {team: every for team, every in intervals_by_team.items() if every is not None}
 
 
 def common_interval(jobs: Iterable[Sequence[ExportedAttempt]]) -> timedelta | None:
-    """The longest interval at whose multiples nearly all saves were; None: there is none.
+    """Return the longest interval at whose multiples nearly all saves were; None if there is none.
 
     Programs of one team are often of one kind. A first attempt says when it saved last, or it lost less than
     it had trained, and saved last when it had trained for the rest.
@@ -230,7 +233,7 @@ def common_interval(jobs: Iterable[Sequence[ExportedAttempt]]) -> timedelta | No
         jobs: The attempts of each job that saves.
     """
     firsts = [attempts[0] for attempts in jobs if attempts and not attempts[0].interruptions]
-    saves = [save for one in firsts if (save := _last_save(one)) is not None]
+    saves = [save for first in firsts if (save := _last_save(first)) is not None]
     if len(saves) < LEAST_SAVES:
         return None
     last = max(saves)
@@ -239,13 +242,13 @@ def common_interval(jobs: Iterable[Sequence[ExportedAttempt]]) -> timedelta | No
 
 
 def _in_round_numbers(every: timedelta, saves: Sequence[timedelta]) -> timedelta:
-    """Clocks disagree by seconds, and people write minutes."""
+    """Round the interval: clocks disagree by seconds, and people write minutes."""
     rounded = (round(every / unit) * unit for unit in _UNITS)
-    return next((one for one in rounded if one and _fits(one, saves)), every)
+    return next((candidate for candidate in rounded if candidate and _fits(candidate, saves)), every)
 
 
 def _last_save(first: ExportedAttempt) -> timedelta | None:
-    """After how much training; None: not known, or before it trained."""
+    """Return after how much training it last saved; None if not known, or before it trained."""
     if first.training_since is None:
         return None
     if first.checkpoint_at is not None:
@@ -262,13 +265,13 @@ def _fits(every: timedelta, saves: Sequence[timedelta]) -> bool:
 
 
 def _stops(attempts: Sequence[ExportedAttempt]) -> Iterator[tuple[timedelta, timedelta]]:
-    """Of each attempt that the job came back from: its training up to then, and what of it was lost."""
+    """Yield for each attempt that the job came back from its training up to then, and what was lost."""
     done = _NOTHING
-    for one in attempts[:-1]:
-        own = trained(one, one.ended_at or one.started_at)
+    for attempt in attempts[:-1]:
+        own = trained(attempt, attempt.ended_at or attempt.started_at)
         if own:
-            yield done + own, min(one.lost, own)
-        done += max(own - one.lost, _NOTHING)
+            yield done + own, min(attempt.lost, own)
+        done += max(own - attempt.lost, _NOTHING)
 
 
 def _candidates(seen: Sequence[tuple[timedelta, timedelta]]) -> Iterator[timedelta]:
@@ -279,6 +282,6 @@ def _candidates(seen: Sequence[tuple[timedelta, timedelta]]) -> Iterator[timedel
 
 
 def _misses(every: timedelta, seen: Sequence[tuple[timedelta, timedelta]]) -> timedelta:
-    """How far its losses are from the real ones; to the minute, as clocks do not agree to the second."""
+    """Return how far losses are off, in whole minutes, as clocks do not agree to the second."""
     off = sum((abs(whole % every - lost) for whole, lost in seen), _NOTHING)
     return off // timedelta(minutes=1) * timedelta(minutes=1)

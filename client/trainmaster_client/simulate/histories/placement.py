@@ -1,4 +1,4 @@
-"""Which instances a job gets of which only the GPUs are known: those with the fewest GPUs left over."""
+"""Places jobs of which only the GPUs are known: on instances with the fewest GPUs left over."""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Placement:
     left_over: int
     """GPUs of its instances that it does not need."""
     refusal: str | None = None
-    """Why the policy never admits it; None: it fits."""
+    """Reason why the policy never admits it; None if it fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,11 @@ class _Offer:
     capacity: Capacity
     there: int
     gpus: int
-    """Of one instance."""
+    """GPUs of one instance."""
 
 
 def place(gpus: int, policy: Policy) -> Placement | None:
-    """Instances with the fewest GPUs left over, then the fewest instances, then the first in the policy.
+    """Choose instances with the fewest GPUs left over, then the fewest instances, then the first type.
 
     Types that have enough instances for it go before those that have not, on-demand before spot.
 
@@ -44,15 +44,15 @@ def place(gpus: int, policy: Policy) -> Placement | None:
     return min((_placed(gpus, offer) for offer in _offers(policy)), key=_cost, default=None)
 
 
-def _cost(one: Placement) -> tuple[bool, bool, int, int]:
-    is_spot = one.capacity_type is CapacityType.SPOT
-    return (one.refusal is not None, is_spot, one.left_over, one.instances)
+def _cost(placement: Placement) -> tuple[bool, bool, int, int]:
+    is_spot = placement.capacity_type is CapacityType.SPOT
+    return (placement.refusal is not None, is_spot, placement.left_over, placement.instances)
 
 
 def _placed(gpus: int, offer: _Offer) -> Placement:
     instances = math.ceil(gpus / offer.gpus)
-    asked = f"asks for {gpus} GPUs, {instances} instances of {offer.capacity.instance_type}"
-    refusal = f"{asked}; pool {offer.pool} has {offer.there} ({offer.capacity.capacity_type})"
+    demand = f"asks for {gpus} GPUs, {instances} instances of {offer.capacity.instance_type}"
+    refusal = f"{demand}; pool {offer.pool} has {offer.there} ({offer.capacity.capacity_type})"
     return Placement(
         pool=offer.pool,
         instance_type=offer.capacity.instance_type,

@@ -1,4 +1,4 @@
-"""From the rows of a trace to jobs of the policy's pools; what the trace lacks is drawn, and said."""
+"""Turns the rows of a trace into jobs of the policy's pools; what the trace lacks is drawn and reported."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,15 +33,15 @@ BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 """Second 0 where nothing else is said: a Monday."""
 LONGEST_RUN = RUNTIME_LIMITS[-1]
 MOST_REASONS = 3
-"""Of jobs that do not fit, the most frequent."""
+"""Reasons shown of jobs that do not fit, the most frequent."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Counts:
-    """Of what was assumed."""
+    """Counts of what was assumed."""
 
     by_default: Counter[str] = field(default_factory=Counter)
-    """By fact: jobs of which the trace does not say it."""
+    """Jobs of which the trace lacks a fact, by fact."""
     cut: int = 0
     over_limit: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
@@ -50,12 +50,12 @@ class _Counts:
 
 
 def trace_history(
-    found: TraceRows, policy: Policy, *, seed: int, source: str, begins: datetime = BEGINS
+    trace: TraceRows, policy: Policy, *, seed: int, source: str, begins: datetime = BEGINS
 ) -> History:
-    """The jobs in the order of submission.
+    """Return the jobs in the order of submission.
 
     Args:
-        found: As they were read.
+        trace: Rows as they were read.
         policy: Whose pools the jobs are mapped to.
         seed: Draws classes and checkpoints that the trace lacks.
         source: What the trace is called, for people.
@@ -71,10 +71,10 @@ def trace_history(
             hint="Give a policy whose pools have instances with GPUs, e.g. ml.g5.12xlarge.",
         )
     jobs = sorted(
-        (_job(row, policy, seed=seed, begins=begins, counts=counts) for row in found.rows),
+        (_job(row, policy, seed=seed, begins=begins, counts=counts) for row in trace.rows),
         key=lambda job: (job.submitted_at, job.name),
     )
-    sentences = (*_on_columns(found), *_on_draws(counts, len(jobs), seed), *_on_fit(counts, jobs, policy))
+    sentences = (*_on_columns(trace), *_on_draws(counts, len(jobs), seed), *_on_fit(counts, jobs, policy))
     return History(source=source, begins=begins, jobs=tuple(jobs), not_known=sentences)
 
 
@@ -100,7 +100,7 @@ def _job(row: TraceRow, policy: Policy, *, seed: int, begins: datetime, counts: 
 
 
 def _run_time(row: TraceRow, policy: Policy, counts: _Counts) -> tuple[timedelta, timedelta, bool]:
-    """How long it trains, its MaxRuntime, and whether that is what ends it."""
+    """Return how long it trains, its MaxRuntime, and whether that is what ends it."""
     ran = timedelta(seconds=row.duration_s)
     if row.end is None:
         counts.by_default["end"] += 1
@@ -114,7 +114,7 @@ def _run_time(row: TraceRow, policy: Policy, counts: _Counts) -> tuple[timedelta
 
 
 def _limits(policy: Policy) -> list[timedelta]:
-    """What users ask for without much thought, and what a rule allows: whom it refuses asks for that."""
+    """Return the limits users ask for without much thought, and a rule's: a job above it asks for that."""
     rule = policy.rules.max_runtime
     allowed = {rule.value} if rule is not None and rule.mode is Mode.ENFORCE else set()
     return sorted({*RUNTIME_LIMITS, *(limit for limit in allowed if limit < LONGEST_RUN)})
@@ -123,7 +123,7 @@ def _limits(policy: Policy) -> list[timedelta]:
 def _instances(
     row: TraceRow, policy: Policy, counts: _Counts
 ) -> tuple[str | None, dict[str, int], Literal["on-demand", "spot"]]:
-    """Its pool, None where its type says it, its instances, and whether those are spot."""
+    """Return its pool (None if its type tells it), its instances, and whether those are spot."""
     if row.instance_type is not None and (each := gpus_of(row.instance_type)):
         needed = -(-row.gpus // each)
         counts.left_over += needed * each > row.gpus
@@ -131,13 +131,13 @@ def _instances(
             counts.refusals[f"asks for {row.instance_type}, which no pool has"] += 1
         return None, {row.instance_type: needed}, "on-demand"
     counts.by_default["instance_type"] += 1
-    found = place(row.gpus, policy)
-    assert found is not None, "the policy was seen to have GPUs"
-    counts.left_over += found.left_over > 0
-    if found.refusal is not None:
-        counts.refusals[found.refusal] += 1
-    is_spot = found.capacity_type is CapacityType.SPOT
-    return found.pool, {found.instance_type: found.instances}, "spot" if is_spot else "on-demand"
+    placement = place(row.gpus, policy)
+    assert placement is not None, "the policy was seen to have GPUs"
+    counts.left_over += placement.left_over > 0
+    if placement.refusal is not None:
+        counts.refusals[placement.refusal] += 1
+    is_spot = placement.capacity_type is CapacityType.SPOT
+    return placement.pool, {placement.instance_type: placement.instances}, "spot" if is_spot else "on-demand"
 
 
 def _priority(row: TraceRow, seed: int, counts: _Counts) -> int:
@@ -155,10 +155,10 @@ def _saves_every(row: TraceRow, seed: int, counts: _Counts) -> timedelta | None:
     return timedelta(seconds=every) if every else None
 
 
-def _on_columns(found: TraceRows) -> Iterator[str]:
-    if found.ignored:
-        yield f"Columns that a replay does not use were ignored: {listed(found.ignored)}."
-    if not found.is_openb:
+def _on_columns(trace: TraceRows) -> Iterator[str]:
+    if trace.ignored:
+        yield f"Columns that a replay does not use were ignored: {listed(trace.ignored)}."
+    if not trace.is_openb:
         return
     yield (
         "The trace is read as openb: it has no teams and no users, so all jobs are of one team; its quality "
@@ -166,10 +166,10 @@ def _on_columns(found: TraceRows) -> Iterator[str]:
         "started a task is not used."
     )
     for count, what in (
-        (found.never_placed, "never placed: without a run time they are left out"),
-        (found.shared, "that had a share of one GPU: here each has a whole one"),
-        (found.limited, "that could run on some kinds of GPU only: here any will do"),
-        (found.unfinished, "still running when the trace was recorded: taken as completed then"),
+        (trace.never_placed, "never placed: without a run time they are left out"),
+        (trace.shared, "that had a share of one GPU: here each has a whole one"),
+        (trace.limited, "that could run on some kinds of GPU only: here any will do"),
+        (trace.unfinished, "still running when the trace was recorded: taken as completed then"),
     ):
         if count:
             yield f"{count_of(count, 'task')} {what}."

@@ -23,14 +23,14 @@ _PHASES: Mapping[str, Literal["completed", "failed"] | None] = {
     "Failed": "failed",
     "Pending": None,
 }
-"""Of openb, by its last phase. None: it had not ended when the trace was recorded."""
+"""End of an openb job by its last phase; None if it had not ended when the trace was recorded."""
 _CLASSES: Mapping[str, Klass] = {
     "LS": Klass.HIGH,
     "Guaranteed": Klass.HIGH,
     "Burstable": Klass.NORMAL,
     "BE": Klass.LOW,
 }
-"""Of openb, by its quality of service: latency-sensitive, guaranteed, burstable, best effort."""
+"""Class of an openb job by quality of service: latency-sensitive, guaranteed, burstable, best effort."""
 _WHOLE_GPU = 1000
 
 MOST_SECONDS = 10 * 365 * 86_400
@@ -39,7 +39,7 @@ MOST_GPUS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRow:
-    """One job. None: the trace does not say."""
+    """A job of the trace; a field is None if the trace does not tell."""
 
     job_id: str
     submit_s: float
@@ -55,12 +55,12 @@ class TraceRow:
     """0: it saves nothing."""
     end: Literal["completed", "failed", "stopped"] | None = None
     is_cut: bool = False
-    """It was still running when the trace was recorded: ``duration_s`` is how long it had run by then."""
+    """Whether it still ran when the trace was recorded: ``duration_s`` is the time up to then."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TraceRows:
-    """What a file has."""
+    """The rows and columns of a file."""
 
     rows: list[TraceRow] = field(default_factory=list)
     columns: tuple[str, ...] = ()
@@ -78,48 +78,48 @@ class TraceRows:
 
 
 def read_rows(lines: TextIO, *, where: str) -> TraceRows:
-    """A trace with the five columns, or with more of those that are known; sorted as it is.
+    """Read a trace with the five columns, or with more of the known ones; in its own order.
 
     Raises MalformedHistoryError, which has every mistake with its line.
     """
     problems = LineProblems(where=where)
     header, body = table(lines, problems)
-    found = _openb(body) if set(OPENB) <= set(header) else _own(body)
-    known = OPENB if found.is_openb else (*REQUIRED, *OPTIONAL)
-    found.columns = header
-    found.ignored = tuple(name for name in header if name not in known)
-    if not found.rows and not problems.count:
-        what = "has no jobs that ran" if found.never_placed else "has a line of columns and no jobs"
+    trace = _openb(body) if set(OPENB) <= set(header) else _own(body)
+    known = OPENB if trace.is_openb else (*REQUIRED, *OPTIONAL)
+    trace.columns = header
+    trace.ignored = tuple(name for name in header if name not in known)
+    if not trace.rows and not problems.count:
+        what = "has no jobs that ran" if trace.never_placed else "has a line of columns and no jobs"
         problems.add(1, "", what, "add a line for each job")
     problems.raise_any()
-    return found
+    return trace
 
 
 def _own(body: Iterator[Cells]) -> TraceRows:
-    found = TraceRows()
+    trace = TraceRows()
     first: dict[str, int] = {}
     for cells in body:
         row = _row(cells)
         _refuse_second(cells, "job_id", row.job_id, first)
-        found.rows.append(row)
-    return found
+        trace.rows.append(row)
+    return trace
 
 
 def _openb(body: Iterator[Cells]) -> TraceRows:
-    """Tasks that were never placed have no run time: they are left out."""
-    found = TraceRows(is_openb=True)
+    """Read openb's tasks; those never placed have no run time and are left out."""
+    trace = TraceRows(is_openb=True)
     first: dict[str, int] = {}
     for cells in body:
         row, phase = _openb_row(cells), cells.word("phase", _PHASES)
         _refuse_second(cells, "task_id", cells.text("task_id"), first)
-        found.shared += cells.whole("gpu_milli", least=1, most=1000, what="share of a GPU") < _WHOLE_GPU
-        found.limited += bool(cells.given("gpu_spec", cells.text))
+        trace.shared += cells.whole("gpu_milli", least=1, most=1000, what="share of a GPU") < _WHOLE_GPU
+        trace.limited += bool(cells.given("gpu_spec", cells.text))
         if row is None:
-            found.never_placed += 1
+            trace.never_placed += 1
         else:
-            found.unfinished += phase is None
-            found.rows.append(row)
-    return found
+            trace.unfinished += phase is None
+            trace.rows.append(row)
+    return trace
 
 
 def _openb_row(cells: Cells) -> TraceRow | None:
@@ -177,7 +177,7 @@ def _row(cells: Cells) -> TraceRow:
 
 
 def _seconds(cells: Cells, column: str) -> float:
-    """Longer than nothing."""
+    """Read seconds, more than 0."""
     value = cells.number(column, least=0, most=MOST_SECONDS, what="number of seconds")
     if value == 0:
         cells.refuse(column, "is not more than 0", "leave out jobs that never ran")

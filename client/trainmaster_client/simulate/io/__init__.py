@@ -1,1 +1,1 @@
-"""What a simulation does outside: processes, the clock, the account, and the report."""
+"""The outside of a simulation: processes, the clock, the account, and the report."""

@@ -13,16 +13,16 @@ from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 
 DEFAULT_RUNTIME = timedelta(days=1)
-"""As SageMaker's, where MaxRuntimeInSeconds is not written. Source: API reference, StoppingCondition."""
+"""SageMaker's default of MaxRuntimeInSeconds. Source: API reference, StoppingCondition."""
 _EXAMPLE = (
     'Give e.g. {"instance_type": "ml.p5.48xlarge", "instance_count": 2, "priority": 100, "team": "vision"}.'
 )
 _IS_REQUEST = ("TrainingJobName", "ResourceConfig", "AlgorithmSpecification")
-_CAPACITY_TYPES = [one.value for one in CapacityType]
+_CAPACITY_TYPES = [capacity_type.value for capacity_type in CapacityType]
 
 
 def asked_job(document: Mapping[str, Any], history: History, *, source: str) -> PastJob:
-    """The job, submitted at no instant in particular.
+    """Return the job of the document, submitted at no instant in particular.
 
     Args:
         document: From JSON.
@@ -59,9 +59,9 @@ def asked_job(document: Mapping[str, Any], history: History, *, source: str) -> 
 def _from_request(document: Mapping[str, Any], history: History, team: str, source: str) -> PastJob:
     mistakes = check_request(dict(document))
     if mistakes:
-        said = "; ".join(f"{one.field} {one.message}: {one.hint}" for one in mistakes)
+        text = "; ".join(f"{mistake.field} {mistake.message}: {mistake.hint}" for mistake in mistakes)
         raise InvalidArgumentError(
-            f"{source}: {said}.", hint="It has to be valid for boto3's create_training_job."
+            f"{source}: {text}.", hint="It has to be valid for boto3's create_training_job."
         )
     ask = read_request(document)
     vector = ask.shapes[0].vector

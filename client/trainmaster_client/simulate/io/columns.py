@@ -21,28 +21,28 @@ class ColumnPlan:
     is_plain: bool = False
     """The pools of the policy with the plain queue in them."""
     is_recorded: bool = False
-    """How it really went; the policy is of no interest."""
+    """Whether the column is how it really went; the policy then does not count."""
     without_teams: tuple[str, ...] = ()
 
 
 def replays_of(history: History, plans: Sequence[ColumnPlan], *, progress: Progress) -> list[Replay]:
-    """In the order of the plans."""
+    """Replay the plans, in their order."""
     replayed = [plan for plan in plans if not plan.is_recorded]
     histories = {teams: _without(history, teams) for teams in {plan.without_teams for plan in replayed}}
     columns = [_column(plan, histories[plan.without_teams]) for plan in replayed]
-    found = iter(side_by_side(columns, progress=progress))
+    results = iter(side_by_side(columns, progress=progress))
     return [
-        recorded(history) if plan.is_recorded else _with_left_out(next(found), history, plan.without_teams)
+        recorded(history) if plan.is_recorded else _with_left_out(next(results), history, plan.without_teams)
         for plan in plans
     ]
 
 
-def _with_left_out(found: Replay, history: History, teams: Sequence[str]) -> Replay:
-    """It says of their jobs too what became of them."""
-    found.refused |= {
+def _with_left_out(result: Replay, history: History, teams: Sequence[str]) -> Replay:
+    """Add the jobs that were left out, with that reason."""
+    result.refused |= {
         job.name: f"left out of the replay (team {job.team})" for job in history.jobs if job.team in teams
     }
-    return found
+    return result
 
 
 def _column(plan: ColumnPlan, history: History) -> Column:
@@ -57,7 +57,7 @@ def _without(history: History, teams: Sequence[str]) -> History:
 
 
 def sized(history: History, policy: Policy, *, load: float) -> tuple[Policy, tuple[str, ...]]:
-    """Pools in which the jobs that the policy admits use this share on average.
+    """Size the pools so that the jobs that the policy admits use this share on average.
 
     Who is refused for another reason than the pools' size asks for no capacity.
 
@@ -69,25 +69,25 @@ def sized(history: History, policy: Policy, *, load: float) -> tuple[Policy, tup
     admitted = replace(history, jobs=tuple(job for job in history.jobs if job.name not in refused))
     if not admitted.jobs:
         return policy, ()
-    found, sentences = sized_to(admitted, policy, load=load)
-    return found, sentences
+    larger, sentences = sized_to(admitted, policy, load=load)
+    return larger, sentences
 
 
 def without_idle_budgets(history: History, policy: Policy) -> Policy:
-    """Without the budgets of teams that have no jobs: pools then need not wait for each other's spending."""
+    """Remove budgets of teams without jobs: pools then need not wait for each other's spending."""
     there = {job.team for job in history.jobs}
     teams = tuple(team if team.name in there else replace(team, budget=None) for team in policy.teams)
     return replace(policy, teams=teams)
 
 
 def with_teams(history: History, names: Mapping[str, str]) -> History:
-    """With other names of teams, by those of the history."""
+    """Rename teams, by their names in the history."""
     jobs = tuple(replace(job, team=names.get(job.team, job.team)) for job in history.jobs)
     return replace(history, jobs=jobs)
 
 
 def guests(history: History, policy: Policy) -> list[str]:
-    """Teams of the history that the policy does not name, those with most jobs first."""
+    """Return teams of the history that the policy does not name, those with most jobs first."""
     known = {team.name for team in policy.teams} | {name for pool in policy.pools for name in pool.quotas}
     jobs: dict[str, int] = {}
     for job in history.jobs:

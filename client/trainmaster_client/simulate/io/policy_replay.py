@@ -20,11 +20,11 @@ from trainmaster_client.simulate.sources import history_from_account
 from trainmaster_client.simulate.sources.account_export import Period
 
 RECENT = timedelta(hours=1)
-"""How much of a pool's history is read to find when it begins."""
+"""Part of a pool's history that is read to find when it begins."""
 WHOLE = timedelta(minutes=10)
 """A history that is shorter by so little counts as whole."""
 Doing = Callable[[str, float | None], None]
-"""Called with what is done now, and the share of it that is done; None: nobody knows."""
+"""Called with what is being done, and the share that is done; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class PolicyReplay:
 
     period: Period
     since: datetime
-    """From here on the stack has a history, or earlier than the period."""
+    """Begin of the stack's history, or an instant before the period."""
     comparison: Comparison
 
     @property
@@ -46,11 +46,11 @@ class PolicyReplay:
 
     @property
     def limits(self) -> Sequence[str]:
-        """What it cannot know: sentences."""
+        """Return what the replay cannot know, as sentences."""
         return (*self.history.not_known, *ASSUMED, *NOT_MODELLED)
 
     def report(self, *, command: str) -> str:
-        """HTML in one file."""
+        """Return the report as HTML in one file."""
         facts = PageFacts(
             command=command,
             lead=(f"The history of {self.history.source}.",),
@@ -61,15 +61,17 @@ class PolicyReplay:
 
 
 def recorded_since(api: ApiClient, policy: Policy, period: Period) -> datetime | None:
-    """Since when the stack has a history, looked for until a pool's reaches as far as the period.
+    """Find since when the stack has a history, until a pool's reaches as far as the period.
 
     None: nothing has happened in any pool.
     """
     earliest: datetime | None = None
     for pool in policy.pools:
         recent = period.until - RECENT
-        said = api.pool_history(pool=pool.name, start=_text(recent), end=_text(period.until)).get("since")
-        since = datetime.fromisoformat(said) if isinstance(said, str) else None
+        since_text = api.pool_history(pool=pool.name, start=_text(recent), end=_text(period.until)).get(
+            "since"
+        )
+        since = datetime.fromisoformat(since_text) if isinstance(since_text, str) else None
         if since is not None and (earliest is None or since < earliest):
             earliest = since
         if earliest is not None and earliest <= period.since:
@@ -80,7 +82,7 @@ def recorded_since(api: ApiClient, policy: Policy, period: Period) -> datetime |
 def replay_policy(
     api: ApiClient, new: tuple[str, Mapping[str, Any]], period: Period, *, doing: Doing
 ) -> PolicyReplay:
-    """What the jobs of the period would have come to under a new document, and under the policy in force.
+    """Replay the jobs of the period under a new document, and under the policy in force.
 
     Args:
         api: Of the stack; the caller has to be an admin.
@@ -94,8 +96,8 @@ def replay_policy(
     """
     label, document = new
     wanted = policy_of(document, source=label)
-    said = api.policy()
-    in_force = parse_policy(_document(said, api), is_stored=True)
+    answer = api.policy()
+    in_force = parse_policy(_document(answer, api), is_stored=True)
     since = recorded_since(api, in_force, period)
     if since is None:
         raise InvalidArgumentError(
@@ -108,7 +110,7 @@ def replay_policy(
     )
     columns = [
         Column(label=name, history=history, policy=policy)
-        for name, policy in ((f"revision {said.get('revision')}", in_force), (label, wanted))
+        for name, policy in ((f"revision {answer.get('revision')}", in_force), (label, wanted))
     ]
     replays = side_by_side(
         columns, progress=lambda share: doing(f"Replaying {len(history.jobs):,} jobs", share)
@@ -118,13 +120,15 @@ def replay_policy(
 
 
 def policy_of(document: Mapping[str, Any], *, source: str) -> Policy:
-    """Raises InvalidArgumentError with every mistake."""
+    """Parse a policy. Raises InvalidArgumentError with every mistake."""
     try:
         return parse_policy(document)
     except PolicyViolationError as error:
-        found = "; ".join(f"{one.field}: {one.message}" for one in error.errors)
+        problems = "; ".join(f"{violation.field}: {violation.message}" for violation in error.errors)
         hint = "docs/policy.md has every key."
-        raise InvalidArgumentError(f"{source} is not a valid policy: {found or error}.", hint=hint) from error
+        raise InvalidArgumentError(
+            f"{source} is not a valid policy: {problems or error}.", hint=hint
+        ) from error
 
 
 def period_up_to(now: datetime, length: timedelta) -> Period:
@@ -132,8 +136,8 @@ def period_up_to(now: datetime, length: timedelta) -> Period:
     return Period(since=until - length, until=until)
 
 
-def _document(said: Document, api: ApiClient) -> Mapping[str, Any]:
-    document = said.get("policy")
+def _document(answer: Document, api: ApiClient) -> Mapping[str, Any]:
+    document = answer.get("policy")
     if not isinstance(document, dict):
         raise UnexpectedAnswerError(api.api_url, what="no policy in its answer")
     return document

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from trainmaster_client.simulate.engine.replay_progress import Progress
 
 REPORT_SECONDS = 0.2
-"""Between two reports of progress."""
+"""Seconds between two reports of progress."""
 
 S = TypeVar("S")
 U = TypeVar("U")
@@ -20,18 +20,18 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(Generic[S, U, R]):
-    """What is to be done."""
+    """The work to do: a task over units that share data."""
 
     task: Callable[[S, U, Progress], R]
     """A function of a module, so that another process finds it."""
     shared: S
     units: Sequence[U]
     weights: Sequence[float]
-    """How long each unit takes, about, in whatever measure."""
+    """Approximate time of each unit, in any measure."""
 
 
 def spread(work: Work[S, U, R], *, progress: Progress | None = None, processes: int | None = None) -> list[R]:
-    """The results in the order of the units; the same whatever the number of processes.
+    """Return the results in the order of the units; the same whatever the number of processes.
 
     Args:
         work: To be done.
@@ -44,7 +44,7 @@ def spread(work: Work[S, U, R], *, progress: Progress | None = None, processes: 
 
 
 class _Shares:
-    """How far each unit is, and all of them together."""
+    """Progress of each unit, and of all of them together."""
 
     def __init__(self, weights: Sequence[float], progress: Progress | None) -> None:
         self._done = [0.0] * len(weights)
@@ -75,7 +75,7 @@ def _in_turn(work: Work[S, U, R], shares: _Shares) -> list[R]:
 # ---- in processes of their own
 
 _MINE: list[Any] = []
-"""In a process of its own: the work, and where it says how far each unit is."""
+"""State of a worker process: the work, and where it reports how far each unit is."""
 
 
 def _begin(work: Work[S, U, R], done: "SynchronizedArray[float]") -> None:
@@ -92,7 +92,7 @@ def _run(number: int) -> Any:  # noqa: ANN401  whatever the task gives
 
 
 def _beside(work: Work[S, U, R], workers: int, shares: _Shares) -> list[R]:
-    """The longest first, so that none is left over at the end."""
+    """Run the units beside each other, the longest first, so that none is left over at the end."""
     context = multiprocessing.get_context("spawn")  # a fork of a server with threads may stand still
     done = context.Array("d", len(work.units))
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(work, done)) as pool:
@@ -101,7 +101,7 @@ def _beside(work: Work[S, U, R], workers: int, shares: _Shares) -> list[R]:
         left = set(futures.values())
         while left:
             over, left = wait(left, timeout=REPORT_SECONDS, return_when=FIRST_COMPLETED)
-            for one in over:
-                one.result()  # a fault ends the wait for the others
+            for finished in over:
+                finished.result()  # a fault ends the wait for the others
             shares.of_all(done[:])
     return [futures[number].result() for number in range(len(work.units))]

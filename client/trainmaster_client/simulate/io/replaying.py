@@ -23,7 +23,7 @@ def replay(
     progress: Progress | None = None,
     until: datetime | None = None,
 ) -> Replay:
-    """What would have become of the jobs of a history under a policy.
+    """Replay the jobs of a history under a policy.
 
     Args:
         history: Whose jobs are submitted again, when they were.
@@ -32,26 +32,26 @@ def replay(
         progress: Hears of the share that is done.
         until: Ends there with what is live then; None: once nothing is left to happen.
     """
-    found = nothing_yet(history, policy, label=label)
+    result = nothing_yet(history, policy, label=label)
     parts = groups(policy)
     for number, pools in enumerate(parts):
         part = _part(progress, number, len(parts))
-        add(found, replay_pools(history, policy, pools, progress=part, until=until))
-    return found
+        add(result, replay_pools(history, policy, pools, progress=part, until=until))
+    return result
 
 
 def plain_queue(history: History, policy: Policy, *, progress: Progress | None = None) -> Replay:
-    """The same jobs in the same pools, in a plain queue: strict priority with preemption."""
-    found = nothing_yet(history, policy, label=PLAIN_QUEUE)
+    """Replay the same jobs in the same pools in a plain queue: strict priority with preemption."""
+    result = nothing_yet(history, policy, label=PLAIN_QUEUE)
     pools = tuple(pool.name for pool in policy.pools)
-    add(found, plain_pools(history, policy, pools, progress=progress))
-    return found
+    add(result, plain_pools(history, policy, pools, progress=progress))
+    return result
 
 
 def plain_pools(
     history: History, policy: Policy, pools: PoolNames, *, progress: Progress | None = None
 ) -> list[Tally]:
-    """Some pools with the plain queue in them; none depends on another."""
+    """Replay some pools with the plain queue in them; none depends on another."""
     engine = engine_of(history, policy, pools, PlainPool.of, cpu_clock=time.process_time)
     engine.run(progress=progress)
     return engine.close()
@@ -65,7 +65,7 @@ def replay_pools(
     progress: Progress | None = None,
     until: datetime | None = None,
 ) -> list[Tally]:
-    """One group of pools."""
+    """Replay one group of pools."""
     engine = engine_of(history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
     engine.run(until=None if until is None else in_s(until - history.begins), progress=progress)
     return engine.close()

@@ -14,21 +14,21 @@ from trainmaster_client.simulate.io.processes import Work, spread
 from trainmaster_client.simulate.io.replaying import plain_pools, replay_pools
 
 FEW_JOBS = 500
-"""Up to so many, of all columns together, processes of their own would cost more than they save."""
+"""Jobs of all columns together up to which processes would cost more than they save."""
 _PLAIN_SHARE = 0.2
-"""Of what the same jobs take under a policy: the plain queue asks no planner."""
+"""Share of the time that the same jobs take under a policy: the plain queue asks no planner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What is replayed."""
+    """A column to replay."""
 
     label: str
     history: History
-    """Whose jobs are submitted again, when they were."""
+    """History whose jobs are submitted again, when they were."""
     policy: Policy
     is_plain: bool = False
-    """The pools of the policy with the plain queue in them."""
+    """Whether the pools of the policy run the plain queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,27 +42,29 @@ class Unit:
 def side_by_side(
     columns: Sequence[Column], *, progress: Progress | None = None, processes: int | None = None
 ) -> list[Replay]:
-    """A replay of each column, in their order; the same whatever the number of processes.
+    """Replay each column, in their order; the result does not depend on the number of processes.
 
     Args:
         columns: To be replayed.
         progress: Hears of the share that is done, in this process.
         processes: At most; None: one for each processor.
     """
-    found = [nothing_yet(one.history, one.policy, label=one.label) for one in columns]
-    units = [Unit(column=number, pools=pools) for number, one in enumerate(columns) for pools in _parts(one)]
+    results = [nothing_yet(column.history, column.policy, label=column.label) for column in columns]
+    units = [
+        Unit(column=number, pools=pools) for number, column in enumerate(columns) for pools in _parts(column)
+    ]
     work = Work(
         task=_replayed,
         shared=columns,
         units=units,
         weights=[_weight(columns[unit.column], unit.pools) for unit in units],
     )
-    few = sum(len(one.history.jobs) for one in columns) <= FEW_JOBS
+    few = sum(len(column.history.jobs) for column in columns) <= FEW_JOBS
     for unit, tallies in zip(
         units, spread(work, progress=progress, processes=1 if few else processes), strict=True
     ):
-        add(found[unit.column], tallies)
-    return found
+        add(results[unit.column], tallies)
+    return results
 
 
 def _parts(column: Column) -> Sequence[PoolNames]:
@@ -76,6 +78,11 @@ def _replayed(columns: Sequence[Column], unit: Unit, progress: Progress) -> list
 
 
 def _weight(column: Column, pools: PoolNames) -> float:
-    types = {one for pool in column.policy.pools if pool.name in pools for one in pool.instance_types}
+    types = {
+        instance_type
+        for pool in column.policy.pools
+        if pool.name in pools
+        for instance_type in pool.instance_types
+    }
     jobs = sum(not types.isdisjoint(job.instances) for job in column.history.jobs)
     return (1 + jobs) * (_PLAIN_SHARE if column.is_plain else 1)

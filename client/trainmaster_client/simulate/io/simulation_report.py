@@ -39,22 +39,22 @@ JOB_FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What the records themselves do not say."""
+    """Circumstances that the records themselves do not tell."""
 
     lead: Sequence[str]
-    """On which capacities what was replayed: sentences."""
+    """Sentences on which capacities were replayed."""
     assumed: Sequence[str]
     not_modelled: Sequence[str]
     prices: PriceTable
     seeds: Sequence[int]
-    """One for each comparison."""
+    """Seeds, one for each comparison."""
 
 
 def add_facts(report: Report, comparisons: Sequence[Comparison], circumstances: Circumstances) -> None:
     first = comparisons[0]
     types = sorted(
-        {one for job in first.history.jobs for one in job.instances}
-        | {one.instance_type for column in first.columns for one in column.replay.attempts}
+        {instance_type for job in first.history.jobs for instance_type in job.instances}
+        | {attempt.instance_type for column in first.columns for attempt in column.replay.attempts}
     )
     report.facts |= {
         "source": first.history.source,
@@ -68,24 +68,26 @@ def add_facts(report: Report, comparisons: Sequence[Comparison], circumstances: 
         "seeds": list(circumstances.seeds),
         "model": {
             "unit": first.devices.unit,
-            "gpus_per_instance": {one: gpus(one) for one in types},
-            "usd_per_hour": {one: _float(circumstances.prices.usd_per_hour(one)) for one in types},
+            "gpus_per_instance": {name: gpus(name) for name in types},
+            "usd_per_hour": {name: _float(circumstances.prices.usd_per_hour(name)) for name in types},
             "horizon_s": first.horizon_s,
             "weights": {
-                one.label: {"lowest": one.lowest, "highest": one.highest, "weight": one.weight}
-                for one in first.classes
+                level.label: {"lowest": level.lowest, "highest": level.highest, "weight": level.weight}
+                for level in first.classes
             },
         },
-        "runs": [_run(seed, one) for seed, one in zip(circumstances.seeds, comparisons, strict=True)],
+        "runs": [
+            _run(seed, comparison) for seed, comparison in zip(circumstances.seeds, comparisons, strict=True)
+        ],
         "spread": [
-            {"id": one.id, "means": _plain(one.means), "standard_deviations": _plain(one.deviations)}
-            for one in spreads(comparisons)
+            {"id": figure.id, "means": _plain(figure.means), "standard_deviations": _plain(figure.deviations)}
+            for figure in spreads(comparisons)
         ],
     }
 
 
 def add_checks(report: Report, comparisons: Sequence[Comparison], circumstances: Circumstances) -> None:
-    """Of every column that was replayed; how it really went is taken as it is."""
+    """Check every column that was replayed; the recorded one is taken as it is."""
     for seed, comparison in zip(circumstances.seeds, comparisons, strict=True):
         for number, column in enumerate(comparison.columns):
             _check(report, f"seed-{seed}-column-{number}", column)
@@ -100,17 +102,17 @@ def _check(report: Report, where: str, column: Column) -> None:
         for name in names:
             report.skip(f"{where}-{name}", reason=f"{column.label}: how it really went", expected=[])
         return
-    found = (
+    findings = (
         over_capacity(column.replay),
         lost_jobs(column.outcomes, column.replay),
         wrong_training(column.outcomes),
     )
-    for name, broken in zip(names, found, strict=True):
+    for name, broken in zip(names, findings, strict=True):
         report.check(f"{where}-{name}", expected=[], actual=broken)
 
 
 def _run(seed: int, comparison: Comparison) -> dict[str, Any]:
-    """Tables are CSV, a line each, the names of the columns first."""
+    """Return the records of one comparison; tables are CSV, a line each, the columns' names first."""
     return {
         "seed": seed,
         "jobs": _csv(JOB_FIELDS, (_job_row(comparison, job) for job in comparison.history.jobs)),
@@ -122,19 +124,19 @@ def _run(seed: int, comparison: Comparison) -> dict[str, Any]:
         "changes": {
             label: _finite(
                 {
-                    "shorter": one.shorter,
-                    "longer": one.longer,
-                    "same": one.same,
-                    "started_before_alone": one.started_before_alone,
-                    "started_after_alone": one.started_after_alone,
-                    "refused_before_alone": one.refused_before_alone,
-                    "refused_after_alone": one.refused_after_alone,
-                    "teams": [asdict(team) for team in one.teams],
-                    "winners": [asdict(job) for job in one.winners],
-                    "losers": [asdict(job) for job in one.losers],
+                    "shorter": changes.shorter,
+                    "longer": changes.longer,
+                    "same": changes.same,
+                    "started_before_alone": changes.started_before_alone,
+                    "started_after_alone": changes.started_after_alone,
+                    "refused_before_alone": changes.refused_before_alone,
+                    "refused_after_alone": changes.refused_after_alone,
+                    "teams": [asdict(team) for team in changes.teams],
+                    "winners": [asdict(job) for job in changes.winners],
+                    "losers": [asdict(job) for job in changes.losers],
                 }
             )
-            for label, one in comparison.changes.items()
+            for label, changes in comparison.changes.items()
         },
     }
 
@@ -144,7 +146,8 @@ def _replay(column: Column) -> dict[str, Any]:
     return {
         "policy": column.label,
         "capacity": {
-            pool: {kind: dict(types) for kind, types in one.items()} for pool, one in replay.capacity.items()
+            pool: {kind: dict(types) for kind, types in capacities.items()}
+            for pool, capacities in replay.capacity.items()
         },
         "most_held": [
             {"pool": pool, "capacity_type": kind, "instance_type": name, "instances": held}
@@ -158,8 +161,8 @@ def _replay(column: Column) -> dict[str, Any]:
         "notes": list(replay.notes),
         "fates": {fate.value: count for fate, count in column.fates.items()},
         "waits": _waits(column.waits),
-        "waits_by_team": {team: _waits(one) for team, one in column.waits_by_team.items()},
-        "waits_by_class": {label: _waits(one) for label, one in column.waits_by_class.items()},
+        "waits_by_team": {team: _waits(waits) for team, waits in column.waits_by_team.items()},
+        "waits_by_class": {label: _waits(waits) for label, waits in column.waits_by_class.items()},
         "figures": _finite(asdict(column.figures)),
         "cost_usd": {
             "jobs": round(column.bill.jobs_usd, 2),
@@ -191,12 +194,12 @@ def _job_row(comparison: Comparison, job: PastJob) -> Sequence[Any]:
         job.end,
         "" if job.saves_every is None else seconds(job.saves_every),
         "" if job.withdrawn_after is None else seconds(job.withdrawn_after),
-        "+".join(f"{seconds(one.after)}:{one.code}" for one in job.breaks),
+        "+".join(f"{seconds(broken.after)}:{broken.code}" for broken in job.breaks),
     )
 
 
 def _csv(fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Lines; ``csv.DictReader`` takes the list as it is."""
+    """Return lines of CSV; ``csv.DictReader`` takes the list as it is."""
     lines: list[str] = []
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="")
@@ -214,16 +217,16 @@ def _waits(waits: Waits) -> Any:  # noqa: ANN401  JSON
 
 def _finite(value: Any) -> Any:  # noqa: ANN401  JSON has no infinity: a wait without end is null beside never_started
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(child) for child in value]
     if isinstance(value, float):
         return None if math.isinf(value) else round(value, 4)
     return value
 
 
 def _plain(values: Iterable[float | None]) -> list[float | None]:
-    return [_finite(one) for one in values]
+    return [_finite(value) for value in values]
 
 
 def _float(value: Any) -> float | None:  # noqa: ANN401  a Decimal or None

@@ -19,25 +19,26 @@ EVERY = timedelta(hours=1)
 BOUND = timedelta(days=7)
 """A job that has not started so long after its submission is followed no further."""
 FEW_HOURS = 24
-"""For so many processes of their own would cost more than they save."""
+"""Hours up to which processes of their own would cost more than they save."""
 NAME = "the-job-asked-about"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One submission."""
+    """The answer to one submission."""
 
     submitted_at: datetime
     waits: timedelta | None
-    """Until its first start; None: it had not started after ``BOUND``, or when all others had ended."""
+    """Time until its first start; None if it had not started after ``BOUND``, or when all others had
+    ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     refused: str | None = None
-    """Why the policy never admits it; then nothing was asked."""
+    """Reason why the policy never admits it; then nothing was replayed."""
     answers: tuple[Answer, ...] = ()
-    """One for each hour, in order."""
+    """Answers, one for each hour, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class _Question:
 
 
 Seconds = tuple[int, ...]
-"""Of the history, at which the job is submitted."""
+"""Seconds of the history at which the job is submitted."""
 
 
 def ask(
@@ -71,9 +72,9 @@ def ask(
         progress: Hears of the share that is done.
         processes: At most; None: one for each processor.
     """
-    found = Admission.of(policy).judge(job)
-    if not isinstance(found, Admitted):
-        return Answers(refused=found.reason)
+    outcome = Admission.of(policy).judge(job)
+    if not isinstance(outcome, Admitted):
+        return Answers(refused=outcome.reason)
     question = _Question(history=history, policy=policy, job=job)
     parts = _parts(tuple(_hours(history)), 1 if processes == 1 else 2 * (processes or 2))
     work = Work(task=_answered, shared=question, units=parts, weights=[len(part) for part in parts])
@@ -98,29 +99,29 @@ def _parts(seconds: Seconds, number: int) -> list[Seconds]:
 
 def _answered(question: _Question, seconds: Seconds, progress: Progress) -> Sequence[Answer]:
     policy, job = question.policy, question.job
-    found = Admission.of(policy).judge(job)
-    assert isinstance(found, Admitted), found
-    (pools,) = [group for group in groups(policy) if found.pool.name in group]
+    outcome = Admission.of(policy).judge(job)
+    assert isinstance(outcome, Admitted), outcome
+    (pools,) = [group for group in groups(policy) if outcome.pool.name in group]
     engine = engine_of(question.history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
     answers: list[Answer] = []
     for number, second in enumerate(seconds):
         engine.run(until=second)
         at = question.history.begins + timedelta(seconds=second)
-        asked = replace(job, name=NAME, submitted_at=at, attempts=(), withdrawn_after=None)
-        waits = _waits(engine, asked, found)
+        submission = replace(job, name=NAME, submitted_at=at, attempts=(), withdrawn_after=None)
+        waits = _waits(engine, submission, outcome)
         answers.append(Answer(submitted_at=at, waits=waits))
         progress((number + 1) / len(seconds))
     return answers
 
 
-def _waits(engine: Engine[PoolReplay], job: PastJob, found: Admitted) -> timedelta | None:
-    """In a copy of this second."""
+def _waits(engine: Engine[PoolReplay], job: PastJob, admitted: Admitted) -> timedelta | None:
+    """Return the wait of the job, in a copy of this second; None if it does not start."""
     begun_s = engine.event_queue.now
     setting = engine.setting.fork()
     pools = {name: pool.fork(setting) for name, pool in engine.pools.items()}
     copy = replace(engine, setting=setting, pools=pools, to_come=dict(engine.to_come))
-    pool = pools[found.pool.name]
-    copy.expect(job, found)
+    pool = pools[admitted.pool.name]
+    copy.expect(job, admitted)
     while copy.step(until=begun_s + BOUND // SECOND) is not None:
         run = pool.sagemaker.runs.get(job.name)
         if run is not None:

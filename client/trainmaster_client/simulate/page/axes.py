@@ -1,4 +1,4 @@
-"""Where the marks of an axis are: shares of its length, and what stands beside them."""
+"""Places the marks of an axis: shares of its length, and what stands beside them."""
 
 import math
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Tick(NamedTuple):
 
 
 def nice_top(value: float) -> float:
-    """A round number that is not below it."""
+    """Return a round number that is not below the value."""
     if value <= 0:
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))
@@ -36,12 +36,12 @@ def nice_top(value: float) -> float:
 
 
 def value_ticks(top: float) -> list[Tick]:
-    """Nothing, half, all."""
+    """Mark nothing, half and all."""
     return [Tick(share, f"{share * top:,g}") for share in (0, 0.5, 1)]
 
 
 def time_ticks(begins: datetime, length_s: int, *, most: int = 6) -> list[Tick]:
-    """At round hours or midnights, UTC."""
+    """Mark round hours or midnights, UTC."""
     start = begins.astimezone(UTC)
     step_h = next((step for step in _STEPS_H if step * 3600 * most >= length_s), _STEPS_H[-1])
     return list(_time_ticks(start, length_s, timedelta(hours=step_h)))
@@ -63,7 +63,7 @@ class LogAxis:
         self._top = max(longest_s, 10 * SHORTEST_S)
 
     def share(self, seconds: float) -> float:
-        """What never ends is at the end of the axis."""
+        """Return the place on the axis, 0 to 1; what never ends is at its end."""
         if math.isinf(seconds):
             return 1.0
         return min(1.0, math.log(max(seconds, SHORTEST_S) / SHORTEST_S) / math.log(self._top / SHORTEST_S))

@@ -9,7 +9,7 @@ from trainmaster_client.simulate.page.axes import Tick, nice_top, time_ticks, va
 from trainmaster_client.simulate.page.markup import Node, node, percent, style, table
 
 WIDTH, HEIGHT = 1000, 300
-"""Of the drawing, which is stretched to the page; its words are beside it and are not."""
+"""Size of the drawing, which is stretched to the page; its words are beside it and are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What curves of one page have in common."""
+    """The frame that curves of one page share."""
 
     begins: datetime
     length_s: int
@@ -40,7 +40,7 @@ def lines_plot(lines: Sequence[Line], frame: Frame, *, described: str) -> Node:
 
 
 def areas_plot(lines: Sequence[Line], frame: Frame, *, capacity: float, top: float, described: str) -> Node:
-    """The first line lies at the bottom. ``top``: of all plots that stand beside each other."""
+    """Stack areas, the first line at the bottom; ``top`` is shared by plots beside each other."""
     below = [0.0] * max((len(line.values) for line in lines), default=0)
     drawn: list[Node] = []
     for line in lines:
@@ -54,7 +54,7 @@ def areas_plot(lines: Sequence[Line], frame: Frame, *, capacity: float, top: flo
 
 
 def plot(drawn: Iterable[Node], frame: Frame, *, top: float, described: str) -> Node:
-    """The drawing between its two axes."""
+    """Put the drawing between its two axes."""
     drawing = node(
         "svg",
         node("title", described),
@@ -74,7 +74,7 @@ def plot(drawn: Iterable[Node], frame: Frame, *, top: float, described: str) -> 
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> Node:
-    """Of (class, label)."""
+    """Draw the legend of (class, label) pairs."""
     return node(
         "ul",
         *(node("li", node("i", class_=f"key {class_}"), label) for class_, label in entries),
@@ -83,7 +83,7 @@ def legend(entries: Iterable[tuple[str, str]]) -> Node:
 
 
 def daily_table(lines: Sequence[Line], frame: Frame, *, caption: str) -> Node:
-    """The means of each day, for who cannot see the curve."""
+    """Make a table of each day's means, for readers who cannot see the curve."""
     day = max(1, 86400 // frame.bin_s)
     bins = max((len(line.values) for line in lines), default=0)
     rows = []
@@ -97,7 +97,7 @@ def daily_table(lines: Sequence[Line], frame: Frame, *, caption: str) -> Node:
 
 
 def used_lines(used: Mapping[str, Sequence[float]], palette: Mapping[str, str], bins: int) -> list[Line]:
-    """The teams that have a colour, then all others as one."""
+    """Return lines of the teams that have a colour, then of all others together."""
     shown = [
         Line(label=team, class_=class_, values=used.get(team, [0.0] * bins))
         for team, class_ in palette.items()

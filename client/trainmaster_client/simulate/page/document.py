@@ -30,12 +30,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """What stands beside the comparison."""
+    """Facts that stand beside the comparison."""
 
     command: str
-    """That made it."""
+    """Command that made the page."""
     lead: Sequence[str]
-    """What was replayed on which capacities: sentences."""
+    """Sentences on what was replayed on which capacities."""
     assumed: Sequence[str]
     not_modelled: Sequence[str]
     seeds: Sequence[int] = ()
@@ -46,7 +46,7 @@ class PageFacts:
 
 
 def page(comparison: Comparison, facts: PageFacts) -> str:
-    """One HTML file."""
+    """Make the page, one HTML file."""
     css = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     title = headline(comparison)
     look = Look.of(comparison)
@@ -119,20 +119,20 @@ def _figures(rows: Sequence[FigureRow], comparison: Comparison) -> Node:
     head = ["", *(column.label for column in comparison.columns), "better is"]
     cells = []
     for row in rows:
-        found: list[Node | str] = [row.label]
+        cells_of_row: list[Node | str] = [row.label]
         for text, change, verdict in zip(row.cells, row.changes, row.verdicts, strict=True):
             inner: list[Node | str] = [text]
             if change and change != "same":
                 inner.append(node("small", change, class_=f"verdict {_VERDICTS[verdict] or 'equal'}"))
-            found.append(node("td", *inner))
-        cells.append([*found, "" if row.better == "neither" else row.better])
+            cells_of_row.append(node("td", *inner))
+        cells.append([*cells_of_row, "" if row.better == "neither" else row.better])
     return table(head, cells, caption=f"Compared with {comparison.base.label}")
 
 
 def _spread(comparison: Comparison, facts: PageFacts) -> Node:
     head = ["", *(column.label for column in comparison.columns)]
     seeds = ", ".join(map(str, facts.seeds))
-    rows = [[one.label, *one.cells] for one in facts.spread]
+    rows = [[figure.label, *figure.cells] for figure in facts.spread]
     return node(
         "section",
         node("h2", "How much chance there is in it", id="seeds"),
@@ -165,7 +165,7 @@ def _limits(comparison: Comparison, facts: PageFacts) -> Node:
             part
             for title, sentences in lists
             if sentences
-            for part in (node("h3", title), node("ul", *(node("li", one) for one in sentences)))
+            for part in (node("h3", title), node("ul", *(node("li", sentence) for sentence in sentences)))
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Who waits shorter and who longer: teams as bars, jobs by name, and those that never started."""
+"""Shows who waits shorter and who longer: teams as bars, jobs by name, and those that never started."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,17 +12,17 @@ from trainmaster_client.simulate.page.markup import Node, figure, folded, node, 
 def changes_section(comparison: Comparison) -> Iterator[Node]:
     for column in comparison.others:
         changes = comparison.changes[column.label]
-        teams = [one for one in changes.teams if one.change_s]
+        teams = [team for team in changes.teams if team.change_s]
         bars = node("div", *_team_bars(teams))
         rows = [
             [
-                one.team,
-                count_text(one.jobs),
-                time_text(one.before_s),
-                time_text(one.after_s),
-                later_text(one.change_s),
+                team.team,
+                count_text(team.jobs),
+                time_text(team.before_s),
+                time_text(team.after_s),
+                later_text(team.change_s),
             ]
-            for one in changes.teams
+            for team in changes.teams
         ]
         yield node(
             "section",
@@ -47,16 +47,16 @@ def changes_section(comparison: Comparison) -> Iterator[Node]:
 
 
 def _team_bars(changes: Sequence[TeamChange]) -> Iterator[Node]:
-    """To the left of zero who gains, to the right who loses."""
-    most = max((-one.change_s for one in changes if one.change_s < 0), default=0.0)
-    least = max((one.change_s for one in changes if one.change_s > 0), default=0.0)
-    for one in changes:
-        yield _team_bar(one, zero=most / (most + least), length=abs(one.change_s) / (most + least))
+    """Draw teams that gain to the left of zero, and those that lose to the right."""
+    most = max((-change.change_s for change in changes if change.change_s < 0), default=0.0)
+    least = max((change.change_s for change in changes if change.change_s > 0), default=0.0)
+    for change in changes:
+        yield _team_bar(change, zero=most / (most + least), length=abs(change.change_s) / (most + least))
 
 
 def _team_bar(change: TeamChange, *, zero: float, length: float) -> Node:
     gains = change.change_s < 0
-    said = f"{time_text(change.before_s)} to {time_text(change.after_s)}: {later_text(change.change_s)}"
+    text = f"{time_text(change.before_s)} to {time_text(change.after_s)}: {later_text(change.change_s)}"
     return node(
         "div",
         node("span", change.team, class_="bar-name"),
@@ -68,21 +68,21 @@ def _team_bar(change: TeamChange, *, zero: float, length: float) -> Node:
         ),
         node("span", later_text(change.change_s), class_="bar-value"),
         class_="bar-row",
-        title=said,
+        title=text,
     )
 
 
 def _jobs_table(changes: Sequence[JobChange], caption: str) -> Node:
     rows = [
         [
-            one.job,
-            one.team,
-            str(one.priority),
-            time_text(one.before_s),
-            time_text(one.after_s),
-            later_text(one.end_change_s),
+            change.job,
+            change.team,
+            str(change.priority),
+            time_text(change.before_s),
+            time_text(change.after_s),
+            later_text(change.end_change_s),
         ]
-        for one in changes
+        for change in changes
     ]
     if not rows:
         return node("p", f"{caption}: none by a minute or more.")
@@ -90,9 +90,9 @@ def _jobs_table(changes: Sequence[JobChange], caption: str) -> Node:
 
 
 def _edge_notes(comparison: Comparison, column: Column) -> Iterator[Node]:
-    """What the means above leave out."""
+    """Name what the means above leave out."""
     changes = comparison.changes[column.label]
-    told = (
+    notes = (
         (
             changes.started_before_alone,
             f"started under {comparison.base.label} and never under {column.label}",
@@ -104,7 +104,7 @@ def _edge_notes(comparison: Comparison, column: Column) -> Iterator[Node]:
         (changes.refused_after_alone, f"refused under {column.label} alone"),
         (changes.refused_before_alone, f"refused under {comparison.base.label} alone"),
     )
-    for count, what in told:
+    for count, what in notes:
         if count:
             yield node("p", f"{jobs_text(count)} {what}.", class_="warn")
 
@@ -115,7 +115,7 @@ def unfinished_section(comparison: Comparison) -> Iterator[Node]:
         for column in comparison.columns
         for reason, count in column.refusals.items()
     ]
-    waiting = [one for one in comparison.columns if one.waits.never_started]
+    waiting = [column for column in comparison.columns if column.waits.never_started]
     if not rows and not waiting:
         return
     yield node(
@@ -124,10 +124,10 @@ def unfinished_section(comparison: Comparison) -> Iterator[Node]:
         *(
             node(
                 "p",
-                f"{one.label}: {jobs_text(one.waits.never_started)} still waited at the end.",
+                f"{column.label}: {jobs_text(column.waits.never_started)} still waited at the end.",
                 class_="warn",
             )
-            for one in waiting
+            for column in waiting
         ),
         *([table(["policy", "refused because", "jobs"], rows, caption="Refused jobs")] if rows else []),
     )

@@ -11,7 +11,7 @@ Attribute = str | float
 
 
 def node(tag: str, *children: Child, **attributes: Attribute) -> Node:
-    """``class_`` is ``class``, ``aria_label`` is ``aria-label``; numbers are written as short as they are."""
+    """Make an element; ``class_`` is ``class``, ``aria_label`` is ``aria-label``; numbers are kept short."""
     made = Node(tag, {_name(name): _text(value) for name, value in attributes.items()})
     for child in children:
         add(made, child)
@@ -31,7 +31,7 @@ def add(parent: Node, *children: Child) -> None:
 
 
 def style(**properties: Attribute) -> str:
-    """Of custom properties: ``style(x="12%")`` is ``--x:12%``."""
+    """Write custom properties: ``style(x="12%")`` is ``--x:12%``."""
     return ";".join(f"--{name}:{_text(value)}" for name, value in properties.items())
 
 
@@ -40,7 +40,7 @@ def percent(share: float) -> str:
 
 
 def html(root: Node, *, css: str) -> str:
-    """The document. Style sheets are the one text that HTML does not escape: this one is ours."""
+    """Write the document. HTML does not escape style sheets alone, and this one is ours."""
     sheet = root.find("head/style")
     assert sheet is not None
     sheet.text = css
@@ -48,24 +48,24 @@ def html(root: Node, *, css: str) -> str:
 
 
 def table(head: Iterable[Child], rows: Iterable[Iterable[Child]], *, caption: str) -> Node:
-    """The first cell of a row is its heading."""
+    """Make a table; the first cell of a row is its heading."""
     body = node("tbody")
     for first, *rest in rows:
-        body.append(node("tr", node("th", first, scope="row"), *(_cell(one) for one in rest)))
-    headings = node("tr", *(node("th", one, scope="col") for one in head))
+        body.append(node("tr", node("th", first, scope="row"), *(_cell(child) for child in rest)))
+    headings = node("tr", *(node("th", heading, scope="col") for heading in head))
     inner = node("table", node("caption", caption), node("thead", headings), body)
     return node("div", inner, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
 def figure(title: str, *content: Child, note: str = "", class_: str = "") -> Node:
-    """A picture under a sentence that says what it shows."""
-    said = [node("span", note)] if note else []
-    heading = node("figcaption", node("b", title), *said)
+    """Show a picture under a sentence that tells what it shows."""
+    note_nodes = [node("span", note)] if note else []
+    heading = node("figcaption", node("b", title), *note_nodes)
     return node("figure", heading, *content, class_=f"chart {class_}".strip())
 
 
 def folded(title: str, *content: Child) -> Node:
-    """Shown when it is opened, and on paper."""
+    """Fold content under a title; it is shown when opened, and on paper."""
     return node("details", node("summary", title), *content)
 
 

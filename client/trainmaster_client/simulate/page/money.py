@@ -1,4 +1,4 @@
-"""What the columns cost, and on what."""
+"""Shows what the columns cost, and on what."""
 
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
 from trainmaster_client.simulate.comparison.headlines import cost_finding
@@ -15,9 +15,11 @@ _COSTS = (
 
 
 def cost_section(comparison: Comparison) -> Node:
-    top = max((one.bill.total_usd for one in comparison.columns), default=0) or 1.0
+    top = max((column.bill.total_usd for column in comparison.columns), default=0) or 1.0
     bars = [_cost_bar(column, top) for column in comparison.columns]
-    unpriced = sorted({one for column in comparison.columns for one in column.bill.unpriced})
+    unpriced = sorted(
+        {instance_type for column in comparison.columns for instance_type in column.bill.unpriced}
+    )
     warning = (
         [node("p", f"Without a price, and in no sum: {', '.join(unpriced)}.", class_="warn")]
         if unpriced
@@ -41,7 +43,11 @@ def cost_section(comparison: Comparison) -> Node:
             table(head, rows, caption="What was paid for"),
             folded(
                 "Cost by team as a table",
-                table(["team", *(one.label for one in comparison.columns)], by_team, caption="Cost by team"),
+                table(
+                    ["team", *(column.label for column in comparison.columns)],
+                    by_team,
+                    caption="Cost by team",
+                ),
             ),
             note="USD at on-demand prices, from the start of an attempt until its instances are free; spot "
             "counts as on-demand. Lower is better.",

@@ -1,4 +1,4 @@
-"""Who took instances from whom."""
+"""Shows who took instances from whom."""
 
 from collections.abc import Iterator
 
@@ -22,31 +22,32 @@ def preemptions_section(comparison: Comparison) -> Node:
 
 
 def _preemptions(column: Column, unit: str) -> Iterator[Node]:
-    found = column.preemptions
-    if not found.count:
+    preemptions = column.preemptions
+    if not preemptions.count:
         yield node("p", f"{column.label}: nothing was preempted.")
         return
     teams: dict[str, int] = {}
-    for (taker, victim), count in found.by_teams.items():
+    for (taker, victim), count in preemptions.by_teams.items():
         teams[taker] = teams.get(taker, 0) + count
         teams[victim] = teams.get(victim, 0) + count
     shown = sorted(teams, key=lambda team: (-teams[team], team))[:MOST_MATRIX_TEAMS]
-    top = max(found.by_teams.values())
+    top = max(preemptions.by_teams.values())
     rows: list[list[Child]] = [
-        [taker, *(_times(found.by_teams.get((taker, victim), 0), top) for victim in shown)] for taker in shown
+        [taker, *(_times(preemptions.by_teams.get((taker, victim), 0), top) for victim in shown)]
+        for taker in shown
     ]
     left = len(teams) - len(shown)
     caption = f"{column.label}: preemptions, rows took from columns" + (
         f"; {left} teams not shown" if left else ""
     )
     pairs = [
-        [one.preemptor, one.victim, count_text(one.times), count_text(one.lost_h)]
-        for one in found.worst
-        if one.lost_h
+        [pair.preemptor, pair.victim, count_text(pair.times), count_text(pair.lost_h)]
+        for pair in preemptions.worst
+        if pair.lost_h
     ]
     head = ["preemptor", "victim", "times", f"lost {unit} hours"]
     yield figure(
-        f"{column.label}: {count_text(found.count)} preemptions",
+        f"{column.label}: {count_text(preemptions.count)} preemptions",
         table(["took / from", *shown], rows, caption=caption),
         folded("The pairs of jobs that lost most", table(head, pairs, caption="Work lost to a preemptor")),
         class_="matrix",

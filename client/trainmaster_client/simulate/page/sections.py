@@ -33,8 +33,8 @@ def waits_section(comparison: Comparison, look: Look) -> Node:
     note = (
         "From the median (dot) to the wait that 9 of 10 jobs stay below (bar's end). Further left is better."
     )
-    by_team = spans(look.columns, [one.waits_by_team for one in comparison.columns], kind="team")
-    by_class = spans(look.columns, [one.waits_by_class for one in comparison.columns], kind="class")
+    by_team = spans(look.columns, [column.waits_by_team for column in comparison.columns], kind="team")
+    by_class = spans(look.columns, [column.waits_by_class for column in comparison.columns], kind="class")
     return node(
         "section",
         node("h2", "Waits", id="waits"),
@@ -67,9 +67,9 @@ def queue_section(comparison: Comparison, look: Look) -> Node:
 
 
 def use_section(comparison: Comparison, look: Look) -> Node:
-    """Who held what, before and after."""
+    """Show who held what, before and after."""
     frame, unit = _frame(comparison), comparison.devices.unit
-    tops = [max([one.curves.capacity, *one.curves.used]) for one in comparison.columns]
+    tops = [max([column.curves.capacity, *column.curves.used]) for column in comparison.columns]
     top = nice_top(max(tops))
     figures = []
     for column in (comparison.base, *comparison.others):
@@ -101,7 +101,7 @@ def busiest_section(comparison: Comparison, look: Look) -> Iterator[Node]:
     figures = []
     for column in (comparison.base, comparison.last):
         shown = window.shown(column.replay.attempts)
-        stopped = sum(one.end == "preempted" and one.end_s <= window.until_s for one in shown)
+        stopped = sum(attempt.end == "preempted" and attempt.end_s <= window.until_s for attempt in shown)
         title = f"{column.label}: {count_text(len(shown))} attempts, {count_text(stopped)} of them preempted"
         drawn = slot_chart(column, window, look.teams, described=title)
         axis = node("div", *labels, class_="x", aria_hidden="true")

@@ -12,17 +12,17 @@ from trainmaster_client.simulate.engine.replays import ReplayedAttempt
 from trainmaster_client.simulate.page.markup import Node, node
 
 MOST_ATTEMPTS = 500
-"""In one picture."""
+"""Most attempts in one picture."""
 MOST_SLOTS = 120
 WINDOWS_H = (168, 72, 48, 24, 12, 6, 3, 1)
 HOUR_S = 3600
 _CUT_SHARE = 0.006
-"""Of the window's length: the mark at the end of a preempted attempt."""
+"""Width of the mark at the end of a preempted attempt, as a share of the window's length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What is drawn; seconds since the history's beginning."""
+    """The window that is drawn; seconds since the history's beginning."""
 
     pool: str
     since_s: int
@@ -36,27 +36,29 @@ class Window:
 
     def shown(self, attempts: Iterable[ReplayedAttempt]) -> list[ReplayedAttempt]:
         return [
-            one
-            for one in attempts
-            if one.pool == self.pool and one.start_s < self.until_s and one.end_s > self.since_s
+            attempt
+            for attempt in attempts
+            if attempt.pool == self.pool and attempt.start_s < self.until_s and attempt.end_s > self.since_s
         ]
 
 
 def busiest(comparison: Comparison) -> Window | None:
-    """Where most instances were waited for, of the pools that can be drawn; None: there is none."""
+    """Find where most instances were waited for, of the pools that can be drawn; None if there is none."""
     columns = [comparison.base, comparison.last]
-    pools = {pool: _slots(pool, columns) for pool in {one.pool for one in comparison.base.replay.attempts}}
+    pools = {
+        pool: _slots(pool, columns) for pool in {attempt.pool for attempt in comparison.base.replay.attempts}
+    }
     waited = {pool: _waited(pool, comparison) for pool, slots in pools.items() if 0 < slots <= MOST_SLOTS}
     if not waited:
         return None
-    pool = max(waited, key=lambda one: (sum(waited[one]), one))
+    pool = max(waited, key=lambda pool_name: (sum(waited[pool_name]), pool_name))
     hours = waited[pool]
     peak = max(range(len(hours)), key=hours.__getitem__, default=0)
     return _fitting(pool, peak, pools[pool], comparison)
 
 
 def slot_chart(column: Column, window: Window, palette: Mapping[str, str], *, described: str) -> Node:
-    """A row an instance; the widths are hours."""
+    """Draw a row an instance; widths are times."""
     drawn = [
         rectangle
         for attempt, runs in placed(window.shown(column.replay.attempts), window.slots)
@@ -77,10 +79,10 @@ def slot_chart(column: Column, window: Window, palette: Mapping[str, str], *, de
 def placed(
     attempts: Iterable[ReplayedAttempt], slots: int
 ) -> Iterator[tuple[ReplayedAttempt, list[tuple[int, int]]]]:
-    """Each attempt with the rows it lies on, as (first, how many): the lowest that are free then."""
+    """Yield each attempt with the rows it lies on, as (first, how many): the lowest that are free then."""
     free = list(range(slots))
     busy: list[tuple[int, int]] = []
-    for attempt in sorted(attempts, key=lambda one: (one.start_s, -one.instances, one.job)):
+    for attempt in sorted(attempts, key=lambda other: (other.start_s, -other.instances, other.job)):
         while busy and busy[0][0] <= attempt.start_s:
             insort(free, heappop(busy)[1])
         rows, free = free[: attempt.instances], free[attempt.instances :]
@@ -90,11 +92,11 @@ def placed(
 
 
 def _runs(rows: Sequence[int]) -> list[tuple[int, int]]:
-    found = []
-    for _, part in groupby(enumerate(rows), key=lambda one: one[1] - one[0]):
+    runs = []
+    for _, part in groupby(enumerate(rows), key=lambda pair: pair[1] - pair[0]):
         members = [row for _, row in part]
-        found.append((members[0], len(members)))
-    return found
+        runs.append((members[0], len(members)))
+    return runs
 
 
 def _rectangles(
@@ -106,25 +108,25 @@ def _rectangles(
 ) -> Iterator[Node]:
     team = column.outcomes[attempt.job].job.team
     color = palette.get(team, "t-others")
-    said = _said(attempt, team)
+    text = _said(attempt, team)
     cut = window.length_s * _CUT_SHARE if attempt.end == "preempted" else 0.0
     for first, count in runs:
         rows = (first + 0.06, count - 0.12)
-        yield from _part((attempt.start_s, attempt.train_s), rows, window, f"starting {color}", said)
-        yield from _part((attempt.train_s, attempt.end_s), rows, window, color, said)
+        yield from _part((attempt.start_s, attempt.train_s), rows, window, f"starting {color}", text)
+        yield from _part((attempt.train_s, attempt.end_s), rows, window, color, text)
         if cut:
-            yield from _part((attempt.end_s - cut, attempt.end_s), rows, window, "cut", said)
+            yield from _part((attempt.end_s - cut, attempt.end_s), rows, window, "cut", text)
 
 
 def _part(
-    seconds: tuple[float, float], rows: tuple[float, float], window: Window, class_: str, said: str
+    seconds: tuple[float, float], rows: tuple[float, float], window: Window, class_: str, text: str
 ) -> Iterator[Node]:
-    """``seconds``: from and until; ``rows``: the upper edge, and how high it is."""
-    left, right = (min(max(0.0, one - window.since_s), float(window.length_s)) for one in seconds)
+    """Draw a rectangle: ``seconds`` are from and until, ``rows`` the upper edge and the height."""
+    left, right = (min(max(0.0, second - window.since_s), float(window.length_s)) for second in seconds)
     if right > left:
         top, height = rows
         yield node(
-            "rect", node("title", said), x=left, y=top, width=right - left, height=height, class_=class_
+            "rect", node("title", text), x=left, y=top, width=right - left, height=height, class_=class_
         )
 
 
@@ -142,7 +144,7 @@ def _slots(pool: str, columns: Iterable[Column]) -> int:
 
 
 def _waited(pool: str, comparison: Comparison) -> list[float]:
-    """Instances that jobs waited for in each hour, in the base."""
+    """Return the instances that jobs waited for in each hour, in the base."""
     hours = [0.0] * (comparison.horizon_s // HOUR_S + 1)
     for outcome in comparison.base.outcomes.values():
         if outcome.attempts and outcome.attempts[0].pool == pool:
@@ -153,7 +155,7 @@ def _waited(pool: str, comparison: Comparison) -> list[float]:
 
 
 def _fitting(pool: str, peak: int, slots: int, comparison: Comparison) -> Window:
-    """The longest window around the peak whose attempts can be drawn."""
+    """Return the longest window around the peak whose attempts can be drawn."""
     for hours in WINDOWS_H:
         since_s = max(0, (peak - hours // 2) * HOUR_S)
         window = Window(pool=pool, since_s=since_s, until_s=since_s + hours * HOUR_S, slots=slots)

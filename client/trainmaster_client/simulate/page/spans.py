@@ -12,30 +12,34 @@ MOST_GROUPS = 16
 """The rest is in the table."""
 
 Groups = Sequence[tuple[str, Mapping[str, Waits]]]
-"""By column (class and label): the waits of each group."""
+"""Waits of each group, by column (class and label)."""
 
 
 def spans(
     columns: Sequence[tuple[str, str]], waits: Sequence[Mapping[str, Waits]], *, kind: str
 ) -> list[Node]:
-    """The plot and its table.
+    """Return the plot and its table.
 
     Args:
         columns: Class and label of each.
         waits: Of each column, by group; the first column's order is the plot's.
         kind: What a group is: ``team``, ``class``. Teams are shown by how long they waited.
     """
-    groups = sorted(waits[0], key=lambda one: -_finite(waits[0][one])) if kind == "team" else list(waits[0])
-    longest = max((_finite(one) for column in waits for one in column.values()), default=0.0)
+    groups = (
+        sorted(waits[0], key=lambda group: -_finite(waits[0][group])) if kind == "team" else list(waits[0])
+    )
+    longest = max(
+        (_finite(waits_of_group) for column in waits for waits_of_group in column.values()), default=0.0
+    )
     axis = LogAxis(longest)
     ticks = [node("span", tick.label, style=style(at=percent(tick.share))) for tick in axis.ticks()]
     drawn = [_group(group, columns, waits, axis) for group in _most_waited(groups, waits)]
     head = node("div", node("span"), node("div", *ticks, class_="x"), class_="span-axis", aria_hidden="true")
     left = len(groups) - len(drawn)
-    more = [node("p", f"{left} more in the table", class_="dim")] if left else []
+    rest = [node("p", f"{left} more in the table", class_="dim")] if left else []
     return [
         node("div", head, *drawn, class_="spans"),
-        *more,
+        *rest,
         folded(f"Waits by {kind} as a table", _table(columns, waits, groups, kind)),
     ]
 
@@ -63,7 +67,7 @@ def _track(class_: str, label: str, waits: Waits, axis: LogAxis) -> Node:
     if waits.p50_s is None or waits.p90_s is None:
         return node("div", class_="span-track")
     since, until = axis.share(waits.p50_s), axis.share(waits.p90_s)
-    said = f"{label}: median {time_text(waits.p50_s)}, 9 of 10 within {time_text(waits.p90_s)}"
+    text = f"{label}: median {time_text(waits.p50_s)}, 9 of 10 within {time_text(waits.p90_s)}"
     return node(
         "div",
         node("i", class_=f"span-bar {class_}"),
@@ -71,7 +75,7 @@ def _track(class_: str, label: str, waits: Waits, axis: LogAxis) -> Node:
         node("i", class_=f"span-end {class_}{' never' if math.isinf(waits.p90_s) else ''}"),
         class_="span-track",
         style=style(since=percent(since), until=percent(until)),
-        title=said,
+        title=text,
     )
 
 
@@ -90,14 +94,25 @@ def _rows(
 ) -> Iterator[list[str]]:
     for group in groups:
         for (_, label), column in zip(columns, waits, strict=True):
-            one = column.get(group)
-            if one is None:
+            group_waits = column.get(group)
+            if group_waits is None:
                 continue
-            times = (one.p50_s, one.p90_s, one.p99_s, one.mean_delay_s)
-            yield [group, label, count_text(one.jobs), *map(time_text, times), count_text(one.never_started)]
+            times = (group_waits.p50_s, group_waits.p90_s, group_waits.p99_s, group_waits.mean_delay_s)
+            yield [
+                group,
+                label,
+                count_text(group_waits.jobs),
+                *map(time_text, times),
+                count_text(group_waits.never_started),
+            ]
 
 
 def _finite(waits: Waits) -> float:
     return max(
-        (one for one in (waits.p50_s, waits.p90_s) if one is not None and not math.isinf(one)), default=0.0
+        (
+            quantile
+            for quantile in (waits.p50_s, waits.p90_s)
+            if quantile is not None and not math.isinf(quantile)
+        ),
+        default=0.0,
     )

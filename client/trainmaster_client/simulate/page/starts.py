@@ -8,30 +8,36 @@ from trainmaster_client.simulate.page.markup import Node, figure, node, table
 from trainmaster_client.simulate.page.week_map import week_map
 
 
-def starts_section(found: Sequence[StartHours]) -> Node:
-    top = max((one.longest_s for one in found), default=0.0)
+def starts_section(starts: Sequence[StartHours]) -> Node:
+    top = max((start.longest_s for start in starts), default=0.0)
     rows = [
-        [one.label, count_text(one.asked), time_text(one.p50_s), time_text(one.p90_s), count_text(one.never)]
-        for one in found
-        if one.refused is None
+        [
+            start.label,
+            count_text(start.asked),
+            time_text(start.p50_s),
+            time_text(start.p90_s),
+            count_text(start.never),
+        ]
+        for start in starts
+        if start.refused is None
     ]
     figures = [
         figure(
-            f"{one.label}: half of the hours it starts within {time_text(one.p50_s)}",
+            f"{start.label}: half of the hours it starts within {time_text(start.p50_s)}",
             week_map(
-                one.by_hour,
+                start.by_hour,
                 top=top,
                 text=time_text,
                 caption="Median wait by the hour of the week of its submission (UTC)",
             ),
         )
-        for one in found
-        if one.refused is None
+        for start in starts
+        if start.refused is None
     ]
     refused = [
-        node("p", f"{one.label} would refuse it: {one.refused}.", class_="warn")
-        for one in found
-        if one.refused is not None
+        node("p", f"{start.label} would refuse it: {start.refused}.", class_="warn")
+        for start in starts
+        if start.refused is not None
     ]
     head = ["policy", "submissions", "median wait", "9 of 10 within", "never started"]
     return node(

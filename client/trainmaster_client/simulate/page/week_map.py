@@ -7,18 +7,18 @@ from trainmaster_client.simulate.page.markup import Node, node, percent, style
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = 24
 DARK = 0.5
-"""Of the darkest: from here on words are light."""
+"""Share of the darkest above which words are light."""
 
 
 def week_map(
     values: Sequence[float | None], *, top: float, text: Callable[[float], str], caption: str
 ) -> Node:
-    """168 values from Monday 00:00 UTC on; ``top`` is the darkest, None is left empty."""
+    """Draw 168 values from Monday 00:00 UTC on; ``top`` is the darkest, None is left empty."""
     head = node("tr", node("td"), *(node("th", f"{hour:02}", scope="col") for hour in range(_HOURS)))
     rows = []
     for number, day in enumerate(DAYS):
-        found = values[number * _HOURS : (number + 1) * _HOURS]
-        cells = (_cell(value, top, text, f"{day} {hour:02}:00") for hour, value in enumerate(found))
+        day_values = values[number * _HOURS : (number + 1) * _HOURS]
+        cells = (_cell(value, top, text, f"{day} {hour:02}:00") for hour, value in enumerate(day_values))
         rows.append(node("tr", node("th", day, scope="row"), *cells))
     inner = node("table", node("caption", caption), node("thead", head), node("tbody", *rows), class_="week")
     return node("div", inner, class_="scroll", tabindex="0", role="region", aria_label=caption)

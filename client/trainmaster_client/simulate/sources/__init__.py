@@ -1,4 +1,4 @@
-"""Where a simulation's history comes from: an account's record, a file of it, a trace, SageMaker itself."""
+"""The sources of a simulation's history: an account's record, a file of it, a trace, SageMaker itself."""
 
 from trainmaster_client.simulate.sources.account_export import Period
 from trainmaster_client.simulate.sources.readers import (

@@ -14,9 +14,9 @@ from trainmaster_client.errors import (
 )
 
 LONGEST_PART = timedelta(days=31)
-"""Of one call. Source: docs/api.md, History."""
+"""Longest period of one call. Source: docs/api.md, History."""
 MOST_PAUSES = 20
-"""In a row, where the API says that it was asked too often."""
+"""Most pauses in a row, if the API says that it was called too often."""
 LONGEST_PAUSE_SECONDS = 60
 ADMINS_ONLY = (
     "Only admins read the history of all teams. Ask one to run trainmaster history-export --from 30d "
@@ -43,14 +43,14 @@ class Period:
 
     @property
     def parts(self) -> Iterator["Period"]:
-        """As long as the API takes them, the oldest first."""
+        """Return parts as long as the API takes them, the oldest first."""
         count = -((self.since - self.until) // LONGEST_PART)
         bounds = [self.since + number * LONGEST_PART for number in range(count)]
         return (Period(since=since, until=until) for since, until in pairwise([*bounds, self.until]))
 
 
 def export_pages(api: ApiClient, period: Period, *, pause: Callable[[float], None]) -> Iterator[str]:
-    """Lines of JSON, up to 500 jobs at once; a job that is in two parts of the period is there twice.
+    """Yield lines of JSON, up to 500 jobs at once; a job in two parts of the period comes twice.
 
     Raises ForbiddenError with what to do for those who are not admins.
     """

@@ -31,7 +31,7 @@ def history_from_account(
     progress: Progress = silent,
     pause: Callable[[float], None] = time.sleep,
 ) -> History:
-    """What the account's own stack recorded, page by page; for admins.
+    """Read what the account's own stack recorded, page by page; for admins.
 
     Args:
         api: Of the stack.
@@ -60,7 +60,7 @@ def _progressing(pages: Iterable[str], progress: Progress) -> Iterator[str]:
 
 
 def history_from_trace(path: Path, policy: Policy, *, seed: int, begins: datetime = BEGINS) -> History:
-    """A CSV file with a job a line; docs/simulate.md has the columns.
+    """Read a CSV file with a job a line; docs/simulate.md has the columns.
 
     Args:
         path: May be compressed by gzip.
@@ -73,12 +73,12 @@ def history_from_trace(path: Path, policy: Policy, *, seed: int, begins: datetim
         MalformedHistoryError: With every mistake in it.
     """
     with text_of(path) as lines:
-        found = read_rows(lines, where=str(path))
-    return trace_history(found, policy, seed=seed, source=f"trace {path.name}", begins=begins)
+        trace = read_rows(lines, where=str(path))
+    return trace_history(trace, policy, seed=seed, source=f"trace {path.name}", begins=begins)
 
 
 def history_from_file(path: Path, *, begins: datetime | None = None) -> History:
-    """The lines that ``trainmaster history-export`` or the API wrote.
+    """Read the lines that ``trainmaster history-export`` or the API wrote.
 
     Args:
         path: May be compressed by gzip.

@@ -23,12 +23,13 @@ from trainmaster_client.simulate.sources.sagemaker_reader import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SageMakerReading:
-    """How training jobs are read."""
+    """The way training jobs are read."""
 
     team_tag: str | None = None
     """The key of the tag whose value is the team."""
     cache: Path | None = None
-    """Where jobs that have ended are kept, for the next call; ``usual_cache`` has a place. None: nowhere."""
+    """File that keeps jobs that have ended, for the next call; ``usual_cache`` has a place. None keeps
+    none."""
     announce: Callable[[str], None] = lambda _: None
     """Called with one sentence on how long it will take, before the jobs are read."""
     progress: Progress = silent
@@ -42,7 +43,7 @@ class SageMakerReading:
 def history_from_sagemaker(
     client: SageMakerClient, period: Period, reading: SageMakerReading | None = None
 ) -> History:
-    """Every training job that was there in a period, by the credentials of boto3's client, of one region.
+    """Read every training job of a period, with the credentials and the region of boto3's client.
 
     Raises:
         TrainingJobsUnreadableError: SageMaker does not answer, or not to this caller.
@@ -52,20 +53,20 @@ def history_from_sagemaker(
     kept = Cache(path=how.cache)
     reader = TrainingJobReader(client=client, cache=kept, pause=how.pause, clock=how.clock)
     listed = reader.listed(period, how.progress)
-    known = {arn: one for arn, one in kept.read().items() if arn in listed}
+    known = {arn: job for arn, job in kept.read().items() if arn in listed}
     how.announce(_duration(len(listed), known=len(known)))
-    found: list[TrainingJob] = []
-    for number, one in enumerate(reader.read(listed, known), start=1):
-        found += [] if one is None else [one]
+    jobs: list[TrainingJob] = []
+    for number, job in enumerate(reader.read(listed, known), start=1):
+        jobs += [] if job is None else [job]
         how.progress(number, len(listed))
-    _check_tags(found, how.team_tag)
-    source = f"SageMaker{_account(found)}, {period}"
+    _check_tags(jobs, how.team_tag)
+    source = f"SageMaker{_account(jobs)}, {period}"
     history = exported_history(
-        exported_jobs(found, team_tag=how.team_tag), source=source, read_at=period.until, begins=period.since
+        exported_jobs(jobs, team_tag=how.team_tag), source=source, read_at=period.until, begins=period.since
     )
     gone = f"{count_of(reader.deleted, 'training job')} deleted while they were read: left out."
-    said = (*not_said(found, team_tag=how.team_tag), *([gone] if reader.deleted else []))
-    return replace(history, not_known=(*said, *history.not_known))
+    sentences = (*not_said(jobs, team_tag=how.team_tag), *([gone] if reader.deleted else []))
+    return replace(history, not_known=(*sentences, *history.not_known))
 
 
 def _duration(listed: int, *, known: int) -> str:
@@ -75,16 +76,16 @@ def _duration(listed: int, *, known: int) -> str:
     return f"{count_of(listed, 'training job')} to read{kept}: {takes}."
 
 
-def _account(found: list[TrainingJob]) -> str:
-    """From an ARN: ``arn:aws:sagemaker:eu-west-1:111122223333:training-job/name``."""
-    if not found:
+def _account(jobs: list[TrainingJob]) -> str:
+    """Return account and region of an ARN: ``arn:aws:sagemaker:eu-west-1:111122223333:training-job/name``."""
+    if not jobs:
         return ""
-    _, _, _, region, account, *_ = found[0].arn.split(":")
+    _, _, _, region, account, *_ = jobs[0].arn.split(":")
     return f" of account {account} in {region}"
 
 
-def _check_tags(found: list[TrainingJob], team_tag: str | None) -> None:
-    """Without them there are no teams, which were asked for."""
-    if team_tag is not None and any(one.tags is None for one in found):
+def _check_tags(jobs: list[TrainingJob], team_tag: str | None) -> None:
+    """Refuse to go on without the tags that the teams are to be read from."""
+    if team_tag is not None and any(job.tags is None for job in jobs):
         why = f"the teams are to be read from the tag {team_tag}."
         raise TrainingJobsUnreadableError("ListTags", why=why, is_denied=True)

@@ -18,12 +18,12 @@ PAGE = 100
 LIST_PER_SECOND = 1.0
 """Half of the two a second that users observed the account to have."""
 DESCRIBE_PER_SECOND = 4.0
-"""Of DescribeTrainingJob and of ListTags; where that is too often they slow down."""
+"""Calls a second of DescribeTrainingJob and of ListTags; they slow down if that is too often."""
 MOST_THROTTLES = 12
-"""In a row."""
+"""Most throttled calls in a row."""
 LONGEST_INTERVAL_SECONDS = 30.0
 _EASIER = 0.95
-"""An interval after a call that was taken."""
+"""Factor of an interval after a call that was taken."""
 
 _THROTTLED = frozenset(
     {"Throttling", "ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown"}
@@ -33,18 +33,18 @@ _MISSING = frozenset({"ValidationException", "ResourceNotFound", "ResourceNotFou
 
 
 class SageMakerClient(Protocol):
-    """What of boto3's client is used."""
+    """The part of boto3's client that is used."""
 
-    def list_training_jobs(self, **asked: Any) -> Mapping[str, Any]: ...  # noqa: ANN401  as boto3 has it
+    def list_training_jobs(self, **parameters: Any) -> Mapping[str, Any]: ...  # noqa: ANN401  as boto3 has it
 
-    def describe_training_job(self, **asked: Any) -> Mapping[str, Any]: ...  # noqa: ANN401
+    def describe_training_job(self, **parameters: Any) -> Mapping[str, Any]: ...  # noqa: ANN401
 
-    def list_tags(self, **asked: Any) -> Mapping[str, Any]: ...  # noqa: ANN401
+    def list_tags(self, **parameters: Any) -> Mapping[str, Any]: ...  # noqa: ANN401
 
 
 @dataclass(slots=True, kw_only=True)
 class Pace:
-    """At most so many calls a second; fewer for a while where they were too many."""
+    """Limits calls a second; after throttling it allows fewer for a while."""
 
     per_second: float
     pause: Callable[[float], None]
@@ -75,33 +75,33 @@ class Cache:
     """Training jobs that have ended, a line of JSON each, appended as they are read."""
 
     path: Path | None
-    """None: nothing is kept."""
+    """File of the cache; None keeps nothing."""
 
     def read(self) -> dict[str, TrainingJob]:
-        """By ARN. Lines of other versions, and one that was cut off, are as if they were not there."""
+        """Return the kept jobs by ARN; lines of other versions, and one that was cut off, are skipped."""
         if self.path is None or not self.path.exists():
             return {}
-        found = {}
+        jobs = {}
         with self.path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 try:
-                    one = TrainingJob.of_document(json.loads(line))
+                    job = TrainingJob.of_document(json.loads(line))
                 except (KeyError, TypeError, ValueError):
                     continue
-                found[one.arn] = one
-        return found
+                jobs[job.arn] = job
+        return jobs
 
-    def add(self, one: TrainingJob) -> None:
-        if self.path is None or one.ended_at is None:
+    def add(self, job: TrainingJob) -> None:
+        if self.path is None or job.ended_at is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as lines:
-            lines.write(json.dumps(one.as_document()) + "\n")
+            lines.write(json.dumps(job.as_document()) + "\n")
 
 
 def usual_cache(region: str, env: Mapping[str, str] = os.environ) -> Path:
-    """A file in the user's folder for what can be made again."""
+    """Return a file in the user's cache folder, for what can be made again."""
     folder = env.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(folder) / "trainmaster" / f"training-jobs-{region}.jsonl"
 
@@ -115,13 +115,13 @@ class TrainingJobReader:
     pause: Callable[[float], None]
     clock: Callable[[], float]
     deleted: int = 0
-    """Between List and Describe."""
+    """Number of jobs deleted between List and Describe."""
     _tags_denied: bool = False
     _paces: dict[str, Pace] = field(default_factory=dict)
 
     def listed(self, period: Period, progress: Callable[[int, int | None], None]) -> dict[str, str]:
-        """Names by ARN: what changed in the period, and what is still in progress."""
-        found: dict[str, str] = {}
+        """Return names by ARN: jobs that changed in the period, and those still in progress."""
+        names: dict[str, str] = {}
         overlapping = {"CreationTimeBefore": period.until}
         for filters in (
             {**overlapping, "LastModifiedTimeAfter": period.since},
@@ -130,31 +130,31 @@ class TrainingJobReader:
             for summary in self._summaries(filters):
                 ended = summary.get("TrainingJobStatus") != "InProgress" and summary.get("TrainingEndTime")
                 if not ended or ended >= period.since:
-                    found[summary["TrainingJobArn"]] = summary["TrainingJobName"]
-                progress(len(found), None)
-        return found
+                    names[summary["TrainingJobArn"]] = summary["TrainingJobName"]
+                progress(len(names), None)
+        return names
 
     def _summaries(self, filters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        asked = {"MaxResults": PAGE, "SortBy": "CreationTime", "SortOrder": "Ascending", **filters}
+        parameters = {"MaxResults": PAGE, "SortBy": "CreationTime", "SortOrder": "Ascending", **filters}
         while True:
-            page = self._call("ListTrainingJobs", self.client.list_training_jobs, asked)
+            page = self._call("ListTrainingJobs", self.client.list_training_jobs, parameters)
             yield from page["TrainingJobSummaries"]
             if not page.get("NextToken"):
                 return
-            asked = {**asked, "NextToken": page["NextToken"]}
+            parameters = {**parameters, "NextToken": page["NextToken"]}
 
     def read(
         self, listed: Mapping[str, str], known: Mapping[str, TrainingJob]
     ) -> Iterator[TrainingJob | None]:
-        """Each in turn; None: it was deleted meanwhile."""
+        """Yield each job in turn; None if it was deleted meanwhile."""
         for arn, name in listed.items():
-            one = known.get(arn)
-            if one is None:
-                one = self._described(name)
-            elif one.tags is None and (tags := self._tags(arn)) is not None:
-                one = replace(one, tags=tags)
-                self.cache.add(one)
-            yield one
+            job = known.get(arn)
+            if job is None:
+                job = self._described(name)
+            elif job.tags is None and (tags := self._tags(arn)) is not None:
+                job = replace(job, tags=tags)
+                self.cache.add(job)
+            yield job
 
     def _described(self, name: str) -> TrainingJob | None:
         try:
@@ -164,12 +164,12 @@ class TrainingJobReader:
         except ClientError:
             self.deleted += 1
             return None
-        found = training_job(answer, self._tags(answer["TrainingJobArn"]))
-        self.cache.add(found)
-        return found
+        job = training_job(answer, self._tags(answer["TrainingJobArn"]))
+        self.cache.add(job)
+        return job
 
     def _tags(self, arn: str) -> dict[str, str] | None:
-        """None: they may not be read."""
+        """Return the job's tags; None if they may not be read."""
         if self._tags_denied:
             return None
         try:
@@ -184,14 +184,14 @@ class TrainingJobReader:
         return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
 
     def _call(
-        self, operation: str, call: Callable[..., Mapping[str, Any]], asked: Mapping[str, Any]
+        self, operation: str, call: Callable[..., Mapping[str, Any]], parameters: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Raises TrainingJobsUnreadableError, and ClientError where there is no such training job."""
+        """Call SageMaker. Raises TrainingJobsUnreadableError, and ClientError if there is no such job."""
         pace = self._pace(operation)
         for _ in range(MOST_THROTTLES):
             pace.wait()
             try:
-                answer = call(**asked)
+                answer = call(**parameters)
             except ClientError as error:
                 if _code(error) not in _THROTTLED:
                     raise _raised(operation, error) from error

@@ -14,7 +14,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @contextmanager
 def text_of(path: Path) -> Iterator[TextIO]:
-    """Its lines, without a byte order mark. Raises InvalidArgumentError where they cannot be read."""
+    """Open a file's lines, without a byte order mark. Raises InvalidArgumentError if it cannot be read."""
     try:
         with path.open("rb") as raw:
             is_gzip = raw.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC

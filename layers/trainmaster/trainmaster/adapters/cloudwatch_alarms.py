@@ -65,7 +65,7 @@ class CloudWatchAlarms:
                 _called(self._client.put_composite_alarm, self._composite(alarm))
 
     def delete(self, names: Sequence[str]) -> None:
-        """A name with a part's number is a metric alarm; any other may be a composite and goes by itself."""
+        """Delete metric alarms, named with a part's number, in groups; possible composites one by one."""
         for is_part, same in groupby(names, key=lambda name: "." in name):
             group, size = list(same), AT_ONCE if is_part else 1
             for start in range(0, len(group), size):

@@ -63,19 +63,19 @@ class LeanClient:
         context: dict[str, Any] = {"client_config": self._client.meta.config}
         headers = {**self._headers, "X-Amz-Target": f"{self._target}.{operation}"}
         self._emit("before-call", operation, model=model, params={"headers": headers}, context=context)
-        http, parsed = self._answered(model, headers, body, context)
+        http, parsed = self._send_with_retries(model, headers, body, context)
         self._emit("after-call", operation, http_response=http, parsed=parsed, model=model, context=context)
         if http.status_code >= _FIRST_ERROR:
             raise self._client.exceptions.from_code(parsed["Error"].get("Code"))(parsed, operation)
         return parsed
 
-    def _answered(
+    def _send_with_retries(
         self, model: Any, headers: Mapping[str, str], body: bytes, context: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         """Send the request with as many tries as botocore makes and its waits in between."""
         attempts = 1
         while True:
-            answer, error = self._tried(model, headers, body)
+            answer, error = self._send_once(model, headers, body)
             if error is None and answer is not None and answer[0].status_code == _OK and _is_whole(answer[0]):
                 return answer
             again = self._judge(attempts, model, {"context": context}, answer, error)
@@ -85,7 +85,7 @@ class LeanClient:
                 return answer
             attempts += 1
 
-    def _tried(
+    def _send_once(
         self, model: Any, headers: Mapping[str, str], body: bytes
     ) -> tuple[tuple[Any, dict[str, Any]] | None, Exception | None]:
         """Send the request once; an exception is returned, as botocore's retry rules judge it."""

@@ -62,6 +62,7 @@ from trainmaster.core.submission.admission import (
 from trainmaster.core.submission.identity import team_for
 from trainmaster.core.submission.parents import Parents
 from trainmaster.core.submission.repeats import hash_of_key
+from trainmaster.core.submission.run_time_tip import run_time_tip
 from trainmaster.core.submission.team_limits import over_limit
 
 TRIES = 3
@@ -227,15 +228,22 @@ def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Ve
 
 
 def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
+    pool, position = context.policy.pool(job.spec.pool), position_if_near(job, context)
     states = states_of(context, [job])
     around = JobContext(
         now=context.outside.clock(),
-        pool=context.policy.pool(job.spec.pool),
-        position=position_if_near(job, context),
+        pool=pool,
+        position=position,
         why=waits_for_parents(job, states),
         parents=parent_views(job, context, states),
     )
+    if job.is_waiting and not job.waits_for_others and pool is not None:
+        verdict = _with_tip(verdict, run_time_tip(job.spec, pool, position))
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
+
+
+def _with_tip(verdict: Verdict, tip: FieldError | None) -> Verdict:
+    return verdict if tip is None else replace(verdict, warnings=(*verdict.warnings, tip))
 
 
 def _warnings(verdict: Verdict) -> list[View]:
@@ -268,6 +276,8 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
         entrance = _entrance(context, submission, pool)
         job = _new(context, submission, pool, entrance, parents)
         foreseen, after = foresee(job, pool, context), parent_views(job, context, states_of(context, [job]))
+        if foreseen is not UNFORESEEN and not job.waits_for_others:
+            verdict = _with_tip(verdict, run_time_tip(job.spec, pool, foreseen.position))
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],

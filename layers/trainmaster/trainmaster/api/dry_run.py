@@ -11,6 +11,7 @@ from trainmaster.api.job_context import (
     Prospect,
     Standing,
     estimated_start,
+    first_in_queue,
     jobs_ahead,
     looked,
     position_behind,
@@ -92,8 +93,10 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     )  # the same request, sent already
     snapshot = replace(snapshot, waiting=(*others, entry))
     look = looked(snapshot, pool, now=now)
-    decided, ahead = look.decided, jobs_ahead(job, context.outside.reader, look.shifts)
-    standing = Standing(look=look, position=position_behind(job, ahead), ahead=ahead)
+    decided, queued = look.decided, first_in_queue(pool.name, context.outside.reader, look.shifts)
+    queued = tuple(other for other in queued if other.name != job.name)  # the same request, sent already
+    position = position_behind(job, jobs_ahead(job, queued, look.shifts))
+    standing = Standing(look=look, position=position, queued=queued)
     rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
     return Foreseen(
         position=standing.position,

@@ -1,15 +1,21 @@
 """GET /estimates: when the waiting jobs are likely to start, from one simulation for each pool."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from trainmaster.api.job_context import ANSWER_CPU_SECONDS, shifts_in, snapshot_of
+from trainmaster.api.job_context import shifts_in, snapshot_of
 from trainmaster.api.known_names import pools_asked
+from trainmaster.api.pool_forecasts import (
+    ANSWER_CPU_SECONDS,
+    NO_FORECAST,
+    TOO_LATE,
+    PoolForecast,
+    SeenQueue,
+    forecast_of,
+)
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
-from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy
@@ -17,8 +23,6 @@ from trainmaster.core.unmanaged.decisions import rules_for
 
 if TYPE_CHECKING:
     from trainmaster.core.forecast.start_estimate import StartEstimate
-
-_SEED = "queue"
 
 
 def show_estimates(context: RequestContext) -> Answer:
@@ -30,14 +34,16 @@ def show_estimates(context: RequestContext) -> Answer:
         shifts = shifts_in(pool, context)
         waiting = context.outside.reader.waiting(pool.name, after=None, limit=MAX_POSITION + 1, shifts=shifts)
         queued = waiting[:MAX_POSITION]
-        by_job, is_whole = _estimated(context, pool, queued, in_time=_in_time(context, left))
-        is_cut = is_cut or len(waiting) > len(queued) or not is_whole
-        estimates += _views(context, pool.name, queued, by_job)
+        forecast = _forecast(context, pool, queued, in_time=_in_time(context, left))
+        if forecast.is_late and len(pools) > 1:
+            forecast = TOO_LATE  # asked for alone, the pool has more time and another answer
+        is_cut = is_cut or len(waiting) > len(queued) or forecast.is_cut
+        estimates += _views(context, pool.name, queued, forecast.by_job)
     return Answer(status=HTTPStatus.OK, body={"estimates": estimates, "truncated": is_cut})
 
 
 def _in_time(context: RequestContext, pools_left: int) -> Callable[[], bool]:
-    """Give one of the remaining pools an equal part of the CPU time that is left."""
+    """Return a deadline for one of so many pools."""
     outside = context.outside
     spent = outside.cpu_seconds()
     share = (context.began_at_cpu + ANSWER_CPU_SECONDS - spent) / pools_left
@@ -48,28 +54,18 @@ def _in_time(context: RequestContext, pools_left: int) -> Callable[[], bool]:
     return in_time
 
 
-def _estimated(
+def _forecast(
     context: RequestContext, pool: PoolPolicy, waiting: tuple[WaitingJob, ...], *, in_time: Callable[[], bool]
-) -> tuple[Mapping[str, "StartEstimate"], bool]:
-    """Return estimates by job; False if time did not suffice for all. Paused, no job has an estimate."""
+) -> PoolForecast:
+    """Paused, no job has an estimate, and nothing is left out."""
     if not waiting or context.stored.paused:
-        return {}, True
+        return NO_FORECAST
     if not in_time():
-        return {}, False
-    from trainmaster.core.forecast import queue_estimate  # noqa: PLC0415  few calls ask
-
+        return TOO_LATE
     now = context.outside.clock()
     snapshot = snapshot_of(pool, context, now=now)
-    rules = rules_for(pool, snapshot)
-    snapshot = ranked(snapshot, rules, now=now)
-    queue = queue_estimate.WholeQueue(snapshot=snapshot, waiting=waiting, pool=rules, now=now)
-    if queue_estimate.is_too_much(queue):
-        return {}, False
-    run_times = context.outside.reader.run_times(pool.name, queue_estimate.lanes_of_queue(queue))
-    estimates = queue_estimate.estimate_queue(
-        replace(queue, run_times=run_times), seed=_SEED, in_time=in_time
-    )
-    return estimates.by_job, not estimates.is_cut
+    seen = SeenQueue(pool=rules_for(pool, snapshot), snapshot=snapshot, waiting=waiting, at=now)
+    return forecast_of(seen, context, in_time=in_time)
 
 
 def _views(

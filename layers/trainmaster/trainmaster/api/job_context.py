@@ -1,15 +1,14 @@
 """Find out where a job stands now: its position, the reason it waits, and when it may start."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from operator import attrgetter
 
+from trainmaster.api.pool_forecasts import ANSWER_CPU_SECONDS, PoolForecast, SeenQueue, forecast_of
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import JobContext, View, instant_text
 from trainmaster.core.jobs.attempts import Attempt, Reason
-from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
@@ -23,9 +22,6 @@ from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import QueueReader
 
-if TYPE_CHECKING:
-    from trainmaster.core.forecast.start_estimate import Question
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -33,6 +29,8 @@ class Look:
 
     pool: PoolPolicy
     snapshot: Snapshot
+    read: Snapshot
+    """The same before past use changed the order of its jobs."""
     decided: Plan
     at: datetime
     shares: Mapping[str, TeamShare] = field(default_factory=dict)
@@ -55,8 +53,9 @@ def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
 def looked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Look:
     """Plan a snapshot, with the jobs in the order that past use makes."""
     shares = shares_seen(snapshot, pool, now=now)
-    snapshot = ranked(snapshot, pool, now=now)
-    return Look(pool=pool, snapshot=snapshot, decided=plan(snapshot, pool, now=now), at=now, shares=shares)
+    in_order = ranked(snapshot, pool, now=now)
+    decided = plan(in_order, pool, now=now)
+    return Look(pool=pool, snapshot=in_order, read=snapshot, decided=decided, at=now, shares=shares)
 
 
 def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> Snapshot:
@@ -93,15 +92,21 @@ MOST_COUNTED = 50
 """Jobs counted ahead of a submitted one; counting more would slow down submissions."""
 
 
-def jobs_ahead(
-    job: Job, queue: QueueReader, shifts: Mapping[str, int] | None = None, *, most: int = MAX_POSITION
+def first_in_queue(
+    pool: str, queue: QueueReader, shifts: Mapping[str, int] | None = None, *, most: int = MAX_POSITION
 ) -> tuple[WaitingJob, ...]:
-    """Read the jobs ahead in order, at most ``most``; none are ahead of a job without a turn."""
+    """Read a pool's queue in its order, as far as positions are counted."""
+    return queue.waiting(pool, after=None, limit=most, shifts=shifts)
+
+
+def jobs_ahead(
+    job: Job, queued: Sequence[WaitingJob], shifts: Mapping[str, int] | None = None
+) -> tuple[WaitingJob, ...]:
+    """Return the jobs of a queue that go before the job; nobody is ahead of a job that has no turn."""
     if not _has_a_turn(job):
         return ()
-    heads = queue.waiting(job.spec.pool, after=None, limit=most, shifts=shifts)
     mine = (job.score + (shifts or {}).get(job.spec.team, 0), job.name)
-    return tuple(entry for entry in heads if entry.rank < mine)
+    return tuple(entry for entry in queued if entry.rank < mine)
 
 
 def position_behind(job: Job, ahead: Sequence[WaitingJob]) -> QueuePosition:
@@ -114,7 +119,8 @@ def position_if_near(job: Job, context: RequestContext) -> QueuePosition:
         return NO_POSITION
     reader, shifts = context.outside.reader, shifts_in(context.policy.pool(job.spec.pool), context)
     if shifts:
-        ahead = len(jobs_ahead(job, reader, shifts, most=MOST_COUNTED))
+        queued = first_in_queue(job.spec.pool, reader, shifts, most=MOST_COUNTED)
+        ahead = len(jobs_ahead(job, queued, shifts))
     else:
         ahead = reader.entries_before(job.spec.pool, (job.score, job.name), most=MOST_COUNTED)
     return QueuePosition.behind(ahead) if ahead < MOST_COUNTED else QueuePosition(waiting=MOST_COUNTED)
@@ -131,8 +137,8 @@ class Standing:
     look: Look | None
     """None if the job does not wait, or there was no time to look."""
     position: QueuePosition
-    ahead: tuple[WaitingJob, ...] = ()
-    """Jobs ahead, read only where an estimate needs them."""
+    queued: tuple[WaitingJob, ...] = ()
+    """The first of the pool's queue, for an estimate; empty where the job has no turn or none was asked."""
 
 
 def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) -> Standing:
@@ -143,8 +149,9 @@ def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) ->
     if _has_a_turn(job) and not estimate and not shifts and not (look and look.snapshot.earlier_lanes):
         count = reader.entries_before(job.spec.pool, (job.score, job.name), most=MAX_POSITION)
         return Standing(look=look, position=QueuePosition.behind(count))
-    ahead = jobs_ahead(job, reader, shifts)
-    return Standing(look=look, position=position_behind(job, ahead), ahead=ahead)
+    queued = first_in_queue(job.spec.pool, reader, shifts) if _has_a_turn(job) else ()
+    position = position_behind(job, jobs_ahead(job, queued, shifts))
+    return Standing(look=look, position=position, queued=queued)
 
 
 def job_context_of(
@@ -158,10 +165,6 @@ def job_context_of(
         share=share_of(job, standing.look),
         latest=latest,
     )
-
-
-ANSWER_CPU_SECONDS = 0.75
-"""CPU seconds of an answer with an estimate, its reads included, so that it does not slow down others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +194,7 @@ TOO_SLOW = Prospect(note="not estimated: the table answers slowly, and there was
 
 
 def estimated_start(job: Job, standing: Standing, context: RequestContext) -> Prospect:
+    """Quote the pool's forecast for one job, which is put into the queue if it is not there yet."""
     if not job.is_waiting:
         return NO_PROSPECT
     if not context.has_time:
@@ -198,7 +202,17 @@ def estimated_start(job: Job, standing: Standing, context: RequestContext) -> Pr
     look, why_not = standing.look, _no_turn(job, standing, context)
     if look is None or why_not is not None:
         return _not_estimated(why_not or "its pool is not in the policy")
-    return _estimated(_question(job, look, standing.ahead), job.spec.entry_id, context)
+    seen = SeenQueue(pool=look.pool, snapshot=look.read, waiting=_with(job, standing, look), at=look.at)
+    until = context.began_at_cpu + ANSWER_CPU_SECONDS
+
+    def in_time() -> bool:
+        return context.outside.cpu_seconds() < until and context.has_time
+
+    forecast = forecast_of(seen, context, in_time=in_time)
+    start = forecast.by_job.get(job.name)
+    if start is not None:
+        return Prospect(likely=Likely(p50=start.p50, p90=start.p90))
+    return _not_estimated(_why_none(job, look, forecast))
 
 
 def _no_turn(job: Job, standing: Standing, context: RequestContext) -> str | None:
@@ -206,57 +220,31 @@ def _no_turn(job: Job, standing: Standing, context: RequestContext) -> str | Non
         return "it is held or waits for another try, so it has no turn"
     if context.stored.paused:
         return "the queue is paused"
-    if len(standing.ahead) >= MAX_POSITION:
+    if standing.position.ahead_at_least is not None:
         return f"{MAX_POSITION} jobs or more go before it"
     return None
 
 
-def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...]) -> "Question":
-    """Build the question without run times, which are read once it is known not to be too large."""
-    from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question  # noqa: PLC0415  few calls ask
-
-    return Question(
-        snapshot=look.snapshot,
-        job=shifted(waiting_entry(job), look.shifts),
-        ahead=ahead[:MOST_AHEAD],
-        unseen=Counter((entry.team, lane_text(entry.shapes, entry.choice)) for entry in ahead[MOST_AHEAD:]),
-        pool=look.pool,
-        run_times={},
-        now=look.at,
-    )
+def _with(job: Job, standing: Standing, look: Look) -> tuple[WaitingJob, ...]:
+    """Return the queue with the job in it, at most as long as positions are counted."""
+    if any(entry.name == job.name for entry in standing.queued):
+        return standing.queued
+    entries = [*standing.queued, shifted(waiting_entry(job), look.shifts)]
+    return tuple(sorted(entries, key=attrgetter("rank"))[:MAX_POSITION])
 
 
-def _estimated(question: "Question", seed: str, context: RequestContext) -> Prospect:
-    from trainmaster.core.forecast import start_estimate  # noqa: PLC0415  few calls ask
-
-    why_not = start_estimate.too_much(question)
-    if why_not is not None:
-        return _not_estimated(why_not)
-    lanes = start_estimate.lanes_of(question)
-    known = context.outside.reader.run_times(question.pool.name, lanes)
-    until = context.began_at_cpu + ANSWER_CPU_SECONDS
-
-    def in_time() -> bool:
-        return context.outside.cpu_seconds() < until and context.has_time
-
-    estimate = start_estimate.estimate(replace(question, run_times=known), seed=seed, in_time=in_time)
-    if estimate is not None:
-        return Prospect(likely=Likely(p50=estimate.p50, p90=estimate.p90))
-    if not in_time():
-        return _not_estimated("there was no time to work it out behind so many others")
-    return _not_estimated(_never(question) or _without_an_end(question))
-
-
-def _never(question: "Question") -> str | None:
-    """Say that a job never starts only if no wait can change that, and the policy would have to."""
-    job, snapshot, now = question.job, question.snapshot, question.now
-    if starts_in_empty_pool(job, snapshot, question.pool, now=now):
-        return None
-    return "as the policy is it never starts, not even in an empty pool at the beginning of a month"
-
-
-def _without_an_end(question: "Question") -> str:
-    if question.snapshot.account_limits or question.job.refused is not None:
+def _why_none(job: Job, look: Look, forecast: PoolForecast) -> str:
+    if forecast.why_none is not None:
+        return forecast.why_none
+    if job.name in forecast.notes:
+        return forecast.notes[job.name]
+    if forecast.is_cut:
+        return "there was no time to work it out behind so many others"
+    entry = shifted(waiting_entry(job), look.shifts)
+    if not starts_in_empty_pool(entry, look.snapshot, look.pool, now=look.at):
+        # said only of what no wait can change: the policy has to
+        return "as the policy is it never starts, not even in an empty pool at the beginning of a month"
+    if look.snapshot.account_limits or entry.refused is not None:
         return "AWS refuses it for now, and when it will accept it nobody can tell"
     return "what it waits for ends in none of the courses that were tried"
 

@@ -84,6 +84,7 @@ class Seal:
 
     def _tag(self, text: bytes) -> bytes:
         digest = hashlib.blake2b(key=self.key, digest_size=_TAG_BYTES, person=b"page-tag")
+        # The length comes first, so that no other division into bound and text has the same tag.
         digest.update(len(self.bound).to_bytes(4, "big") + self.bound.encode() + text)
         return digest.digest()
 

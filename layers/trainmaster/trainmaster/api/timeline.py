@@ -146,6 +146,7 @@ def past_view(ending: Ending, pool: str, context: RequestContext) -> View:
         "preempted_by_team": attempt.preempted_by_team,
         "warm_start": attempt.warm_start,
         "lost_seconds": int(attempt.lost.total_seconds()),
+        "unknown_seconds": int(attempt.unknown.total_seconds()),
     }
 
 
@@ -167,6 +168,7 @@ def live_view(job: Job, context: RequestContext) -> View:
         "preempted_by_team": by_team,
         "warm_start": started_warm(live),
         "lost_seconds": None,
+        "unknown_seconds": None,
     }
 
 

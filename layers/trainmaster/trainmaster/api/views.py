@@ -233,12 +233,7 @@ def _position_view(position: QueuePosition) -> View:
 
 
 _BEHIND_A_REFUSAL = frozenset(
-    {
-        ReasonCode.AHEAD,
-        ReasonCode.CAPACITY,
-        ReasonCode.RESERVATION,
-        ReasonCode.UNAVAILABLE,
-    }
+    {ReasonCode.AHEAD, ReasonCode.CAPACITY, ReasonCode.RESERVATION, ReasonCode.UNAVAILABLE}
 )
 """Reasons that a refusal replaces: a job that AWS refused waits for that until AWS accepts a start."""
 _REFUSALS = frozenset({ReasonCode.ACCOUNT_LIMIT, ReasonCode.REFUSED})
@@ -257,9 +252,16 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
     code = refused_with if refused_with and why.code in _BEHIND_A_REFUSAL else why.code
     if code not in _REFUSALS:
         return why
-    has_words = job.waiting and job.waiting is not why and job.waiting.code is code
-    message = f"{job.waiting.message}; {why.message}" if job.waiting and has_words else why.message
-    return Reason(code=code, message=message)
+    return Reason(code=code, message=_with_words_of_aws(job, why, code=code))
+
+
+def _with_words_of_aws(job: Job, why: Reason, *, code: str) -> str:
+    """Put AWS's words about the job's own refusal, which its row keeps, before the planner's; none twice."""
+    stored = job.waiting
+    is_own = stored is not None and stored.code == job.starts.refused_with == code
+    if stored is None or not is_own or stored.message in why.message:
+        return why.message
+    return stored.message if why.message in stored.message else f"{stored.message}; {why.message}"
 
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:

@@ -108,7 +108,9 @@ class ReadCounts:
         self._asked_at[team] = instant
         share = self._throttle.share(self._asking(instant))
         bucket = tally.bucket
-        if bucket is None:
+        if (
+            bucket is None
+        ):  # a new instance begins with a full burst; the table corrects that at its first report
             bucket = tally.bucket = ShareBucket(tokens=max(share.burst, 1), filled_at=instant)
         bucket.fill(share, now=instant)
         wait = bucket.seconds_until_next(share)

@@ -200,6 +200,7 @@ class _Looks:
     def in_turn(self, deadline: Deadline) -> Iterator[RunningJob]:
         waiting = deque(self.turns)
         while (self._again or waiting) and not deadline.is_over:
+            # Drawn while earlier looks run: these may have put throttled jobs into _again by now.
             entry = (self._again or waiting).popleft()
             self._begun.add(entry.name)
             yield entry

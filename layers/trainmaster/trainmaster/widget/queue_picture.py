@@ -122,7 +122,7 @@ def _picture(pool: PoolPolicy, reads: Reads) -> PoolPicture:
         nothing_starts=state.recount is not None,
         running=len(live),
         waiting=sum(team.waiting for team in state.teams.values()),
-        lines=(*(_held_by(job, reads) for job in islice(live, MOST_RUNNING)), *_queue(pool, state, reads)),
+        lines=(*(_live_line(job, reads) for job in islice(live, MOST_RUNNING)), *_queue(pool, state, reads)),
     )
 
 
@@ -132,13 +132,13 @@ def _queue(pool: PoolPolicy, state: PoolState, reads: Reads) -> Iterator[QueueLi
     codes = reads.told_reasons(pool.name).codes if waiting else {}
     for number, job in enumerate(waiting, start=1):
         version, code = codes.get(job.name, (0, ""))
-        yield _asked_by(job, reads, position=number, why=code if version == job.ver else "")
+        yield _waiting_line(job, reads, position=number, why=code if version == job.ver else "")
     for job in reads.reader.parked(pool.name, after=None, limit=MOST_PARKED):
         why = ReasonCode.HELD if job.state is JobState.HELD else ReasonCode.BACKOFF
-        yield _asked_by(job, reads, position=None, why=why)
+        yield _waiting_line(job, reads, position=None, why=why)
 
 
-def _held_by(job: RunningJob, reads: Reads) -> QueueLine:
+def _live_line(job: RunningJob, reads: Reads) -> QueueLine:
     return QueueLine(
         position=None,
         job=job.name if reads.shows_names else None,
@@ -151,7 +151,7 @@ def _held_by(job: RunningJob, reads: Reads) -> QueueLine:
     )
 
 
-def _asked_by(job: WaitingJob, reads: Reads, *, position: int | None, why: str) -> QueueLine:
+def _waiting_line(job: WaitingJob, reads: Reads, *, position: int | None, why: str) -> QueueLine:
     return QueueLine(
         position=position,
         job=job.name if reads.shows_names else None,

@@ -1,5 +1,6 @@
 """One process without torch.distributed, as any script may be."""
 
+import pickletools
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,8 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.storage import StorageReader
 
 from tests.integration.training.checkpoint.learner import HeldStore, Learner, names_in, saved_at
+from training.preemptible import CheckpointMismatchError, CheckpointReadError
 from training.preemptible.checkpoint import LocalStore, Retention
-from training.preemptible.checkpoint_errors import CheckpointMismatchError, CheckpointReadError
 
 
 def test_weights_and_moments_come_back_into_a_fresh_model(tmp_path: Path) -> None:
@@ -19,6 +20,14 @@ def test_weights_and_moments_come_back_into_a_fresh_model(tmp_path: Path) -> Non
     assert fresh.load() == 4
     assert fresh.sha256() == saved.sha256()
     assert fresh.learn(3) == saved.learn(3)
+
+
+def test_what_is_saved_names_no_module_of_ours_so_a_module_may_move(tmp_path: Path) -> None:
+    saved_at(tmp_path, 4)
+    (index,) = tmp_path.glob("step-*/metadata")
+    words = [str(word) for _, word, _ in pickletools.genops(index.read_bytes()) if word is not None]
+    assert any("torch" in word for word in words)
+    assert [word for word in words if word.startswith(("training", "tools"))] == []
 
 
 def test_a_save_before_the_first_step_changes_nothing(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from torch.distributed.checkpoint.storage import StorageWriter
 
 from tests.integration.training.checkpoint.learner import HeldStore, Learner, names_in, saved_at
+from training.preemptible import CheckpointSaveError
 from training.preemptible.checkpoint import LocalStore, Retention
-from training.preemptible.checkpoint_errors import CheckpointSaveError
 
 
 @pytest.mark.parametrize("asynchronous", [pytest.param(True, id="async"), pytest.param(False, id="sync")])

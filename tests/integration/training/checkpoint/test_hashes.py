@@ -21,9 +21,9 @@ from benchmarks.training.proof.spoil import Spoiling, spoil
 from tests.integration.training.checkpoint.learner import Learner, names_in, saved_at
 from tests.integration.training.worlds import in_world
 from tools.training.verify import main, verdicts
+from training.preemptible import CheckpointReadError
 from training.preemptible.checkpoint.hashes import HashingWriter, VerifyingReader, digest_of
 from training.preemptible.checkpoint.manifest import Torn, Whole
-from training.preemptible.checkpoint_errors import CheckpointReadError
 from training.ranks.world import World
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")  # that is the point

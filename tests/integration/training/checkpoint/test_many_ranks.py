@@ -18,13 +18,9 @@ from torch.distributed.checkpoint.storage import StorageWriter
 from tests.integration.training.checkpoint.learner import Learner, saved_at
 from tests.integration.training.worlds import RankFailedError, in_world
 from tools.training.verify import verdicts
+from training.preemptible import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
 from training.preemptible.checkpoint import LocalStore
 from training.preemptible.checkpoint.manifest import Whole
-from training.preemptible.checkpoint_errors import (
-    CheckpointMismatchError,
-    CheckpointReadError,
-    CheckpointSaveError,
-)
 from training.ranks.world import World
 
 

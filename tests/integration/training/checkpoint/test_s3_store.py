@@ -16,10 +16,10 @@ from botocore.exceptions import ClientError
 from tests.integration.training.buckets import CREDENTIALS, RESET, Fault, S3Server, s3_server
 from tests.integration.training.checkpoint.learner import Learner
 from tests.integration.training.worlds import RankFailedError, in_world
+from training.preemptible import CheckpointReadError, CheckpointSaveError
 from training.preemptible.checkpoint import CheckpointStore, open_store, s3_shards
 from training.preemptible.checkpoint.s3_shards import Place, released
 from training.preemptible.checkpoint.s3_store import S3Store
-from training.preemptible.checkpoint_errors import CheckpointReadError, CheckpointSaveError
 from training.ranks.world import World
 
 

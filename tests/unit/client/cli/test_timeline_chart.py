@@ -66,10 +66,21 @@ def test_a_row_is_an_instance_with_start_up_training_preemption_and_warm_time() 
         "",
         "= training  / start-up  ~ warm  > live  : not recorded",
         "x preempted  ! ended, but not completed  blank: free",
+        "? trained, and no checkpoint was seen: lost or saved",
         "",
         "Preempted",
         "  2026-11-21 18:00 translate by urgent, lost 12m00s",
     ]
+
+
+def test_C19_training_of_which_no_checkpoint_was_seen_is_drawn_and_said_as_unknown() -> None:
+    """Six hours, of them one of start-up: what is lost lies between nothing and all of the training."""
+    fields = {"end": "preemption", "preempted_by": "urgent", "unknown_seconds": 5 * 3600}
+    unseen = document(span("translate", 0, 6, **fields))
+    assert rows(unseen)[0].startswith("///?translate????x ")
+    assert drawn(unseen)[-1] == (
+        "  2026-11-21 18:00 translate by urgent, lost 0s to 5h00m: no checkpoint was seen"
+    )
 
 
 def test_attempts_at_the_same_time_are_on_rows_of_their_own_and_free_ones_are_used_again() -> None:

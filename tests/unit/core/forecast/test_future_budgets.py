@@ -8,8 +8,8 @@ from typing import Any
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.forecast.queue_estimate import WholeQueue, estimate_queue
 from trainmaster.core.forecast.run_times import RunTimes
-from trainmaster.core.forecast.start_estimate import Question, waits_drawn
 from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.planning.snapshot import BudgetState, PreemptionReservation, RunningJob, WaitingJob
 from trainmaster.core.policy import AtLimit
@@ -34,25 +34,26 @@ def pays(name: str, **fields: Any) -> RunningJob:
     return running(name, runs_at_most=DAY, cents_per_hour=141, ends_by=NOON + DAY, **fields)
 
 
-def question(*jobs: RunningJob | WaitingJob, own: BudgetState | None = None, **fields: Any) -> Question:
+def question(*jobs: RunningJob | WaitingJob, own: BudgetState | None = None, **fields: Any) -> WholeQueue:
     asks = waiting("mine", runs_at_most=DAY, minutes_ago=0)
     ahead = tuple(job for job in jobs if isinstance(job, WaitingJob))
     budgets = {"default": own} if own else {}
     known = RunTimes(
         last=HOUR, previous=HOUR, since=NOON - timedelta(days=10), counts=HOURS["default", f"{A}=1"]
     )
-    return Question(
+    return WholeQueue(
         snapshot=snapshot(*jobs, budgets=budgets, prices=PRICES, **fields),
-        job=asks,
-        ahead=ahead,
+        waiting=(*ahead, asks),
         pool=pool(9),
         run_times={("default", f"{A}=1"): known},
         now=NOON,
     )
 
 
-def waits(asked: Question) -> list[timedelta]:
-    return waits_drawn(asked, seed="a")
+def waits(asked: WholeQueue) -> list[timedelta]:
+    """How long the last of the queue is likely to wait; nothing where it never starts."""
+    start = estimate_queue(asked).by_job.get("mine")
+    return [] if start is None else [start.p50 - NOON]
 
 
 def test_C9_it_starts_when_one_of_those_that_reserve_ends() -> None:

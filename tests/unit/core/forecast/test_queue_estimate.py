@@ -8,19 +8,25 @@ from typing import Any
 
 import pytest
 from trainmaster.core.forecast import queue_estimate
-from trainmaster.core.forecast.queue_estimate import QueueEstimate, WholeQueue, estimate_queue, is_too_much
-from trainmaster.core.forecast.start_estimate import MOST_SHAPES, Question, estimate
+from trainmaster.core.forecast.queue_estimate import (
+    QueueEstimate,
+    WholeQueue,
+    estimable,
+    estimate_queue,
+    is_too_much,
+)
+from trainmaster.core.forecast.start_estimate import MOST_RUNNING, MOST_SHAPES
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import Order
 
-from tests.builders import NOON, minutes, pool, running, snapshot, waiting
+from tests.builders import NOON, A, minutes, pool, running, snapshot, waiting
 from tests.unit.core.forecast.test_start_estimate import NO_PREEMPTION, history
 
 
 def whole(*jobs: WaitingJob, **fields: Any) -> WholeQueue:
     values: dict[str, Any] = {
-        "snapshot": snapshot(*jobs, running("runs")),
+        "snapshot": snapshot(*jobs, running("runs"), last_end={A: NOON}),
         "waiting": jobs,
         "pool": pool(1, preemption=NO_PREEMPTION),
         "run_times": history(60, 60, 60),
@@ -30,20 +36,7 @@ def whole(*jobs: WaitingJob, **fields: Any) -> WholeQueue:
 
 
 def estimated(queue: WholeQueue, *, in_time: Callable[[], bool] = lambda: True) -> QueueEstimate:
-    return estimate_queue(queue, seed="a", in_time=in_time)
-
-
-def alone_of(queue: WholeQueue) -> Question:
-    """The last of them asks."""
-    *ahead, asks = queue.waiting
-    return Question(
-        snapshot=queue.snapshot,
-        job=asks,
-        ahead=tuple(ahead),
-        pool=queue.pool,
-        run_times=queue.run_times,
-        now=NOON,
-    )
+    return estimate_queue(queue, in_time=in_time)
 
 
 def after(calls: int) -> Callable[[], bool]:
@@ -63,19 +56,10 @@ def test_jobs_start_one_after_the_other_in_the_order_of_the_queue() -> None:
     assert all(one.p90 > one.p50 for one in found.values())
 
 
-def test_the_last_of_a_queue_is_estimated_as_when_it_asks_alone() -> None:
-    jobs = tuple(waiting(f"j{number}", score=number) for number in range(5))
-    queue = whole(*jobs)
-    alone = estimate(alone_of(queue), seed="a")
-    assert alone is not None
-    found = estimated(queue).by_job["j4"]
-    assert abs(found.p50 - alone.p50) < 0.15 * (alone.p50 - NOON)
-
-
-def test_what_fits_now_starts_now() -> None:
+def test_what_fits_now_starts_with_the_next_pass() -> None:
     job = waiting("j")
-    found = estimated(whole(job, snapshot=snapshot(job), pool=pool(1)))
-    assert (found.by_job["j"].p50, found.is_cut) == (NOON, False)
+    found = estimated(whole(job, snapshot=snapshot(job, last_end={A: NOON}), pool=pool(1)))
+    assert (found.by_job["j"].p50, found.is_cut) == (NOON + minutes(1), False)
 
 
 def test_a_job_that_never_fits_has_no_estimate_and_nothing_is_cut() -> None:
@@ -119,15 +103,6 @@ def overloaded(*jobs: WaitingJob) -> WholeQueue:
     return whole(*jobs, pool=OVERLOADED, run_times=history(*[60.0] * 50, **coming))
 
 
-def test_where_more_urgent_jobs_come_than_can_start_the_last_is_estimated_as_when_it_asks_alone() -> None:
-    urgent = tuple(waiting(f"urgent-{number}", priority=5, minutes_ago=60) for number in range(3))
-    queue = overloaded(*urgent, waiting("mine", minutes_ago=5))
-    found, alone = estimated(queue), estimate(alone_of(queue), seed="a")
-    assert alone is not None
-    assert abs(found.by_job["mine"].p50 - alone.p50) < 0.15 * (alone.p50 - NOON)
-    assert not found.is_cut
-
-
 @pytest.mark.parametrize(
     ("hours", "ahead"), [pytest.param(4, 0, id="within a day"), pytest.param(40, 100, id="in ten days")]
 )
@@ -152,10 +127,16 @@ def test_an_overload_that_was_not_looked_through_is_said(monkeypatch: pytest.Mon
     assert (list(found.by_job), found.is_cut) == (["urgent"], True)
 
 
-def test_a_queue_of_too_many_shapes_is_too_much() -> None:
+def test_of_a_queue_of_too_many_shapes_the_first_are_estimated() -> None:
     jobs = tuple(waiting(f"j{number}", n=number + 1) for number in range(MOST_SHAPES + 1))
-    assert is_too_much(whole(*jobs))
-    assert not is_too_much(whole(*jobs[:MOST_SHAPES]))
+    behind = (*jobs, waiting("small", n=1))
+    assert estimable(behind) == jobs[:MOST_SHAPES]
+    assert estimable(jobs[:MOST_SHAPES]) == jobs[:MOST_SHAPES]
+
+
+def test_where_thousands_run_no_future_is_begun() -> None:
+    assert is_too_much(snapshot(*[running("r")] * (MOST_RUNNING + 1)))
+    assert not is_too_much(snapshot(running("r")))
 
 
 def test_an_estimate_is_after_now() -> None:

@@ -344,7 +344,7 @@ def test_a_limit_is_told_with_its_number_and_who_tries_next() -> None:
         "account-limit",
         (
             "needs ml.a.xlarge=1; AWS refused more than 1 ml.a.xlarge recently, and one job at a time checks"
-            " whether it still does"
+            " whether it still does, the next one at 2026-11-02 12:01 UTC or later"
         ),
     )
     due = snapshot(running("r"), waiting("a"), waiting("b"), **limited(1, until=0))

@@ -97,7 +97,10 @@ def test_what_runs_counts_against_the_borrowing_limit_and_the_reason_says_so() -
     assert decided(world, rules) == [("start", "x")]
     assert told(world, rules, "a") == (
         "quota",
-        "needs ml.a.xlarge=1; team vision uses 2 of its quota of 1 and may borrow 1",
+        (
+            "needs ml.a.xlarge=1; team vision uses 2 of its quota of 1 and may borrow 1;"
+            " it starts when jobs of the team end"
+        ),
     )
 
 

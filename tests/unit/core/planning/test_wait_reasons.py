@@ -20,7 +20,7 @@ def reservation(*, certain: bool = True) -> BackfillReservation:
 
 FIRST = "a job of team speech is ahead and waits for ml.a.xlarge=2"
 BY_NOON = "expected by 2026-11-02 12:00 UTC at the latest"
-NEXT_TRY = "and one job at a time checks whether it still does"
+NEXT_TRY = "and one job at a time checks whether it still does, the next one at 2026-11-02 12:00 UTC or later"
 PROBE = "a job of team speech goes first, to see if the account allows more ml.a.xlarge"
 LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
 

@@ -6,7 +6,7 @@ import torch
 
 from training.config.decoder_layout import config_of, hf_name, is_weight
 from training.config.decoder_shape import PRESETS, Family, ModelShape, Rope, RopeKind
-from training.interop.layouts import layout_of
+from training.interop import layout_of
 from training.models.transformer import Transformer
 
 _SMALL = ModelShape(layers=1, width=8, heads=2, kv_heads=1, hidden=12, vocabulary=32, sequence_length=16)

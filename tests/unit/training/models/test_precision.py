@@ -12,8 +12,7 @@ from training.errors import ConfigError
 from training.models.precision import Kept, choose, noted, precision_of
 from training.preemptible.checkpoint.manifest import Manifest
 from training.ranks import devices
-from training.ranks.devices import Cpu, Cuda
-from training.ranks.processors import Processor
+from training.ranks.devices import Cpu, Cuda, Processor
 
 _P = Precision
 _SLOW = "one has neither AMX nor AVX512-BF16"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from training.monitoring.hold import last_step_allowed, wait_for
+from training.monitoring.report import last_step_allowed, wait_for
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.training.bench.figures import cpu_table
 from training.config.choices import DeviceName, Precision
 from training.models.precision import choose
-from training.ranks.processors import Processor, bf16_instructions, processor
+from training.ranks.devices import Processor, bf16_instructions, processor
 
 _MILAN = "processor\t: {}\nmodel name\t: AMD EPYC 7R13\nflags\t\t: fpu avx2 bmi2\n\n"
 _GRAVITON = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm\nCPU implementer\t: 0x41\n"

@@ -55,8 +55,11 @@ function partySaid(job, team) {
   return job ?? (team ? `a job of team ${team}` : "a job of another team");
 }
 
-export function lossSaid({ lostSeconds }) {
+export function lossSaid({ lostSeconds, unknownSeconds }) {
   if (lostSeconds === null) return "not known";
+  if (unknownSeconds > 0) {
+    return `${duration(lostSeconds)} to ${duration(lostSeconds + unknownSeconds)} of training: no checkpoint was seen`;
+  }
   return lostSeconds > 0 ? `${duration(lostSeconds)} of training` : "nothing";
 }
 

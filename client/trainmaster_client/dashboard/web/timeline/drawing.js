@@ -131,6 +131,10 @@ function attemptBar(into, one, { clip, step, series, nameOf }) {
   const trained = Math.min(attempt.trained ?? attempt.to, clip.to);
   const start = Math.min(clip.x(Math.max(trained, clip.from)) - x, width);
   if (trained > clip.from && start >= 1) into.append(svg("rect", { class: "starting", x, y, width: start, height }));
+  const begun = Math.max(start, 0);
+  if (attempt.unknownSeconds > 0 && width - begun >= 1) {
+    into.append(svg("rect", { class: "unseen", x: x + begun, y, width: width - begun, height }));
+  }
   const isEndSeen = attempt.to <= clip.to;
   if (isEndSeen) into.append(...endMark(kind, x + width, y, Math.min(height, 22), width));
   const text = clipped(nameOf(attempt), width - (isEndSeen ? 16 : 8));
@@ -204,6 +208,7 @@ export function patterns() {
       "defs",
       {},
       lines("hatch-start", "M0 6L6 0M-1 1L1 -1M5 7L7 5", 6),
+      lines("dots-unseen", "M1 1h2M5 5h2", 8),
       lines("hatch-lowered", "M0 0L8 8M-1 7L1 9M7 -1L9 1", 8),
       lines("hatch-unrecorded", "M0 10L10 0", 10),
       lines("dots-warm", "M1 2h2", 6),

@@ -10,6 +10,7 @@ const SIGNS = [
   ["failed", () => [ground("bar series-7"), ...endSign("failed", "M17 4v5m0 2v1.5")]],
   ["stopped", () => [ground("bar series-7"), ...endSign("stopped", "M14 5h6v6h-6z")]],
   ["runs", () => [ground("bar series-7"), ...endSign("live", "M15 4l4 4l-4 4")]],
+  ["trained, no checkpoint seen", () => [ground("bar series-7"), svg("rect", { class: "unseen", ...BOX })]],
   ["warm pool", () => [svg("rect", { class: "warm", ...BOX, y: 4, height: 8 })]],
   ["lowered capacity", () => [svg("rect", { class: "lowered", ...BOX })]],
   ["not recorded", () => [svg("rect", { class: "unrecorded", ...BOX })]],

@@ -47,6 +47,7 @@ function readAttempt(one, now) {
     preemptedByTeam: one.preempted_by_team ?? null,
     isWarmStart: Boolean(one.warm_start),
     lostSeconds: one.lost_seconds ?? null,
+    unknownSeconds: one.unknown_seconds ?? 0,
   };
 }
 

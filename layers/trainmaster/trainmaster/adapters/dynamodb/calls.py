@@ -64,7 +64,7 @@ class Transactions:
             except ClientError as error:
                 if not _is_conflict(error):
                     raise _translated(error, operations) from error
-            except BotoCoreError as error:
+            except BotoCoreError as error:  # no answer: it may be written, and the token makes a repeat safe
                 lost += 1
                 if lost == LOST_TRIES:
                     raise UnavailableError("the table did not answer") from error

@@ -62,6 +62,7 @@ class HistoryReads(GuardedReads):
         changes = list(self._made(earlier, capacity_row, most=1))
         later = self._rows.query(partition, SortKeys.behind(since), page=PAGE)
         for change in self._made(later, capacity_row, most=limit):
+            # If no change is earlier, the first one after the window says what capacity it replaced.
             if iso(change.at) >= until and changes:
                 break
             changes.append(change)
@@ -101,7 +102,7 @@ class HistoryReads(GuardedReads):
 
 
 def _page_of(rows: int) -> int:
-    """Choose the rows of one call so that equal calls read few more rows than needed."""
+    """Split the rows into equal pages of at most ``PAGE``, and return the rows of one page."""
     return -(-rows // -(-rows // PAGE))
 
 

@@ -125,13 +125,13 @@ class DynamoPolicyStore:
         if replaces.version:
             put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
         first = [{"Put": put}, *extra]
-        notes = [self._told(pool, new.version, since) for pool in sorted({*pools, UNMANAGED})]
+        notes = [self._version_update(pool, new.version, since) for pool in sorted({*pools, UNMANAGED})]
         room = MAX_ITEMS - len(first)
         self._transactions.write([*first, *notes[:room]])
         for start in range(room, len(notes), MAX_ITEMS):
-            self._tell([_unless_newer(note) for note in notes[start : start + MAX_ITEMS]])
+            self._write_to_pools([_unless_newer(note) for note in notes[start : start + MAX_ITEMS]])
 
-    def _tell(self, operations: Sequence[dict[str, Any]]) -> None:
+    def _write_to_pools(self, operations: Sequence[dict[str, Any]]) -> None:
         """Write the version to pools, except those that a newer policy has already reached."""
         while operations:
             try:
@@ -143,7 +143,7 @@ class DynamoPolicyStore:
             else:
                 return
 
-    def _told(self, pool: str, version: int, since: datetime | None) -> dict[str, Any]:
+    def _version_update(self, pool: str, version: int, since: datetime | None) -> dict[str, Any]:
         """Have a pool's counters carry the version; its history is written from its first policy on."""
         update = Update(put={"policy_version": version})
         if since is not None:

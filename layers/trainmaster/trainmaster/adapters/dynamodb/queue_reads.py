@@ -137,6 +137,7 @@ class QueueReads(GuardedReads):
 
         first = _Counted(self._rows.query(layout.order_partition(pool), page=FIRST))
         candidates.add(self._first(first, wanted, most=FIRST))
+        # The page held the whole queue, and every entry of it is a candidate: no other read finds more.
         candidates.is_whole = first.is_through and first.count == len(candidates.entries)
         self._read_heads(pool, queued, candidates, wanted)
         self._read_lanes(

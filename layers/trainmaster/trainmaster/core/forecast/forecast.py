@@ -97,36 +97,6 @@ class Future:
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
 
-    def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
-        """Return the time until it starts; None if that is past the horizon, not in time, or ``grows``.
-
-        If ``most_looks`` do not suffice, the rest is extrapolated at the pace so far.
-
-        Args:
-            name: The job that is waited for.
-            most_looks: Most jobs to look at in all passes.
-            in_time: Returns False once no more time is to be spent.
-        """
-        self._in_time = in_time
-        at = self._decide(name)
-        ahead = self._ahead(name)
-        while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
-            interval_end = self._next_interval()
-            if interval_end is None or not in_time():
-                return None
-            at = self._let_pass(interval_end, name)
-            if at is None and self._now - self._outlook.now > PATIENCE and self._ahead(name) >= ahead:
-                self.grows = True
-                return None
-        if at is not None:
-            return at - self._outlook.now
-        return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None
-
-    def _ahead(self, name: str) -> int:
-        """Count the waiting jobs that go before the job."""
-        job = next(waiting for waiting in self._outlook.waiting if waiting.name == name)
-        return self._queue.count_before(job)
-
     def _extrapolated(self, before: int, left: int) -> timedelta | None:
         """Extrapolate the wait at the pace so far; None if no job ahead has started."""
         gone = before - left
@@ -145,8 +115,8 @@ class Future:
         first = min(firsts)
         return first + max(FINEST, COARSENESS * (first - self._outlook.now))
 
-    def _let_pass(self, upto: datetime, name: str) -> datetime | None:
-        """Advance to ``upto``; return when the job started, None if it did not."""
+    def _let_pass(self, upto: datetime) -> None:
+        """Let everything happen until then, and start what can start."""
         changes = self._budgets.changes_by_time(self._holds.values(), now=self._now)
         self._since = max([self._now, *(at for at in changes if at <= upto)])
         self._now = upto
@@ -155,11 +125,8 @@ class Future:
         # happens.
         for number in range(ROUNDS):
             if not self._happened(upto) and number:
-                return None
-            at = self._decide(name)
-            if at is not None:
-                return at
-        return None
+                return
+            self._decide()
 
     def _happened(self, upto: datetime) -> bool:
         happened = False
@@ -234,29 +201,24 @@ class Future:
 
     # ---- what is done
 
-    def _decide(self, name: str) -> datetime | None:
-        """Plan and act until nothing more can start or time is up; return when the job started, if it did."""
+    def _decide(self) -> None:
+        """Plan and act until all that can start has started, or time is up."""
         while self._in_time():
             snapshot = self._snapshot()
-            planned = plan(snapshot, self._outlook.pool, now=self._now)
+            decided = plan(snapshot, self._outlook.pool, now=self._now)
             self.looks += len(snapshot.waiting) + len(snapshot.running)
-            started = self._carry_out(planned)
-            if name in started:
-                return started[name]
-            if len(started) < HEADS:
+            if self._carry_out(decided) < HEADS:
                 break
-        return None
 
-    def _carry_out(self, planned: Plan) -> dict[str, datetime]:
-        """Apply the plan; return when each job started that it starts."""
-        changes = [change for action in planned.actions for change in applied(action)]
-        started: dict[str, datetime] = {}
+    def _carry_out(self, decided: Plan) -> int:
+        """Apply a plan to this future; returns how many jobs it starts."""
+        changes = [change for action in decided.actions for change in applied(action)]
         for change in changes:
             if isinstance(change, JobStarts):
-                started[change.start.job.name] = self._start(change.start)
+                self._start(change.start)
             else:
                 self._take(change)
-        return started
+        return sum(isinstance(change, JobStarts) for change in changes)
 
     def _take(self, change: PoolChange) -> None:
         """Take a change over, unless a future knows nothing of its subject: warm pools, alarms, notices."""

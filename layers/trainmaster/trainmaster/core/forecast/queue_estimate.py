@@ -1,13 +1,18 @@
-"""Estimate when each waiting job starts: every future is rolled forward once for the whole queue."""
+"""Estimate when each waiting job starts: every future is rolled forward once for the whole queue.
+
+The instants follow from the pool's state alone: whoever looks, and whenever, gets the same ones until a job
+enters, starts or ends, or until a start that was expected has passed.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import mean
 
 from trainmaster.core.forecast.arrivals import Arrivals
 from trainmaster.core.forecast.durations import Durations, LaneKey, lane_of
+from trainmaster.core.forecast.estimate_anchor import later_anchor, newest_fact, seed_of
 from trainmaster.core.forecast.forecast import HORIZON, PATIENCE, Future, Outlook
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.forecast.sampling import Chance
@@ -30,10 +35,10 @@ class WholeQueue:
 
     snapshot: Snapshot
     waiting: tuple[WaitingJob, ...]
-    """Jobs in the order of their turns; at least one."""
     pool: PoolPolicy
     run_times: Mapping[LaneKey, RunTimes] = field(default_factory=dict)
     now: datetime
+    """The instant of the look. Scores and ranks are those of ``newest_fact``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +46,9 @@ class QueueEstimate:
     by_job: Mapping[str, StartEstimate]
     """Estimate of each job that starts in a drawn future, by job name."""
     is_cut: bool = False
-    """Whether there was no time for one whole future, so that jobs towards the end have no estimate."""
+    """No whole future was seen: jobs towards the end have a rough estimate or none for that reason."""
+    is_late: bool = False
+    """The clock ended the work, not the count of looks: another look may have a slightly different answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +65,6 @@ class _Drawn:
     """Whether time was up, or too many jobs were looked at."""
 
 
-_NOBODY = ""
-"""A name that no job has: waiting for it rolls a future to its end."""
-
-
 class WholeFuture(Future):
     """One future drawn for all jobs, with the first start of each."""
 
@@ -75,14 +78,15 @@ class WholeFuture(Future):
         True also if the rest never starts, or the future ``grows``.
         """
         self._in_time = in_time
-        self._decide(_NOBODY)
+        self._decide()
         while not self.grows and (places := self._places_left()):
             if self.looks >= MOST_LOOKS or not in_time():
+                self._extrapolate_starts(places)
                 return False
             interval_end = self._next_interval()
             if interval_end is None or self._now - self._outlook.now > HORIZON:
                 return True
-            self._let_pass(interval_end, _NOBODY)
+            self._let_pass(interval_end)
             if self._now - self._outlook.now > PATIENCE:
                 self.grows = self._falls_behind(places[0])
         return True
@@ -92,10 +96,20 @@ class WholeFuture(Future):
         in_turn = enumerate(self._outlook.waiting)
         return [place for place, job in in_turn if job.name not in self.starts]
 
+    def _extrapolate_starts(self, places: Sequence[int]) -> None:
+        """Let the rest of the queue start at the pace so far, as long as there is time to say so."""
+        for place in places:
+            if not self._in_time():
+                return
+            job = self._outlook.waiting[place]
+            wait = self._extrapolated(place, self._queue.count_before(job))
+            if wait is not None:
+                self.starts[job.name] = self._outlook.now + wait
+
     def _falls_behind(self, place: int) -> bool:
         """Tell whether no fewer jobs are ahead than at first; they are ahead of the jobs behind it too."""
-        name = self._outlook.waiting[place].name
-        return name not in self.starts and self._ahead(name) >= max(place, 1)
+        job = self._outlook.waiting[place]
+        return job.name not in self.starts and self._queue.count_before(job) >= max(place, 1)
 
     def _start(self, action: Start) -> datetime:
         at = super()._start(action)
@@ -103,9 +117,19 @@ class WholeFuture(Future):
         return at
 
 
-def is_too_much(queue: WholeQueue) -> bool:
-    lanes = {lane_of(job) for job in queue.waiting}
-    return len(lanes) > MOST_SHAPES or len(queue.snapshot.running) > MOST_RUNNING
+def is_too_much(snapshot: Snapshot) -> bool:
+    """Tell whether every step of a future would take too long."""
+    return len(snapshot.running) > MOST_RUNNING
+
+
+def estimable(waiting: Sequence[WaitingJob]) -> tuple[WaitingJob, ...]:
+    """Return the first jobs of a queue, up to the one that would be of a shape too many."""
+    lanes = set[LaneKey]()
+    for count, job in enumerate(waiting):
+        lanes.add(lane_of(job))
+        if len(lanes) > MOST_SHAPES:
+            return tuple(waiting[:count])
+    return tuple(waiting)
 
 
 def lanes_of_queue(queue: WholeQueue) -> tuple[LaneKey, ...]:
@@ -115,16 +139,41 @@ def lanes_of_queue(queue: WholeQueue) -> tuple[LaneKey, ...]:
     return tuple(dict.fromkeys((*(lane_of(job) for job in queue.waiting), *most_of_them)))
 
 
-def estimate_queue(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]) -> QueueEstimate:
-    """Estimate all starts; equal seeds and questions give equal answers if there is time for all futures.
+class _Watch:
+    """The caller's deadline, and whether it has passed."""
 
-    Args:
-        queue: The pool and its queue as they are.
-        seed: Seed of all draws.
-        in_time: Returns False once no more time is to be spent; the futures drawn by then are the answer.
+    def __init__(self, in_time: Callable[[], bool]) -> None:
+        self._in_time = in_time
+        self.is_over = False
+
+    def __call__(self) -> bool:
+        self.is_over = self.is_over or not self._in_time()
+        return not self.is_over
+
+
+def estimate_queue(queue: WholeQueue, *, in_time: Callable[[], bool] = lambda: True) -> QueueEstimate:
+    """Estimate all starts as of the newest fact, or of a later rung once the first of them has passed.
+
+    The work is bounded by ``MOST_DRAWS`` and ``MOST_LOOKS``; ``in_time`` is a safeguard for slow machines.
     """
-    if queue.snapshot.blocked:
+    if queue.snapshot.blocked or not queue.waiting:
         return QueueEstimate(by_job={})
+    watch = _Watch(in_time)
+    seed = seed_of(queue.snapshot, queue.waiting)
+    anchor = newest_fact(queue.snapshot, queue.waiting, now=queue.now)
+    answer = _estimated_at(anchor, queue, seed=seed, in_time=watch)
+    first = min((start.p50 for start in answer.by_job.values()), default=None)
+    if first is not None and first <= queue.now:
+        later = later_anchor(anchor, first, now=queue.now)
+        answer = _estimated_at(later, queue, seed=seed, in_time=watch)
+    return replace(answer, is_late=watch.is_over)
+
+
+def _estimated_at(
+    anchor: datetime, queue: WholeQueue, *, seed: str, in_time: Callable[[], bool]
+) -> QueueEstimate:
+    """Draw futures from an instant; equal seeds give equal answers if there is time for all of them."""
+    queue = replace(queue, now=anchor)
     waits = {job.name: dict[float, list[timedelta]]() for job in queue.waiting}
     is_cut = True
     for drawn in _futures(queue, seed=seed, in_time=in_time):
@@ -132,11 +181,9 @@ def estimate_queue(queue: WholeQueue, *, seed: str, in_time: Callable[[], bool])
             break  # what it knows of the first jobs alone would make those behind look early
         is_cut = is_cut and not drawn.is_whole
         for name in waits.keys() & drawn.starts.keys():
-            waits[name].setdefault(drawn.share, []).append(drawn.starts[name] - queue.now)
-    bands = {name: band(_likeliest(waits_by_share), now=queue.now) for name, waits_by_share in waits.items()}
-    return QueueEstimate(
-        by_job={name: estimate for name, estimate in bands.items() if estimate}, is_cut=is_cut
-    )
+            waits[name].setdefault(drawn.share, []).append(drawn.starts[name] - anchor)
+    bands = {name: band(_likeliest(drawn), now=anchor) for name, drawn in waits.items()}
+    return QueueEstimate(by_job={name: start for name, start in bands.items() if start}, is_cut=is_cut)
 
 
 def _likeliest(waits: Mapping[float, Sequence[timedelta]]) -> Sequence[timedelta]:

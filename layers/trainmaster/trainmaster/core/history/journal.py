@@ -54,6 +54,7 @@ def _past(attempt: Attempt, change: Change) -> PastAttempt:
         preempted_by_team=(by.team or change.after.spec.team) if by else None,
         warm_start=started_warm(attempt),
         lost=unsaved(attempt, change),
+        unknown=_unknown(attempt, change),
         trained=attempt.trained,
         interruptions=attempt.spot.interruptions,
         checkpoint_at=attempt.checkpoint.last,
@@ -74,6 +75,17 @@ def unsaved(attempt: Attempt, change: Change) -> timedelta:
         return attempt.lost
     saved = change.after.checkpointed - change.before.checkpointed
     return max((attempt.trained or timedelta()) - saved, attempt.lost)
+
+
+def _unknown(attempt: Attempt, change: Change) -> timedelta:
+    """Return what may be saved of the training of a job that was stopped while no checkpoint was seen.
+
+    Completed work is kept and failed work is lost, whatever was seen.
+    """
+    is_decided = change.after.state in (JobState.COMPLETED, JobState.FAILED)
+    if is_decided or not change.after.spec.has_checkpoint or attempt.checkpoint.last is not None:
+        return timedelta()
+    return max((attempt.trained or timedelta()) - attempt.lost, timedelta())
 
 
 def final_job(job: Job) -> FinalJob:

@@ -58,6 +58,8 @@ class PastAttempt:
     warm_start: bool = False
     lost: timedelta = timedelta()
     """Training that no checkpoint had kept when it ended."""
+    unknown: timedelta = timedelta()
+    """Training that may be in a checkpoint, though none was seen; nothing in what earlier releases noted."""
     trained: timedelta | None = None
     """Time in status Training; None if it never was, or an earlier release made the record."""
     interruptions: int = 0

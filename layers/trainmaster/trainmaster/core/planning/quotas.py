@@ -145,10 +145,12 @@ class Quotas:
         quota = self.quotas[job.team]
         limit = (quota.borrowing_limit or {})[capacity.instance_type]
         used = self.used.get(job.team, {}).get(capacity, 0)
+        nominal = quota.nominal.get(capacity.instance_type, 0)
+        ends = "; it starts when jobs of the team end" if vector[capacity] <= nominal + limit else ""
         return Reason(
             code=ReasonCode.QUOTA,
             message=f"needs {vector_text({capacity: vector[capacity]})}; team {job.team} uses {used}"
-            f" of its quota of {quota.nominal.get(capacity.instance_type, 0)} and may borrow {limit}",
+            f" of its quota of {nominal} and may borrow {limit}{ends}",
         )
 
 

@@ -114,7 +114,8 @@ def releasing(vector: Vector, pools: Iterable[WarmPool]) -> Reason:
 def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
     message = (
         f"needs {vector_text(vector)}; AWS refused more than {limit.limit} {capacity} recently,"
-        " and one job at a time checks whether it still does"
+        " and one job at a time checks whether it still does,"
+        f" the next one at {_minute_after(limit.until)} or later"
     )
     return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
@@ -199,19 +200,24 @@ NEXT_BUT_ONE = 2
 
 
 def in_line(position: QueuePosition) -> Reason:
-    """Return the reason of a job that the planner has not looked at: those before it represent it."""
+    """Say how many jobs speak for one that the planner has not looked at."""
+    if position.number == 1:
+        return FIRST
     if position.ahead_at_least is not None:
         message = f"at least {position.ahead_at_least} jobs are ahead in this pool"
-    elif position.number is None:
-        message = f"the scheduler is about to consider it; more than {position.waiting} jobs wait in the pool"
-    elif position.number == 1:
-        message = "no job in the pool is ahead; the scheduler is about to consider it"
-    elif position.number == NEXT_BUT_ONE:
-        message = "1 job is ahead in this pool"
-    else:
+    elif position.number is not None:
         message = f"{position.number - 1} jobs are ahead in this pool"
+        message = message if position.number > NEXT_BUT_ONE else "1 job is ahead in this pool"
+    elif position.waiting:
+        message = f"at least {position.waiting} jobs are ahead in this pool"
+    else:
+        message = f"the next pass looks at it, {SOON}"
     return Reason(code=ReasonCode.AHEAD, message=message)
 
 
-NEXT = Reason(code=ReasonCode.AHEAD, message="no job in the pool is ahead; the next pass starts it")
-"""Reason of a job that the planner would start now."""
+SOON = "within a minute"
+"""When a pool has its next pass: it is woken by changes, and by the clock each minute."""
+FIRST = Reason(code=ReasonCode.AHEAD, message=f"it is first in line; the next pass decides about it, {SOON}")
+"""No job is ahead, and the planner was not asked."""
+NEXT = Reason(code=ReasonCode.AHEAD, message=f"it starts with the next pass, {SOON}")
+"""What the planner would start now."""

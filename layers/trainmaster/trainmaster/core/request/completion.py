@@ -7,13 +7,13 @@ from typing import Any
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
 DEFAULT_RUNTIME = timedelta(days=1)
-"""MaxRuntimeInSeconds of a job that does not say. Source: SageMaker API reference, StoppingCondition."""
+"""MaxRuntimeInSeconds of a job that sets none. Source: SageMaker API reference, StoppingCondition."""
 
 
 def in_whole_numbers(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The request with 86400 for 86400.0, wherever the service model has a whole number.
+    """Return the request with 86400 for 86400.0, wherever the service model has a whole number.
 
-    Spreadsheets, YAML tools and pandas write them so. What is no whole number stays, for the checks to name.
+    Spreadsheets, YAML tools and pandas write floats. Other numbers stay, for the checks to name.
     """
     read: dict[str, Any] = _read(ROOT, body)
     return read
@@ -41,11 +41,11 @@ def has_runtime(body: Mapping[str, Any]) -> bool:
 
 
 def with_runtime(body: Mapping[str, Any], longest: timedelta | None) -> dict[str, Any]:
-    """The request with a MaxRuntimeInSeconds: its own, else SageMaker's default.
+    """Return the request with a MaxRuntimeInSeconds: its own, else SageMaker's default.
 
     Args:
         body: A valid request.
-        longest: What the rules allow at most, if they bound it: a default is not to break them.
+        longest: The most that the rules allow, if they bound it, as a default must not break them.
     """
     runtime = DEFAULT_RUNTIME if longest is None else min(DEFAULT_RUNTIME, longest)
     default = {"MaxRuntimeInSeconds": int(runtime.total_seconds())}

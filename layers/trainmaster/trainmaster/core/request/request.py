@@ -179,7 +179,7 @@ def body_hash(body: Mapping[str, Any]) -> str:
 
 
 def attempt_name(name: str, entry_id: str, attempt: int) -> str:
-    """The training job's name: always the same for the same attempt of the same submission.
+    """Return the training job's name: always the same for the same attempt of the same submission.
 
     Attempt 0 runs under the very name the user chose, so code that describes it by that name works.
     """

@@ -28,9 +28,9 @@ _ENDED = {JobState.COMPLETED: "completed", JobState.FAILED: "failed", JobState.S
 
 
 def hash_of_key(header: str | None) -> str | None:
-    """SHA-256 (hex) of the key that a caller sent; None where none was sent.
+    """Return the SHA-256 (hex) of the key that a caller sent; None if none was sent.
 
-    Raises InvalidRequestError for what is not 1 to 128 printable ASCII characters.
+    Raises InvalidRequestError unless it is 1 to 128 printable ASCII characters.
     """
     if header is None:
         return None
@@ -50,10 +50,10 @@ def conflict_with(job: Job, submission: Submission, *, now: datetime, is_seen: b
     A key counts within the jobs of its name and team alone, so it is kept in the row of the job.
 
     Args:
-        job: Which has the name, or one of whose attempts has it.
+        job: The job that has the name, or has an attempt with it.
         submission: The request that was sent.
-        now: When it was.
-        is_seen: True where the caller may see jobs of that team.
+        now: Time of the request.
+        is_seen: Whether the caller may see jobs of that team.
     """
     is_repeated_key = submission.key_hash is not None and submission.key_hash == job.spec.key_hash
     if is_same_request(job, submission):
@@ -91,7 +91,7 @@ def _name_taken(job: Job, name: str, *, now: datetime, is_seen: bool) -> FieldEr
 
 
 def _standing(job: Job, *, now: datetime) -> str:
-    """State and end: "completed on 26 Nov 02:10 UTC"."""
+    """Write state and end: "completed on 26 Nov 02:10 UTC"."""
     if not job.is_final:
         return f"is {job.state}"
     ended = _ENDED[job.state]

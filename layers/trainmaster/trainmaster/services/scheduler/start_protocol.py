@@ -97,6 +97,7 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
     before: Counter[Capacity] = Counter()
     for _, action in claims:
         guard = applied(action).guard
+        # Each bound holds after the claims before it, so what those take is subtracted; the tightest counts.
         room = {capacity: count - before[capacity] for capacity, count in (guard.most_used or {}).items()}
         most |= {capacity: min(most.get(capacity, count), count) for capacity, count in room.items()}
         warm |= guard.warm or {}

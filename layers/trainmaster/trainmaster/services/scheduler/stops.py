@@ -39,7 +39,7 @@ def preempt(action: Preempt, context: PassContext) -> Callable[[], None] | None:
         if stopping and context.deadline.is_over:
             break
         try:
-            stopping += _ask(batch, context)
+            stopping += _ask_to_stop(batch, context)
         except UnavailableError:
             if not stopping:
                 raise
@@ -47,15 +47,15 @@ def preempt(action: Preempt, context: PassContext) -> Callable[[], None] | None:
     return partial(_stop_each, stopping, context)
 
 
-def _ask(batch: Preempt, context: PassContext) -> tuple[Job, ...]:
+def _ask_to_stop(batch: Preempt, context: PassContext) -> tuple[Job, ...]:
     """Write that the victims of a batch are asked to stop, and the hold, if the preemptor is unchanged."""
     changes = applied(batch)
     condition = replace(condition_of(changes, context), still_waiting=batch.job)
-    intents = [_asked(change, context) for change in changes.written if isinstance(change, VictimAsked)]
+    intents = [_stop_intent(change, context) for change in changes.written if isinstance(change, VictimAsked)]
     return context.store.commit(intents, at=context.clock(), condition=condition)
 
 
-def _asked(change: VictimAsked, context: PassContext) -> Change:
+def _stop_intent(change: VictimAsked, context: PassContext) -> Change:
     victim = read_job(change.victim, context)
     after = steps.preempted_for(victim, change.preemption.job, reclaims=change.reclaims)
     return Change(before=victim, after=after)

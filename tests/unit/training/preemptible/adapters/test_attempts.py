@@ -1,12 +1,14 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
 
 from training.preemptible.adapters.attempts import Attempt, newest_whole, step_of
 from training.preemptible.checkpoint.saver import Status
@@ -108,3 +110,21 @@ def test_the_status_says_nothing_but_its_mark_that_the_training_program_does_not
     _attempt(tmp_path)
     ours = Status(step=0, steps=40, newest=None).text(now=datetime(2026, 11, 23, tzinfo=UTC))
     assert set(_status(tmp_path)) - set(json.loads(ours)) == {"marked"}
+
+
+def test_S6_process_groups_that_the_script_left_end_before_the_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_exit: list[Callable[[], None]] = []
+    monkeypatch.setattr("training.preemptible.adapters.attempts.atexit.register", at_exit.append)
+    dist.init_process_group("gloo", store=FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
+    try:
+        _attempt(tmp_path / "saved").completed(40)
+        assert dist.is_initialized()  # the script may still evaluate, or save its model
+        (end,) = at_exit
+        end()
+        assert not dist.is_initialized()
+        end()  # as after a script that ended them itself
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()

@@ -1,5 +1,7 @@
 """The global batch on another number of ranks."""
 
+from types import SimpleNamespace
+
 import pytest
 from torch.utils.data import Dataset
 
@@ -111,3 +113,18 @@ def test_S6_steps_of_the_same_samples_go_on(now: StepWidth) -> None:
 def test_S6_other_steps_are_refused_with_what_to_set(now: StepWidth, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         check_width(now, before=_width(2, 4, 1))
+
+
+def test_S6_a_stream_goes_on_with_other_steps_on_other_ranks() -> None:
+    check_width(_width(1, 4, 2, steps=0), before=_width(2, 4, 1, steps=0))
+    check_width(_width(1, 4, 2, steps=0), before=_width(2, 4, 1, steps=6))  # as earlier adapters wrote it
+
+
+@pytest.mark.parametrize(("data", "steps"), [([1, 2], 10), (iter([1, 2]), 0)], ids=["a list", "a stream"])
+def test_S6_steps_of_an_epoch_are_those_of_data_with_a_length(data: object, steps: int) -> None:
+    config = SimpleNamespace(split_batches=False)
+    args = SimpleNamespace(gradient_accumulation_steps=2, accelerator_config=config)
+    trainer = SimpleNamespace(
+        args=args, _train_batch_size=4, train_dataset=data, get_total_train_batch_size=lambda _args: 16
+    )
+    assert StepWidth.of(trainer, 10) == _width(2, 4, 2, steps=steps)

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from training.preemptible import CheckpointPackageError, CheckpointPlaceError
 from training.preemptible.checkpoint import LocalStore, open_store
-from training.preemptible.checkpoint_errors import CheckpointPackageError, CheckpointPlaceError
 
 
 def test_a_path_is_a_directory() -> None:

@@ -30,7 +30,10 @@ def _groups_of(channel: Section) -> tuple[str, ...]:
 
 
 def _mixed_channels(body: Section) -> Iterator[Contradiction]:
-    """Source of AWS's words: aws/sagemaker-python-sdk#6089 and #5225."""
+    """Find channels with groups beside channels without.
+
+    Source of AWS's words: aws/sagemaker-python-sdk#6089 and #5225.
+    """
     channels = {name: bool(_groups_of(channel)) for _, name, channel in _channels(body)}
     named = [name for name, has_groups in channels.items() if has_groups]
     others = [name for name, has_groups in channels.items() if not has_groups]
@@ -118,7 +121,10 @@ def _mode(body: Section, channel: Section) -> str | None:
 
 
 def _manifests(body: Section) -> Iterator[Contradiction]:
-    """Source: SageMaker API reference, S3DataSource, S3DataType and AttributeNames."""
+    """Find contradictions about manifests.
+
+    Source: SageMaker API reference, S3DataSource, S3DataType and AttributeNames.
+    """
     for path, name, channel in _channels(body):
         source = section(section(channel, "DataSource") or {}, "S3DataSource") or {}
         at, kind = (*path, "DataSource", "S3DataSource"), text(source, "S3DataType")

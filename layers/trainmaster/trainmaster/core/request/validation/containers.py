@@ -57,7 +57,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _rules(body: Section) -> Iterator[Contradiction]:
-    """Source: SageMaker API reference, DebugRuleConfiguration."""
+    """Find contradictions about rules. Source: SageMaker API reference, DebugRuleConfiguration."""
     for kind in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
         yield from _repeated_rules(body, kind)
     profiler = section(body, "ProfilerConfig") or {}
@@ -105,7 +105,7 @@ def _profiling_interval(body: Section) -> Iterator[Contradiction]:
 
 
 def _registry(body: Section) -> Iterator[Contradiction]:
-    """Source: SageMaker API reference, TrainingImageConfig."""
+    """Check the registry of the image. Source: SageMaker API reference, TrainingImageConfig."""
     algorithm = section(body, "AlgorithmSpecification") or {}
     config = section(algorithm, "TrainingImageConfig") or {}
     at = ("AlgorithmSpecification", "TrainingImageConfig")

@@ -182,7 +182,7 @@ def _groups(resources: Section) -> Iterator[Mistake]:
 
 
 def _preferences(resources: Section, *, spot: bool) -> Iterator[Mistake]:
-    """Source: SageMaker API reference, ResourceConfig and InstancePreference."""
+    """Check InstancePreferences. Source: SageMaker API reference, ResourceConfig and InstancePreference."""
     root: Path = (_ROOT, "InstancePreferences")
     if spot:
         hint = "remove EnableManagedSpotTraining, or give one InstanceType"
@@ -210,7 +210,7 @@ def _preference(resources: Section, preference: Section, path: Path) -> Iterator
 
 
 def _keep_alive(body: Section, resources: Section) -> Iterator[Mistake]:
-    """Source: SageMaker developer guide, managed warm pools, considerations."""
+    """Check the keep-alive period. Source: SageMaker developer guide, managed warm pools, considerations."""
     period = whole_number(resources, "KeepAlivePeriodInSeconds")
     if period is None or period < 1:
         return

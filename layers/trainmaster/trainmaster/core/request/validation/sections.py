@@ -1,4 +1,4 @@
-"""Parts of a body whose shape may be wrong: what is not as it should be reads as nothing.
+"""Read parts of a body whose shape may be wrong: a part of the wrong type reads as nothing.
 
 The checks of meaning read through these, so they see all that can be read and repeat no mistake of shape.
 """
@@ -11,13 +11,13 @@ Section = Mapping[str, JsonValue]
 
 
 def section(parent: Section, name: str) -> Section | None:
-    """The object under ``name``; empty where there is none, None where something else stands."""
+    """Return the object under ``name``; empty if it is missing, None if it is of another type."""
     value = parent.get(name, {})
     return value if isinstance(value, dict) else None
 
 
 def whole_number(parent: Section, name: str) -> int | None:
-    """The number under ``name``, also where it is written as 2.0; None where something else stands."""
+    """Return the whole number under ``name``, also if written as 2.0; None for anything else."""
     value = parent.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -30,7 +30,7 @@ def text(parent: Section, name: str) -> str | None:
 
 
 def elements(parent: Section, name: str) -> Iterator[tuple[int, Section]]:
-    """The objects in the list under ``name``, with their places."""
+    """Yield the objects in the list under ``name``, each with its index."""
     value = parent.get(name)
     for index, element in enumerate(value if isinstance(value, list) else ()):
         if isinstance(element, dict):
