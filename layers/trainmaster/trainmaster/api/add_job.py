@@ -32,6 +32,7 @@ from trainmaster.api.views import JobContext, View, field_error_view, job_view
 from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
     HOW_TO_REPAIR,
+    FieldError,
     LostRaceError,
     MissingIdentityError,
     RepairNeededError,

@@ -243,9 +243,7 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
     """Return the reason found just now, else the one stored; a refusal by AWS takes precedence."""
     if job.is_final or job.is_live:
         return job.waiting if job.is_live else None
-    if job.waits_for_others and job.is_waiting:
-        return around.why or job.waiting
-    if job.is_waiting and job.not_before is not None:
+    if job.is_waiting and job.not_before is not None and not job.waits_for_others:
         return _backs_off(job, until=job.not_before, now=around.now)
     why = around.why or job.waiting or wait_reasons.in_line(around.position)
     refused_with = job.starts.refused_with
