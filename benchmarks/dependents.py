@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoReader
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.conditions import Condition, ConditionKind, Dependencies
+from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
@@ -19,9 +19,16 @@ from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import Mailer, Notifier
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.passes import Scheduler
+from trainmaster_client.report import Report
 
 from benchmarks.deep_queue import BODY, POOL, RETENTION_DAYS, DeepQueue
 
+LINKS = 1_000
+"""Jobs that wait for each other."""
+CHAIN_BESIDE = 256
+"""Jobs that wait for instances beside them."""
+CHAIN_PASS_S = 20.0
+"""How long a pass may take, as in the function."""
 MOST_PASSES = 50
 
 
@@ -99,7 +106,7 @@ class _Taker:
         """People are not what this is about."""
 
 
-def end_chain(chain: Chain, scheduler: Scheduler, *, links: int, pass_seconds: float) -> dict[str, Any]:
+def end_chain(chain: Chain, scheduler: Scheduler, *, links: int) -> dict[str, Any]:
     """Cancel the root, and run passes until the whole chain has ended."""
     taker = _Taker()
     scheduler = replace(scheduler, notifier=cast("Notifier", taker), mailer=cast("Mailer", taker))
@@ -107,7 +114,7 @@ def end_chain(chain: Chain, scheduler: Scheduler, *, links: int, pass_seconds: f
     began, passes = time.process_time(), 0
     while chain.ended(links) < links:
         assert passes < MOST_PASSES, f"{chain.ended(links)} of {links} ended"
-        summary = scheduler.run(POOL, deadline=_in_seconds(pass_seconds))
+        summary = scheduler.run(POOL, deadline=_in_seconds(CHAIN_PASS_S))
         assert not summary.failures, summary.failures
         passes += 1
     return {
@@ -120,3 +127,15 @@ def end_chain(chain: Chain, scheduler: Scheduler, *, links: int, pass_seconds: f
 
 def _in_seconds(seconds: float) -> Deadline:
     return Deadline.at(datetime.now(UTC) + timedelta(seconds=seconds), partial(datetime.now, UTC))
+
+
+def check_chain(report: Report) -> None:
+    """Hold a pass with a chain that waits to one without, and the end of the chain to few passes."""
+    chain = report.facts["chain"]
+    for name in ("items_read", "queries", "rcu"):
+        expected, actual = chain["before"][name], chain["waiting"][name]
+        report.check(f"chain-waits-{name}", expected=expected, actual=actual, ok=actual == expected)
+    passes, links = chain["passes"], chain["links"]
+    report.check("chain-passes", expected="fewer than links / 50", actual=passes, ok=passes <= links / 50)
+    report.check("chain-notices", expected=1, actual=chain["notices"], ok=chain["notices"] == 1)
+    print(f"a chain of {links:,}: ended in {passes} passes, {chain['cpu_ms_a_link']} ms CPU a job")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.jobs.conditions import Condition, Dependent
+from trainmaster.core.jobs.end_conditions import Condition, Dependent
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage

@@ -11,7 +11,7 @@ from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.history.past_records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.conditions import Dependent
+from trainmaster.core.jobs.end_conditions import Dependent
 from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.conditions import ConditionKind, ParentEnd
+from trainmaster.core.jobs.end_conditions import ConditionKind, ParentEnd
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change

@@ -36,7 +36,7 @@ def condition_texts(after: Conditions) -> list[str]:
         InvalidOptionsError: Lists all that is wrong with them.
     """
     given = [after] if isinstance(after, str) or not isinstance(after, Sequence) else list(after)
-    written = [item if isinstance(item, str) else item.name for item in given]
+    written = [parent if isinstance(parent, str) else parent.name for parent in given]
     texts = [part for text in written for part in text.split()]
     problems = [problem for text in texts if (problem := _problem(text)) is not None]
     if problems:

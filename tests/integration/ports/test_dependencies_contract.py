@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.conditions import Condition, ConditionKind, Dependencies, Dependent, ParentEnd
+from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies, Dependent, ParentEnd
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps

@@ -9,7 +9,7 @@ from typing import Any
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
-from trainmaster.core.jobs.conditions import (
+from trainmaster.core.jobs.end_conditions import (
     Condition,
     ConditionKind,
     Dependencies,

@@ -8,7 +8,7 @@ from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_war
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
 from trainmaster.api.namesakes import conflict, existing, namesake
-from trainmaster.api.parents import (
+from trainmaster.api.parent_jobs import (
     parent_views,
     parents_of,
     require_known,

@@ -19,7 +19,7 @@ from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
 from trainmaster.api.list_sections import Entry, ListSection, finished, unfinished
 from trainmaster.api.paging import Mark, Room, Seal
-from trainmaster.api.parents import States, parent_views, states_of, waits_for_parents
+from trainmaster.api.parent_jobs import States, parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import JobContext, job_view, masked_view
 from trainmaster.core.jobs.model import FINAL, Job

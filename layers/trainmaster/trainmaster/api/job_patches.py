@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from trainmaster.api.job_context import standing_of
 from trainmaster.api.jobs import dependents_count, find_job, full_view, refuse_final
-from trainmaster.api.parents import look_up
+from trainmaster.api.parent_jobs import look_up
 from trainmaster.api.request_context import Answer, RequestContext, wake
 from trainmaster.api.views import instant_text
 from trainmaster.core.errors import (
@@ -22,7 +22,7 @@ from trainmaster.core.errors import (
     quoted,
 )
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.conditions import Dependencies
+from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps

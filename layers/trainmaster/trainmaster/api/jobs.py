@@ -11,12 +11,12 @@ from types import MappingProxyType
 from trainmaster.api.job_context import NO_PROSPECT, Prospect, Standing, job_context_of, standing_of
 from trainmaster.api.paging import fitting
 from trainmaster.api.parent_ends import ParentEnds
-from trainmaster.api.parents import parent_views, states_of, waits_for_parents
+from trainmaster.api.parent_jobs import parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError
 from trainmaster.core.jobs.attempts import Attempt, Reason
-from trainmaster.core.jobs.conditions import Dependent
+from trainmaster.core.jobs.end_conditions import Dependent
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode

@@ -11,7 +11,7 @@ from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import View, instant_text, pool_view
 from trainmaster.core.errors import FieldError, invalid
-from trainmaster.core.jobs.conditions import NOT_YET
+from trainmaster.core.jobs.end_conditions import NOT_YET
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from trainmaster.core.jobs.conditions import Dependent
+from trainmaster.core.jobs.end_conditions import Dependent
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage

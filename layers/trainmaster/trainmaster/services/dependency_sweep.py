@@ -7,7 +7,7 @@ looks at some of the waiting jobs of a few pools, so its cost does not grow with
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trainmaster.core.jobs.conditions import NOT_YET
+from trainmaster.core.jobs.end_conditions import NOT_YET
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.outbox.derive import message_to_dependents
 from trainmaster.ports import Clock, JobStore, PoolReader, QueueReader

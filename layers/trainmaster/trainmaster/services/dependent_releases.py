@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from trainmaster.core.errors import RowSetAsideError
-from trainmaster.core.jobs.conditions import Dependent, EndedParent
+from trainmaster.core.jobs.end_conditions import Dependent, EndedParent
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.jobs.attempts import Reason, StopsInARow
-from trainmaster.core.jobs.conditions import Condition, ConditionKind, Dependencies, ParentEnd, Root
+from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies, ParentEnd, Root
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import after_another
 from trainmaster.core.jobs.instances import Choice, Shape

@@ -28,7 +28,7 @@ from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.jobs.conditions import Condition, Dependent
+from trainmaster.core.jobs.end_conditions import Condition, Dependent
 from trainmaster.core.jobs.model import FINAL, Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage

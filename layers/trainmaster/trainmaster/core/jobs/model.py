@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
-from trainmaster.core.jobs.conditions import Dependencies
+from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble

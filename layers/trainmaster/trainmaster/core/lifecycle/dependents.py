@@ -8,7 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.conditions import NOT_YET, Condition, Dependencies, EndedParent, ParentEnd, Root
+from trainmaster.core.jobs.end_conditions import (
+    NOT_YET,
+    Condition,
+    Dependencies,
+    EndedParent,
+    ParentEnd,
+    Root,
+)
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change

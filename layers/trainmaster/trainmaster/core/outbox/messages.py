@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from trainmaster.core.jobs.conditions import EndedParent
+from trainmaster.core.jobs.end_conditions import EndedParent
 from trainmaster.core.rules.violation import ViolationRecord
 
 

@@ -10,7 +10,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
-from trainmaster.core.jobs.conditions import NOT_YET as FOREVER
+from trainmaster.core.jobs.end_conditions import NOT_YET as FOREVER
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms

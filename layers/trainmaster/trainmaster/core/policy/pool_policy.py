@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 
-from trainmaster.core.jobs.conditions import MOST_PARENTS
+from trainmaster.core.jobs.end_conditions import MOST_PARENTS
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from trainmaster.core.errors import FieldError, path_text, quoted
-from trainmaster.core.jobs.conditions import ConditionKind
+from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from trainmaster.core.errors import FieldError
-from trainmaster.core.jobs.conditions import Condition, Dependencies
+from trainmaster.core.jobs.end_conditions import Condition, Dependencies
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.submission.parents import RULE_DEPENDENCY
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainmaster.core.errors import FieldError, quoted
-from trainmaster.core.jobs.conditions import Condition, Dependencies, ParentEnd
+from trainmaster.core.jobs.end_conditions import Condition, Dependencies, ParentEnd
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.dependents import ended_parent, impossible_text
 from trainmaster.core.request.options import WantedCondition

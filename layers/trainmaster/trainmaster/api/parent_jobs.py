@@ -8,7 +8,7 @@ from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View
 from trainmaster.core.errors import invalid, path_text
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.conditions import Condition
+from trainmaster.core.jobs.end_conditions import Condition
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import PoolPolicy
