@@ -234,7 +234,7 @@ class _NewConditions:
 
 
 def _new_conditions(context: RequestContext, job: Job, wanted: tuple[WantedCondition, ...]) -> _NewConditions:
-    """Judge the conditions that a job is to have instead of those it has.
+    """Check the conditions that a job is to have instead of those it has.
 
     Raises:
         InvalidRequestError: A condition names no job, or one job twice.
