@@ -196,6 +196,7 @@ class Scheduler:
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]
         summary.failures += messages.failures
+        summary.woken |= messages.woken - {context.pool}
         return messages.more
 
     def _pass(
