@@ -194,7 +194,7 @@ def test_P4_a_root_that_fails_ends_a_chain_and_notifies_once(new_world: NewWorld
 def test_P4_children_are_released_in_slices_that_a_death_repeats(
     new_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainmaster.services.dependent_releases.SLICE", 2)
+    monkeypatch.setattr("trainmaster.services.scheduler.dependent_releases.SLICE", 2)
     world = new_world({"pools": [{"name": "main", "capacity": {A: 9}}]})
     world.submit("root")
     world.schedule()

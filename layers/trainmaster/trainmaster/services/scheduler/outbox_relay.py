@@ -14,8 +14,8 @@ from trainmaster.core.outbox import not_stopped_notice, to_tell
 from trainmaster.core.outbox.messages import MessageKind, NoticeKind, OutboxMessage
 from trainmaster.core.outbox.render import event_detail, is_mailed, mail_of, notice_of
 from trainmaster.core.rules.violation import Outcome
-from trainmaster.services.dependent_releases import release_dependents
 from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.dependent_releases import release_dependents
 
 
 def stop(message: OutboxMessage, context: PassContext) -> None:
