@@ -136,7 +136,7 @@ def view_of(store: CheckpointStore) -> View:
 
 
 def findings(views: Mapping[str, View]) -> list[Finding]:
-    """Judge each checkpoint by the ``views`` of all hosts, which are by host; the newest comes first."""
+    """Rate each checkpoint by the ``views`` of all hosts, which are by host; the newest comes first."""
     # Names have their steps in as many digits, so they sort as their steps do; a longer one is newer.
     names = {name for view in views.values() for name in view}
     newest_first = sorted(names, key=lambda name: (len(name), name), reverse=True)
