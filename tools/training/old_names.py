@@ -103,9 +103,13 @@ class OldNames(MetaPathFinder, InspectLoader):
 
 
 def _is_really_there(fullname: str, path: Sequence[str] | None) -> bool:
-    """Tell whether a folder copied by an earlier version has the module by its old name."""
+    """Tell whether a folder copied by an earlier version has the module by its old name.
+
+    A folder that git emptied but for its ``__pycache__`` is none: it has no file that would be loaded.
+    """
     if fullname in MOVED:
-        return PathFinder.find_spec(fullname, path) is not None
+        spec = PathFinder.find_spec(fullname, path)
+        return spec is not None and spec.origin is not None
     parent = fullname.rpartition(".")[0]
     return sys.modules[parent].__name__ == parent
 

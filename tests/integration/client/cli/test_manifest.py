@@ -31,7 +31,7 @@ def test_the_manifest_is_yaml_with_its_notes_as_comments_and_on_standard_error(
     assert ran.code == 0
     documents = list(yaml.safe_load_all(ran.out))
     assert [one["kind"] for one in documents] == ["ConfigMap", name]
-    assert documents[0]["data"]["start.py"].startswith('"""What a pod runs first')
+    assert documents[0]["data"]["start.py"].startswith('"""Runs first in a pod')
     notes = [line.removeprefix("# ") for line in ran.out.splitlines() if line.startswith("# ")]
     assert ran.err == "".join(f"Note: {one}\n" for one in notes)
     assert "ResourceConfig.VolumeSizeInGB: the node's disk is used; size it in the node group" in notes
