@@ -3,19 +3,14 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from trainmaster_client.simulate.histories.trace_draws import (
-    Klass,
-    draw,
-    drawn_checkpoints_s,
-    drawn_class,
-    usual_limit,
-)
+from trainmaster_client.simulate.histories.trace_draws import Klass, draw, drawn_checkpoints_s, drawn_class
 from trainmaster_client.simulate.histories.trace_rows import read_rows
 from trainmaster_client.simulate.sources.text_files import text_of
+
+from benchmarks.replay.requested_times import DEFAULT_S, MOST_S, Requests, requested_s
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
@@ -61,8 +56,8 @@ class TraceJob:
     """Seconds between checkpoints; None if the job saves nothing."""
     user: str | None = None
     """Name of the user; None if the trace has none: the team then counts as the user."""
-    requested_s: int | None = None
-    """Requested run time in seconds; None takes the shortest usual limit above the run time."""
+    requested_s: int = MOST_S
+    """Requested run time in seconds, its MaxRuntime."""
     breaks_after_s: int | None = None
     """Seconds of training after which the service fails once; the job continues in another attempt."""
     end: Literal["completed", "failed"] = "completed"
@@ -71,12 +66,6 @@ class TraceJob:
     @property
     def gpus(self) -> int:
         return self.instances * POOLS[self.pool].gpus
-
-    @property
-    def max_runtime_s(self) -> int:
-        if self.requested_s is not None:
-            return self.requested_s
-        return int(usual_limit(timedelta(seconds=self.duration_s)).total_seconds())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,23 +103,30 @@ def read_file(path: Path) -> TraceFile:
 
 
 def jobs_of(
-    rows: Iterable[Mapping[str, str]], *, seed: int, wide: bool = False, days: float | None = None
+    rows: Iterable[Mapping[str, str]],
+    *,
+    seed: int,
+    wide: bool = False,
+    days: float | None = None,
+    requests: Requests = Requests.DRAWN,
 ) -> list[TraceJob]:
     """Return the jobs in the order of submission.
 
     Args:
         rows: As ``read_trace`` gives them.
-        seed: Draws class and checkpoints.
+        seed: Draws class, checkpoints and requested time.
         wide: Half of the jobs of the 8-GPU pool become two to eight times as wide.
         days: Only what was submitted in the first so many days.
+        requests: How jobs get their requested times.
     """
-    jobs = (_job(row, seed=seed, wide=wide) for row in rows)
+    jobs = (_job(row, seed=seed, wide=wide, requests=requests) for row in rows)
     within = (job for job in jobs if days is None or job.submit_s < days * DAY_S)
     return sorted(within, key=lambda job: (job.submit_s, job.job_id))
 
 
-def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
+def _job(row: Mapping[str, str], *, seed: int, wide: bool, requests: Requests) -> TraceJob:
     job_id = row["job_id"]
+    duration_s, request_s = _times_s(row, seed=seed, requests=requests)
     pool, instances = _place(int(row["gpus"]))
     if wide and pool == "g8":
         instances = min(WIDEST, instances * _widened(draw(seed, "w", job_id)))
@@ -138,16 +134,25 @@ def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
         job_id=job_id,
         team=row["vc"],
         submit_s=int(float(row["submit_s"])),
-        duration_s=min(int(float(row["duration_s"])), LONGEST_RUN_S),
+        duration_s=duration_s,
         pool=pool,
         instances=instances,
         klass=drawn_class(seed, job_id),
         checkpoint_every_s=drawn_checkpoints_s(seed, job_id),
         user=row.get("user"),
-        requested_s=_whole(row.get("requested_s")),
+        requested_s=request_s,
         breaks_after_s=_whole(row.get("breaks_after_s")),
         end="failed" if row.get("end") == "failed" else "completed",
     )
+
+
+def _times_s(row: Mapping[str, str], *, seed: int, requests: Requests) -> tuple[int, int]:
+    """Return the seconds that the job runs, and those that it requests."""
+    duration_s = min(int(float(row["duration_s"])), LONGEST_RUN_S)
+    if requests is Requests.DAY:
+        return min(duration_s, DEFAULT_S), DEFAULT_S
+    told_s = _whole(row.get("requested_s"))
+    return duration_s, requested_s(seed, row["job_id"], duration_s=duration_s, told_s=told_s)
 
 
 def _whole(text: str | None) -> int | None:
