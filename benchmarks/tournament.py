@@ -73,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
         "--trace",
         type=Path,
         metavar="FILE",
-        help="CSV with job_id, submit_s, gpus, duration_s and vc, or openb's list of tasks; without: made up",
+        help=f"{jobs.TRACE_FILES}; without: made up",
     )
     flags.add_argument(
         "--windows", type=_at_least_one, default=1, metavar="N", help="equal parts of the trace"
@@ -152,6 +152,8 @@ def _trace(path: Path | None) -> tuple[jobs.TraceFile, Kind]:
     if path is None:
         return jobs.TraceFile(rows=made_up_account.rows(), is_openb=False), Kind.MADE_UP
     trace = jobs.read_file(path)
+    if trace.is_workload_format:
+        return trace, Kind.WORKLOAD
     return trace, Kind.OPENB if trace.is_openb else Kind.OWN
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.report import Report
 
 from benchmarks.replay import jobs, synthetic
@@ -48,8 +49,12 @@ def main(argv: list[str] | None = None) -> int:
     began = time.monotonic()
     arguments = parser().parse_args(argv)
     report = Report("trace")
+    try:
+        rows = jobs.read_trace(arguments.trace) if arguments.trace else synthetic.rows()
+    except TrainmasterClientError as error:
+        raise SystemExit(str(error)) from error
     setting = Setting(
-        trace=jobs.read_trace(arguments.trace) if arguments.trace else synthetic.rows(),
+        trace=rows,
         load=arguments.load,
         wide=arguments.wide,
         shortest_first=arguments.shortest_first,
@@ -78,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
         "--trace",
         type=Path,
         metavar="FILE",
-        help="CSV with job_id, submit_s, gpus, duration_s and vc; without: a made-up one",
+        help=f"{jobs.TRACE_FILES}; without: a made-up one",
     )
     flags.add_argument("--load", type=float, default=TARGET_LOAD, help="mean demand as a share of the pools")
     flags.add_argument("--seeds", type=_seeds, default=SEEDS, help="which draws, default 1,2,3")

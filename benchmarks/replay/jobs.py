@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from trainmaster_client.simulate.histories.trace_draws import Klass, draw, drawn_checkpoints_s, drawn_class
-from trainmaster_client.simulate.histories.trace_rows import read_rows
+from trainmaster_client.simulate.histories.trace_rows import TraceRow, read_rows
 from trainmaster_client.simulate.sources.text_files import text_of
 
 from benchmarks.replay.requested_times import DEFAULT_S, MOST_S, Requests, requested_s
@@ -22,6 +22,11 @@ MOST_SINGLE_GPUS = 2
 """A job of so many has them in instances of one GPU each."""
 
 
+TRACE_FILES = (
+    "CSV (job_id, submit_s, gpus, duration_s, vc, or shorter: id, submitted, seconds, gpus, group; further "
+    "user, program), Standard Workload Format, or openb's list of tasks"
+)
+"""Files that can be replayed, for the help of an option."""
 WEIGHTS: Mapping[Klass, int] = {Klass.HIGH: 8, Klass.NORMAL: 3, Klass.LOW: 1}
 """Weight of a job's delay in the weighted mean, by class."""
 
@@ -73,8 +78,9 @@ class TraceFile:
     rows: list[dict[str, str]]
     is_openb: bool
     """Whether it had openb's columns, and was converted."""
+    is_workload_format: bool = False
     left_out: int = 0
-    """Tasks without a run time: never placed, or still running when the trace was recorded."""
+    """Jobs without a run time: never placed, or still running when the trace was recorded."""
 
 
 def read_trace(path: Path) -> list[dict[str, str]]:
@@ -86,20 +92,26 @@ def read_file(path: Path) -> TraceFile:
     """Read a trace file with its kind; jobs whose run time is not known are left out."""
     with text_of(path) as lines:
         trace = read_rows(lines, where=str(path))
-    rows = [
-        {
-            "job_id": row.job_id,
-            "submit_s": str(row.submit_s),
-            "gpus": str(row.gpus),
-            "duration_s": str(row.duration_s),
-            "vc": row.vc or "",
-        }
-        for row in trace.rows
-        if not row.is_cut
-    ]
+    rows = [_told(row) for row in trace.rows if not row.is_cut]
     return TraceFile(
-        rows=rows, is_openb=trace.is_openb, left_out=trace.never_placed + len(trace.rows) - len(rows)
+        rows=rows,
+        is_openb=trace.is_openb,
+        is_workload_format=trace.is_workload_format,
+        left_out=trace.never_placed + len(trace.rows) - len(rows),
     )
+
+
+def _told(row: TraceRow) -> dict[str, str]:
+    """Return the columns that are replayed; a program comes before the id, as in a job's name."""
+    five = {
+        "job_id": row.job_id if row.name is None else f"{row.name}-{row.job_id}",
+        "submit_s": str(row.submit_s),
+        "gpus": str(row.gpus),
+        "duration_s": str(row.duration_s),
+        "vc": row.vc or "",
+    }
+    further = {"user": row.user, "requested_s": row.requested_s}
+    return five | {name: str(value) for name, value in further.items() if value is not None}
 
 
 def jobs_of(

@@ -11,7 +11,7 @@ from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.report import Report
 
 from benchmarks import tournament
-from benchmarks.replay import start_estimates, tables
+from benchmarks.replay import jobs, start_estimates, tables
 from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.standings import COMPARED, DAY_DELAY, Heat, standing, standings
 from benchmarks.replay.start_estimates import Asked, check_all
@@ -130,6 +130,18 @@ def test_openb_is_recognised_by_its_columns(tmp_path: Path) -> None:
         "rows": 2,
         "left_out": 1,  # nobody knows how long it would have run
     }
+
+
+def test_a_workload_is_replayed_with_its_users_programs_and_requests(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    ran, never_ran = "7 60 1 -1 -1 1 120 -1 1 3 2 9", "7 -1 1 -1 -1 1 -1 -1 5 3 2 9"
+    path.write_text(f"; Version: 2.2\n1 0 {ran} -1 -1 -1 -1\n2 5 {never_ran} -1 -1 -1 -1\n")
+    (row,) = jobs.read_file(path).rows
+    (job,) = jobs.jobs_of([row], seed=1)
+    assert (job.job_id, job.team, job.user, job.requested_s) == ("program9-1", "group2", "user3", 120)
+    _, report = run(path, "--deciders", "default", "--seeds", "1")
+    trace = report["facts"]["trace"]
+    assert (trace["kind"], trace["rows"], trace["left_out"]) == ("workload", 1, 1)
 
 
 def heat(plain: float, newest: float, default: float, bound: float, **fields: Any) -> Heat:
