@@ -31,6 +31,7 @@ from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster_client.report import Report
 
 from benchmarks.deep_queue import POOL, DeepQueue, ready_made
+from benchmarks.dependents import CHAIN_BESIDE, LINKS, Chain, check_chain, end_chain
 from benchmarks.full_pool import scheduler_of
 from local.clock import TwinClock
 from local.engine.calls import AwsCall
@@ -162,10 +163,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.depth", description=__doc__)
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "depth.json", metavar="PATH")
     parser.add_argument("--sizes", type=_sizes, default=SIZES, metavar="N,N,...", help="waiting jobs")
+    parser.add_argument("--links", type=int, default=LINKS, metavar="N", help="jobs that wait in a chain")
     arguments = parser.parse_args(argv)
     report = Report("depth")
     report.facts.update(measure_placements())
     report.facts.update(measure_passes(arguments.sizes))
+    report.facts["chain"] = measure_chain(arguments.links)
     check(report)
     return report.finish(arguments.json)
 
@@ -189,6 +192,20 @@ def measure_passes(sizes: Sequence[int]) -> dict[str, Any]:
         "first_passes": [passes.first for passes in over],
         "runs": [record for passes in over for record in passes.records],
     }
+
+
+def measure_chain(links: int) -> dict[str, Any]:
+    """Costs of a pass without and with so many jobs that wait for others, and of the end of all of them."""
+    engine = MotoEngine(clock=TwinClock(manual=False))
+    (queue,) = ready_made(engine, [DeepQueue(pending=CHAIN_BESIDE)])
+    passes = Passes.over(queue, engine)
+    _, before = passes.run(), passes.run()  # the first one writes why candidates wait
+    chain = Chain.over(queue, engine.client("dynamodb"))
+    chain.add(links)
+    waiting = passes.run()
+    ended = end_chain(chain, passes.scheduler, links=links)
+    engine.close()
+    return {"before": before, "waiting": waiting, **ended}
 
 
 def measure_placements() -> dict[str, Any]:
@@ -267,6 +284,7 @@ def check(report: Report) -> None:
         rate = facts[name]
         limit = f"at least {MIN_PLACEMENTS_PER_S}"
         report.check(name, expected=limit, actual=rate, ok=rate >= MIN_PLACEMENTS_PER_S)
+    check_chain(report)
     for row in facts["passes"]:
         print(
             f"{row['pending']:9,} waiting: {row['items_read']} items in {row['queries']} queries,"

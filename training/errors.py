@@ -1,6 +1,8 @@
-"""Every error this program raises on purpose, and how it is reported; those of checkpoints stand with them.
+"""Every error this program raises on purpose, and how it is reported.
 
-No torch here: bad options fail in no time.
+Those of checkpoints are in preemptible.
+
+It does not import torch, so that bad options fail at once.
 
 * TrainingError
   + ConfigError              the hyperparameters are wrong; all that is wrong with them at once
@@ -24,7 +26,7 @@ from pathlib import Path
 
 _GIB = 2**30
 _FAILURE_CHARACTERS = 1024
-"""SageMaker takes that many of the failure file as FailureReason (DescribeTrainingJob)."""
+"""The most characters of the failure file that SageMaker takes as FailureReason (DescribeTrainingJob)."""
 _DEFAULT_OUTPUT_DIR = "/opt/ml/output"
 
 
@@ -46,11 +48,11 @@ class UnsupportedTorchError(TrainingError):
 
 
 class UnsupportedDeviceError(TrainingError):
-    """Says what would do instead."""
+    """The device lacks what an option needs; the message names what would do instead."""
 
 
 class DoesNotFitError(TrainingError):
-    """In bytes, on the rank that is worst off."""
+    """The state needs more memory than the rank with the least has; ``need`` and ``room`` are in bytes."""
 
     def __init__(self, *, need: int, room: int, where: str, would_fit: Sequence[str]) -> None:
         advice = "would fit: " + "; ".join(would_fit) if would_fit else "take more, or larger, instances"
@@ -71,7 +73,7 @@ class MissingPackageError(TrainingError):
 
 
 class WeightsError(TrainingError):
-    """Weights to start from, or to leave behind."""
+    """Weights to start from, or to leave behind, cannot be read or written."""
 
 
 class DataError(TrainingError):
@@ -83,7 +85,7 @@ class DataError(TrainingError):
 
 
 class NotFiniteError(TrainingError):
-    """Found after ``step``, which changed nothing, and before anything later was saved."""
+    """The gradients of ``step`` were not finite; it changed nothing, and nothing later was saved."""
 
     def __init__(self, *, step: int, loss: float, lr: float) -> None:
         super().__init__(
@@ -94,7 +96,7 @@ class NotFiniteError(TrainingError):
 
 
 class FoundNotFiniteError(TrainingError):
-    """Before the step was made."""
+    """The search found where a value that is not finite came from; the step was not made."""
 
     def __init__(self, *, step: int, rank: int, what: str) -> None:
         super().__init__(
@@ -114,7 +116,7 @@ class MissingRanksError(TrainingError):
 
 class LostRanksError(TrainingError):
     def __init__(self, *, who: str, reason: str) -> None:
-        """``who`` no longer answers; empty: all do, but not to each other."""
+        """Name ``who`` no longer answers; empty if all do, but not to each other."""
         gone = f"{who} joined and does not answer any more; see what its log says"
         deaf = (
             "the ranks cannot reach each other; hosts need all ports open between them (security group), and "
@@ -131,9 +133,9 @@ class MeetingError(TrainingError):
 
 
 def listed(words: Sequence[object], *, most: int, between: str = ", ") -> str:
-    """`a, b and 3 more`: of hundreds the first few, as a message is short."""
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return between.join(str(one) for one in words[:most]) + more
+    """Join the first ``most`` words, and say how many more there are: `a, b and 3 more`."""
+    remainder = f" and {len(words) - most} more" if len(words) > most else ""
+    return between.join(str(word) for word in words[:most]) + remainder
 
 
 def report_failure(

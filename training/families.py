@@ -1,8 +1,9 @@
 """The two families that the loop trains, decoders and vision transformers: what differs, in one place.
 
-Also what another attempt may not change, or it would silently continue another training: kept with each
-checkpoint, which refuses an attempt that says otherwise. The weight decay comes back with the optimizer's
-state, so a new value would be ignored. Steps, batch size, learning rate and the number of ranks may change.
+The module also lists what another attempt may not change, or it would silently continue another training:
+this is kept with each checkpoint, which refuses an attempt that differs. The weight decay comes back with the
+optimizer's state, so a new value would be ignored. Steps, batch size, learning rate and the number of ranks
+may change.
 """
 
 from collections.abc import Mapping
@@ -26,23 +27,23 @@ from training.vision.vit import Classifying, Unmasking, VisionTransformer
 
 class Source(BatchSource, Protocol):
     def numbers(self, step: int) -> list[int]:
-        """Of the sequences or images that this rank sees in a step."""
+        """Return the numbers of the sequences or images that this rank sees in a step."""
 
 
 def model_of(shape: Shape) -> Backbone:
-    """On the default device, without first values."""
+    """Make the model on the default device; its weights have no first values yet."""
     return VisionTransformer(shape) if isinstance(shape, VisionShape) else Transformer(shape)
 
 
 def objective_of(config: TrainConfig) -> Objective:
-    """What is trained."""
+    """Choose the objective that is trained."""
     if config.has_images:
         return _of_images(config, smoothing=config.label_smoothing)
     return NextToken(terms_of=token_terms(config), chunk=config.loss_chunk)
 
 
 def evaluated_by(config: TrainConfig) -> Objective:
-    """The loss alone, without what training adds to it."""
+    """Choose the objective of evaluations: the loss alone, without what training adds to it."""
     if config.has_images:
         return _of_images(config, smoothing=0.0)
     return NextToken(terms_of=cross_entropy, chunk=config.loss_chunk)
@@ -67,7 +68,7 @@ def open_data(config: TrainConfig, env: Mapping[str, str]) -> "TextData | ImageD
 
 @dataclass(frozen=True, slots=True)
 class TextData:
-    """What a job trains on and is judged by."""
+    """The texts that a job trains on and is evaluated with."""
 
     config: TrainConfig
     corpus: Corpus
@@ -75,12 +76,12 @@ class TextData:
 
     @property
     def identity(self) -> str:
-        """The same wherever it lies, another for other data."""
+        """Return a text that is the same wherever the data lies, and another for other data."""
         return self.corpus.identity
 
     @property
     def is_masked(self) -> bool:
-        """Not every target is trained, so those of a step are counted over the ranks."""
+        """Tell whether some targets are not trained, so that those of a step are counted over the ranks."""
         return self.corpus.is_masked or self.config.document_mask
 
     def batches(self, world: World) -> Source:
@@ -95,7 +96,7 @@ class TextData:
         )
 
     def validation(self, world: World) -> ValidationSource | None:
-        """None: nothing is evaluated."""
+        """Return the batches of evaluations, or None if nothing is evaluated."""
         if self.held_out is None:
             return None
         return ValidationBatches(
@@ -108,7 +109,7 @@ class TextData:
 
 @dataclass(frozen=True, slots=True)
 class ImageData:
-    """Likewise, of images."""
+    """The images that a job trains on and is evaluated with."""
 
     config: TrainConfig
     images: Images
@@ -135,8 +136,8 @@ class ImageData:
 
 
 def guard_of(config: TrainConfig, data: str) -> dict[str, str]:
-    """``data``: its identity."""
-    found = {
+    """Return the options that another attempt may not change; ``data`` is the identity of the data."""
+    fixed = {
         "preset": config.model_name,
         "sequence_length": str(config.shape.sequence_length),
         "seed": str(config.seed),
@@ -146,12 +147,15 @@ def guard_of(config: TrainConfig, data: str) -> dict[str, str]:
     }
     # Only where they are not what they always were: a checkpoint of before does not name them.
     if config.optimizer is not OptimizerName.ADAMW:
-        found["optimizer"] = config.optimizer
-    return found | _fixed_options(config)
+        fixed["optimizer"] = config.optimizer
+    return fixed | _fixed_options(config)
 
 
 def _fixed_options(config: TrainConfig) -> dict[str, str]:
-    """Options of the family that another attempt may not change; those that are as usual are not named."""
+    """Return the family's options that another attempt may not change.
+
+    Those that are as usual are not named.
+    """
     if not config.has_images:
         return {"document_mask": "true"} if config.document_mask else {}
     shape = config.image_shape
@@ -165,7 +169,10 @@ def _fixed_options(config: TrainConfig) -> dict[str, str]:
 
 
 def guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:
-    """Load what adapters are trained beside, which no checkpoint holds; what of it may not change."""
+    """Load the weights beside which adapters are trained, as no checkpoint holds them.
+
+    Returns what of them may not change in another attempt; empty if no adapters are trained.
+    """
     if config.lora is None:
         return {}
     load_weights(model, config.init_from, env)

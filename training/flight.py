@@ -1,9 +1,12 @@
-"""Where a rank is, on SIGUSR1; and `python -m training.flight DIRECTORY`: which rank is missing in what.
+"""Shows where a rank is, on SIGUSR1.
+
+`python -m training.flight DIRECTORY` shows which rank is missing in what.
 
 A rank writes the stacks of its threads to the log, by the handler of the signal itself, so also while it
 waits in C++; and its last collectives into a file, its flight recorder, also after a timeout. In a process
-group every rank has to call the same collectives in one order; who stands at an earlier one than the others
-keeps them waiting. No torch here: a program that hangs while it is imported must answer too.
+group every rank has to call the same collectives in one order; a rank that is at an earlier one than the
+others keeps them waiting. This does not import torch: a program that hangs while it is imported must answer
+too.
 """
 
 import contextlib
@@ -24,11 +27,14 @@ from training.config.environment import FLIGHT_RECORDER
 
 _STDERR = 2
 _SHOWN = 8
-"""Ranks that a line names."""
+"""The most ranks that a line names."""
 
 
 def answer(level: DebugLevel, recorder: str) -> None:
-    """From now on. ``recorder``: path of the flight recorder's dump without the rank."""
+    """Answer SIGUSR1 from now on.
+
+    ``recorder`` is the path of the flight recorder's dump, which the rank's number completes.
+    """
     signal.signal(signal.SIGUSR1, _nothing)
     faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True, chain=True)
     if level is DebugLevel.OFF:
@@ -42,11 +48,11 @@ def answer(level: DebugLevel, recorder: str) -> None:
 
 
 def _nothing(*_: object) -> None:
-    """Else SIGUSR1 ends the process."""
+    """Do nothing: a handler of Python's keeps SIGUSR1 from ending the process."""
 
 
 def _dump(read: socket.socket, _open: socket.socket, recorder: str) -> None:
-    """Whenever asked to. Without a process group there is nothing to write yet."""
+    """Write the dump at each SIGUSR1; before there is a process group there is nothing to write."""
     while numbers := read.recv(64):
         distributed = sys.modules.get("torch.distributed")
         if signal.SIGUSR1 not in numbers or distributed is None or not distributed.is_initialized():
@@ -66,11 +72,11 @@ class Call:
     """A collective, as a rank called it."""
 
     number: int
-    """Of those of its process group, from 1 on."""
+    """Number among the collectives of its process group, from 1 on."""
     name: str
     sizes: str
     where: str
-    """The innermost lines of the program that called it; empty: not recorded."""
+    """The innermost lines of the program that called it; empty if they were not recorded."""
 
     @property
     def described(self) -> str:
@@ -78,7 +84,7 @@ class Call:
 
 
 Newest = Mapping[int, Call]
-"""By rank, of one process group."""
+"""The newest call of each rank of one process group."""
 
 
 class _Plain(pickle.Unpickler):
@@ -87,41 +93,41 @@ class _Plain(pickle.Unpickler):
 
 
 def read(directory: Path) -> dict[int, dict[str, Any]]:
-    """The dumps in it, by rank.
+    """Read the dumps in a directory, by rank.
 
     Raises:
         FlightError: There are none, or one cannot be read.
     """
     files = {path: path.name.removeprefix(FLIGHT_RECORDER) for path in directory.glob(f"{FLIGHT_RECORDER}*")}
-    found = {}
+    dumps = {}
     for path, rank in files.items():
         if not rank.isdigit():
             continue
         try:
-            found[int(rank)] = dict(_Plain(io.BytesIO(path.read_bytes())).load())
+            dumps[int(rank)] = dict(_Plain(io.BytesIO(path.read_bytes())).load())
         except (pickle.UnpicklingError, EOFError, ValueError, TypeError, OSError, AttributeError) as error:
             raise FlightError(f"{path} cannot be read as a dump of a flight recorder: {error}") from error
-    if not found:
+    if not dumps:
         raise FlightError(
             f"there is no {FLIGHT_RECORDER}RANK in {directory}; a job writes them with debug=info or "
             "debug=detail, when it hangs or a collective times out"
         )
-    return found
+    return dumps
 
 
 def groups_of(dumps: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Newest]:
-    """The newest call of each rank in each process group, by the group's name."""
-    found: dict[str, dict[int, Call]] = {}
+    """Find the newest call of each rank in each process group, by the group's name."""
+    groups: dict[str, dict[int, Call]] = {}
     for rank, dump in sorted(dumps.items()):
         for entry in dump.get("entries", ()):
             if entry.get("is_p2p"):
                 continue
             name, description = (*entry["process_group"], "")[:2]
-            group = found.setdefault(f"{name} ({description})" if description else str(name), {})
+            group = groups.setdefault(f"{name} ({description})" if description else str(name), {})
             call = _call(entry)
             if rank not in group or group[rank].number <= call.number:
                 group[rank] = call
-    return found
+    return groups
 
 
 def _call(entry: Mapping[str, Any]) -> Call:
@@ -136,7 +142,7 @@ def _call(entry: Mapping[str, Any]) -> Call:
 
 
 def verdicts(groups: Mapping[str, Newest], ranks: Sequence[int]) -> Iterator[str]:
-    """A line for each process group in which ranks are not at the same call, or call different things."""
+    """Yield a line for each process group in which ranks are at different calls, or call different things."""
     for name, calls in groups.items():
         newest = max(call.number for call in calls.values())
         ahead = [rank for rank, call in calls.items() if call.number == newest]
@@ -154,7 +160,7 @@ def verdicts(groups: Mapping[str, Newest], ranks: Sequence[int]) -> Iterator[str
                 f"group {name}: at collective {newest} {_ranks(different)} calling "
                 f"{calls[different[0]].described}, {_ranks(ahead[:1])} calling {expected.described}"
             )
-        if name.startswith("0") and (silent := [one for one in ranks if one not in calls]):
+        if name.startswith("0") and (silent := [rank for rank in ranks if rank not in calls]):
             yield f"group {name}: {_ranks(silent)} without any collective"
 
 
@@ -163,9 +169,9 @@ def _what(call: Call) -> tuple[str, str]:
 
 
 def _ranks(numbers: Sequence[int]) -> str:
-    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
-    listed = ", ".join(str(one) for one in numbers[:_SHOWN])
-    return f"rank {listed} is" if len(numbers) == 1 else f"ranks {listed}{more} are"
+    remainder = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    listed = ", ".join(str(number) for number in numbers[:_SHOWN])
+    return f"rank {listed} is" if len(numbers) == 1 else f"ranks {listed}{remainder} are"
 
 
 def main(arguments: Sequence[str]) -> int:

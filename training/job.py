@@ -90,26 +90,26 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
 
 
 def _opened_data(config: TrainConfig, env: Mapping[str, str]) -> tuple[TextData | ImageData, float]:
-    """Open what is trained on, on all ranks or on none; and the seconds it took."""
+    """Open the training data, on all ranks or on none; return it with the seconds it took."""
     began = time.perf_counter()
     data = together(partial(open_data, config, env))
     return data, time.perf_counter() - began
 
 
 def _was_stopped(agreement: Agreement, world: World) -> bool:
-    """While the program was loaded."""
+    """Tell whether a stop was asked for while the program was loaded."""
     if (is_stopped := agreement.now().stop) and world.is_first:
         print("stopped on SIGTERM before the first step", flush=True)
     return is_stopped
 
 
 def _tell_where_it_resumes(world: World, step: int, seconds: Mapping[str, float]) -> None:
-    """``seconds``: of the phases of loading."""
+    """Report the resume; ``seconds`` are those of the phases of loading."""
     tell(world, Event.RESUME, step=step, **{f"{name}_s": round(seconds[name], 3) for name in seconds})
 
 
 def _begin_weights(model: Backbone, config: TrainConfig, env: Mapping[str, str]) -> None:
-    """Of a job that has no checkpoint yet."""
+    """Give a job that has no checkpoint yet its first weights."""
     if config.lora:
         initialise_adapters(model, seed=config.seed, layers=config.shape.layers)
     elif config.init_from:
@@ -135,7 +135,10 @@ def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
 
 
 def empty_model(config: TrainConfig, world: World) -> Backbone:
-    """Sharded, its weights any numbers: they are loaded or initialised; the whole is never on one rank."""
+    """Make the model, sharded, with any numbers for weights: they are loaded or initialised later.
+
+    The whole model is never on one rank.
+    """
     with torch.device("meta"):
         model = model_of(config.shape)
     if config.lora:
@@ -149,7 +152,7 @@ def empty_model(config: TrainConfig, world: World) -> Backbone:
 
 
 def make_model(config: TrainConfig, world: World) -> Backbone:
-    """With its first weights, for what resumes from nothing."""
+    """Make the model with its first weights, for callers that resume from nothing."""
     model = empty_model(config, world)
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
@@ -190,7 +193,7 @@ def _evaluation(
 
 
 def _start_from_weights(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> None:
-    """A new head gets first values; all else is loaded."""
+    """Load the weights to start from; a new head gets first values."""
     if config.new_head:
         layout = layout_of(model.shape)
         heads = {name for name, _ in model.named_parameters() if layout.is_head(name)}
@@ -207,7 +210,7 @@ def _complete(trainer: Trainer) -> None:
         adapters = config.model_dir / "adapter"
         export_adapters(trainer.model, adapters, config.lora, base=config.init_from)
     if trainer.world.is_first:
-        told = {
+        results = {
             "preset": config.model_name,
             "precision": config.precision,
             "seed": config.seed,
@@ -215,14 +218,14 @@ def _complete(trainer: Trainer) -> None:
             "loss": trainer.reported_loss,
         }
         if trainer.validation is not None:
-            told |= {"val_loss": trainer.validation.loss, "val_perplexity": trainer.validation.perplexity}
+            results |= {"val_loss": trainer.validation.loss, "val_perplexity": trainer.validation.perplexity}
         if trainer.validation is not None and trainer.validation.accuracy is not None:
-            told |= {"val_accuracy": trainer.validation.accuracy}
-        (config.model_dir / "metrics.json").write_text(json.dumps(told, indent=1) + "\n")
+            results |= {"val_accuracy": trainer.validation.accuracy}
+        (config.model_dir / "metrics.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 def _make_directories(config: TrainConfig) -> None:
-    """Before anything is trained that would have nowhere to go."""
+    """Make the directories of results, before anything is trained that would have nowhere to go."""
     wanted = {"model_dir": config.model_dir} | (
         {"cache_dir": Path(config.cache_dir)} if config.cache_dir else {}
     )
@@ -239,13 +242,13 @@ def _with_even_shares(world: World, config: TrainConfig) -> World:
     if config.batch_size % parts:
         each = f"{_shares(world)} x {config.gradient_accumulation_steps} gradient_accumulation_steps"
         below = config.batch_size // parts * parts
-        near = " or ".join(str(one) for one in (below, below + parts) if one)
+        near = " or ".join(str(size) for size in (below, below + parts) if size)
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {each}; take {near}"])
     return world
 
 
 def _shares(world: World) -> str:
-    """Those that have a batch's sequences among them."""
+    """Name the ranks, or groups of ranks, that share a batch's sequences."""
     if world.ranks_per_share == 1:
         return f"{world.size} ranks"
     return f"{world.data_ranks} groups of {world.ranks_per_share} ranks"
@@ -270,5 +273,5 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: 
         ranks_per_host=world.ranks_per_host,
         device=world.device.type,
         precision=config.precision,
-        parameters=sum(one.numel() for one in model.parameters()),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
     )

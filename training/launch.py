@@ -3,7 +3,7 @@
 SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
 (aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
 It needs no other file, so copy it into any source directory; monitoring/watchdog.py (hangs) is used where it
-stands beside it. Guide: docs/training/launcher.md.
+is found beside it. Guide: docs/training/launcher.md.
 """
 
 import importlib.util
@@ -37,14 +37,14 @@ _GROUP = "homogeneousCluster"  # its name where resourceconfig.json has none, as
 _OF_TOOLKIT = {
     "_tuning_objective_metric",
     "default_user_module_name",
-    *(f"sagemaker_{one}" for one in ("program", "submit_directory", "enable_cloudwatch_metrics", "region")),
-    *(f"sagemaker_{one}" for one in ("container_log_level", "job_name", "s3_output")),
+    *(f"sagemaker_{word}" for word in ("program", "submit_directory", "enable_cloudwatch_metrics", "region")),
+    *(f"sagemaker_{word}" for word in ("container_log_level", "job_name", "s3_output")),
 }
 _JSON_TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 
 
 class LaunchError(Exception):
-    """Its message alone tells the user what to do."""
+    """The job cannot be launched; the message alone tells the user what to do."""
 
 
 class End(IntEnum):
@@ -63,34 +63,39 @@ class Outcome:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Empty where there is no such file."""
+    """Read a JSON object; empty if there is no such file. Raises LaunchError for anything else."""
     try:
-        told = json.loads(path.read_bytes()) if path.exists() else {}
+        document = json.loads(path.read_bytes()) if path.exists() else {}
     except (ValueError, OSError, RecursionError) as error:
         raise LaunchError(f"{path} cannot be read as a JSON object: {error}") from error
-    if not isinstance(told, dict):
-        raise LaunchError(f"{path} cannot be read as a JSON object: it is {json.dumps(told)[:60]}")
-    return told
+    if not isinstance(document, dict):
+        raise LaunchError(f"{path} cannot be read as a JSON object: it is {json.dumps(document)[:60]}")
+    return document
 
 
 def read_resources(path: Path) -> dict[str, Any]:
-    """The file says who the hosts are, and where this one stands among them; empty outside SageMaker."""
+    """Read which hosts there are, and which of them this one is; empty outside SageMaker.
+
+    Raises LaunchError with all problems of the file at once.
+    """
     resources = read_json(path)
     groups, problems = resources.get("instance_groups") or [], list[str]()
-    if not isinstance(groups, list) or not all(isinstance(one, dict) for one in groups):
+    if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
         groups, problems = [], ["instance_groups must be a list of objects"]
-    for number, one in enumerate(groups):
-        name = one.get("instance_group_name")
-        told = f"instance group {number + 1 if name is None else name}"
+    for number, group in enumerate(groups):
+        name = group.get("instance_group_name")
+        label = f"instance group {number + 1 if name is None else name}"
         texts = ("instance_group_name", "instance_type")
-        problems += [f"{told} has no {key}" for key in texts if not is_text(one.get(key))]
-        if not are_texts(one.get("hosts")):
-            problems.append(f"{told} has no hosts" if "hosts" not in one else f"{told}: hosts must be names")
+        problems += [f"{label} has no {key}" for key in texts if not is_text(group.get(key))]
+        if not are_texts(group.get("hosts")):
+            problems.append(
+                f"{label} has no hosts" if "hosts" not in group else f"{label}: hosts must be names"
+            )
     if "hosts" in resources and not (are_texts(resources["hosts"]) and resources["hosts"]):
         problems.append("hosts must be a list of names")
     keys = ("current_host", "current_group_name", "current_instance_type", "network_interface_name")
     problems += [f"{key} must be a text" for key in keys if not is_text(resources.get(key, key))]
-    if problems := problems or misplaced(resources, [host for one in groups for host in one["hosts"]]):
+    if problems := problems or misplaced(resources, [host for group in groups for host in group["hosts"]]):
         raise LaunchError(
             f"{path} does not say which hosts train: {'; '.join(problems)}; fix it, or start again"
         )
@@ -98,7 +103,7 @@ def read_resources(path: Path) -> dict[str, Any]:
 
 
 def misplaced(resources: Mapping[str, Any], grouped: Sequence[str]) -> list[str]:
-    """What keeps this host from knowing its place; it would train nothing, and end as if it had.
+    """List what keeps this host from knowing its place; it would train nothing, and end as if it had.
 
     ``grouped``: the hosts of all instance groups.
     """
@@ -106,9 +111,9 @@ def misplaced(resources: Mapping[str, Any], grouped: Sequence[str]) -> list[str]
     here = resources.get("current_host")
     problems = [
         f"{host} is listed twice"
-        for some in (grouped, listed)
-        for host in sorted(set(some))
-        if some.count(host) > 1
+        for hosts in (grouped, listed)
+        for host in sorted(set(hosts))
+        if hosts.count(host) > 1
     ]
     if here is None and len(listed) > 1:
         problems.append(f"current_host is missing, which must be one of {', '.join(listed)}")
@@ -135,7 +140,10 @@ def number(env: Mapping[str, str], name: str, default: float) -> float:
 
 
 def watchdog_beside() -> Any:  # noqa: ANN401  a module
-    """None where it is not in monitoring/. By its path: a script's own package may be called so, too."""
+    """Load watchdog.py from monitoring/; None if it is not there.
+
+    It is loaded by its path: a script's own package may be called monitoring, too.
+    """
     path = Path(__file__).with_name("monitoring") / "watchdog.py"
     spec = importlib.util.spec_from_file_location("launcher_watchdog", path) if path.is_file() else None
     if spec is None or spec.loader is None:
@@ -147,7 +155,7 @@ def watchdog_beside() -> Any:  # noqa: ANN401  a module
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
-    """One that this process may run on."""
+    """A CPU (hardware thread) that this process may run on."""
 
     number: int
     core: str  # equal for the hardware threads of one core
@@ -155,7 +163,7 @@ class Cpu:
 
 
 def host_cpus(system: Path = Path("/sys/devices/system")) -> list[Cpu]:
-    """As Linux tells it. Where it does not, each CPU is a core, and all memory is equally near."""
+    """List the CPUs as Linux describes them; else each CPU is a core, and all memory is equally near."""
 
     def text(path: Path, default: str) -> str:
         return path.read_text().strip() if path.is_file() else default
@@ -170,48 +178,54 @@ def host_cpus(system: Path = Path("/sys/devices/system")) -> list[Cpu]:
 
 
 def cpu_shares(cpus: Sequence[Cpu], ranks: int) -> list[list[int]]:
-    """The CPUs of each rank of a host without GPUs, one for each core: matrices gain nothing from the second.
+    """Divide the CPUs of a host without GPUs among its ranks, one for each core.
+
+    Matrices gain nothing from a second.
 
     Neighbours come first, so that no rank has cores of two nodes where that can be avoided.
     """
-    firsts = {one.core: one for one in sorted(cpus, key=lambda one: -one.number)}
-    ordered = sorted(firsts.values(), key=lambda one: (one.node, one.number))
+    firsts = {cpu.core: cpu for cpu in sorted(cpus, key=lambda cpu: -cpu.number)}
+    ordered = sorted(firsts.values(), key=lambda cpu: (cpu.node, cpu.number))
     cuts = [len(ordered) * at // ranks for at in range(ranks + 1)]
-    return [[one.number for one in ordered[first:end]] for first, end in pairwise(cuts)]
+    return [[cpu.number for cpu in ordered[first:end]] for first, end in pairwise(cuts)]
 
 
 def keep_to_nodes(pids: Sequence[int]) -> None:
-    """Before they have touched any memory: it then is where their cores are."""
+    """Bind each process to a node before it has touched any memory, which then is where its cores are."""
     cpus = host_cpus()
-    for pid, node in zip(pids, sorted({one.node for one in cpus}), strict=True):
+    for pid, node in zip(pids, sorted({cpu.node for cpu in cpus}), strict=True):
         with suppress(ProcessLookupError):
-            os.sched_setaffinity(pid, {one.number for one in cpus if one.node == node})
+            os.sched_setaffinity(pid, {cpu.number for cpu in cpus if cpu.node == node})
 
 
 def ranks_and_threads(env: Mapping[str, str]) -> tuple[int, int]:
-    """Of this host, and of each rank; beside GPUs 1 as torchrun has it: workers must not fight for cores."""
+    """Count the ranks of this host, and the threads of each rank.
+
+    A rank beside GPUs has 1 thread, as torchrun sets it: workers must not fight for cores.
+    """
     if gpus := gpu_count():
         return int(number(env, "NPROC_PER_NODE", gpus)), 1
     cpus = host_cpus()
     if env.get("NPROC_PER_NODE") == "numa":
-        ranks = len({one.node for one in cpus})
+        ranks = len({cpu.node for cpu in cpus})
     else:
         ranks = int(number(env, "NPROC_PER_NODE", 1))
-    return ranks, max(1, min(len(one) for one in cpu_shares(cpus, ranks)))
+    return ranks, max(1, min(len(share) for share in cpu_shares(cpus, ranks)))
 
 
 def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
-    """Of the instance group ``wanted``, else the first with accelerators, else the first; in one order.
+    """List the hosts that train, in the same order on all: those of the instance group ``wanted``.
 
-    A group may have no instances: it is passed over, unless it is the one that is wanted.
+    If none is wanted, it is the first group with accelerators, else the first. A group may have no instances:
+    it is passed over, unless it is the one that is wanted.
     """
-    groups = {one["instance_group_name"]: one for one in resources.get("instance_groups", ())}
+    groups = {group["instance_group_name"]: group for group in resources.get("instance_groups", ())}
     if wanted and wanted not in groups:
         raise LaunchError(f"TRAINING_GROUP is {wanted!r}; the job has {', '.join(groups) or 'no groups'}")
-    manned = [name for name, one in groups.items() if one["hosts"]]
+    manned = [name for name, group in groups.items() if group["hosts"]]
     fast = (name for name in manned if _ACCELERATED.match(groups[name]["instance_type"]))
     name = wanted or next(fast, next(iter(manned), None))
-    here = [one for one in [resources.get("current_host", "localhost")] if not groups]
+    here = [host for host in [resources.get("current_host", "localhost")] if not groups]
     hosts = groups[name]["hosts"] if name else resources.get("hosts", here)
     if not hosts:
         raise LaunchError(f"there is no host that could train: {wanted or 'each instance group'} has none")
@@ -219,7 +233,10 @@ def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Of every worker; what the job's own environment says wins. No GROUP_RANK: this host does not train."""
+    """Make the environment of every worker; the job's own variables win.
+
+    A host that does not train has no GROUP_RANK.
+    """
     base = env.get("SAGEMAKER_BASE_DIR", "/opt/ml")
     config = Path(env.get("SM_INPUT_CONFIG_DIR", f"{base}/input/config"))
     resources = read_resources(config / "resourceconfig.json")
@@ -243,42 +260,45 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": cache and f"{cache}/torchinductor",
         "SM_CHECKPOINT_DIR": mirrored or f"{base}/checkpoints",
     }
-    said = {name: str(text) for name, text in ours.items() if text}
-    said |= {"SM_MASTER_ADDR": said["MASTER_ADDR"], "SM_MASTER_PORT": said["MASTER_PORT"]}
-    grouped = [host for one in resources.get("instance_groups") or () for host in one["hosts"]]
+    variables = {name: str(text) for name, text in ours.items() if text}
+    variables |= {"SM_MASTER_ADDR": variables["MASTER_ADDR"], "SM_MASTER_PORT": variables["MASTER_PORT"]}
+    grouped = [host for group in resources.get("instance_groups") or () for host in group["hosts"]]
     resources = {"hosts": grouped or hosts, **resources, "current_host": here}
-    return said | toolkit({**env, "SM_INPUT_CONFIG_DIR": str(config)}, base, resources) | dict(env)
+    return variables | toolkit({**env, "SM_INPUT_CONFIG_DIR": str(config)}, base, resources) | dict(env)
 
 
 def toolkit(env: Mapping[str, str], base: str, resources: Mapping[str, Any]) -> dict[str, str]:
-    """All that sagemaker-training makes of the three files, and the SDK v3's driver: scripts look for it."""
+    """Make all variables that sagemaker-training makes of the three files, and the SDK v3's driver.
+
+    Scripts read them.
+    """
     config = Path(env["SM_INPUT_CONFIG_DIR"])
     channels = read_json(config / "inputdataconfig.json")
     values: dict[str, Any] = {}
     with suppress(LaunchError):  # command() says so, once there is a place for the reason
         values = {key: as_json(text) for key, text in as_written(env).items()}
     own = {key: value for key, value in values.items() if is_of_script(key)}
-    told = toolkit_paths(base, config) | toolkit_hosts(resources) | toolkit_program(env, values, base)
+    facts = toolkit_paths(base, config) | toolkit_hosts(resources) | toolkit_program(env, values, base)
     dirs = {name: f"{config.parent}/data/{name}" for name in channels}
-    told |= {"hps": own, "channels": sorted(channels), "input_data_config": channels}
-    told |= {"num_cpus": os.cpu_count() or 1, "num_gpus": gpu_count(), "num_neurons": neuron_cores()}
+    facts |= {"hps": own, "channels": sorted(channels), "input_data_config": channels}
+    facts |= {"num_cpus": os.cpu_count() or 1, "num_gpus": gpu_count(), "num_neurons": neuron_cores()}
     no_variables = ("channels", "hps", "framework_params", "host_count", "current_host_rank")
-    told["training_env"] = {key: value for key, value in told.items() if key not in no_variables} | {
+    facts["training_env"] = {key: value for key, value in facts.items() if key not in no_variables} | {
         "hyperparameters": own,
         "channel_input_dirs": dirs,
-        "additional_framework_parameters": told["framework_params"],
+        "additional_framework_parameters": facts["framework_params"],
         "job_name": env.get("TRAINING_JOB_NAME"),
         "master_hostname": resources["hosts"][0],
         "is_master": resources["current_host"] == resources["hosts"][0],
     }
-    told["user_args"] = [
+    facts["user_args"] = [
         word for key, value in own.items() for word in (f"{'--'[: len(key)]}{key}", as_argument(value))
     ]
     named = {f"channel_{name}": path for name, path in dirs.items()}
     named |= {f"hp_{name}": value for name, value in own.items()}
     # With a hyphen, as the toolkit has it, and without, as a shell can read it.
-    told |= named | {name.replace("-", "_"): value for name, value in named.items()}
-    texts = {f"SM_{name.upper()}": as_variable(value) for name, value in told.items()}
+    facts |= named | {name.replace("-", "_"): value for name, value in named.items()}
+    texts = {f"SM_{name.upper()}": as_variable(value) for name, value in facts.items()}
     return {
         name: text
         for name, text in texts.items()
@@ -300,10 +320,10 @@ def toolkit_paths(base: str, config: Path) -> dict[str, Any]:
 
 
 def toolkit_hosts(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Of all hosts, whether they train or not."""
-    groups = {one["instance_group_name"]: one for one in resources.get("instance_groups") or ()}
+    """Return the toolkit's facts about all hosts, whether they train or not."""
+    groups = {group["instance_group_name"]: group for group in resources.get("instance_groups") or ()}
     hosts, here = resources["hosts"], resources["current_host"]
-    mine = next((name for name, one in groups.items() if here in one["hosts"]), _GROUP)
+    mine = next((name for name, group in groups.items() if here in group["hosts"]), _GROUP)
     name = resources.get("current_group_name", mine)
     of_group = groups.get(name, {})
     return {
@@ -326,7 +346,7 @@ def toolkit_hosts(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 def toolkit_program(env: Mapping[str, str], values: Mapping[str, Any], base: str) -> dict[str, Any]:
     program = str(values.get("sagemaker_program") or "") or None
-    more = {
+    parameters = {
         key: value for key, value in values.items() if key.startswith("sagemaker_") and key not in _OF_TOOLKIT
     }
     return {
@@ -335,22 +355,22 @@ def toolkit_program(env: Mapping[str, str], values: Mapping[str, Any], base: str
         "module_dir": values.get("sagemaker_submit_directory", f"{base}/code"),
         "log_level": values.get("sagemaker_container_log_level", 20),
         "framework_module": env.get("SAGEMAKER_TRAINING_MODULE"),
-        "framework_params": more,
-        "distribution_instance_groups": more.get("sagemaker_distribution_instance_groups", []),
+        "framework_params": parameters,
+        "distribution_instance_groups": parameters.get("sagemaker_distribution_instance_groups", []),
     }
 
 
 def gpu_count() -> int:
-    return sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
+    return sum(1 for device in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", device.name))
 
 
 def neuron_cores() -> int:
-    if not any(re.fullmatch(r"neuron\d+", one.name) for one in Path("/dev").iterdir()):
+    if not any(re.fullmatch(r"neuron\d+", device.name) for device in Path("/dev").iterdir()):
         return 0
     with suppress(OSError, subprocess.SubprocessError, ValueError, TypeError, AttributeError):
         ask = ["neuron-ls", "-j"]
-        told = subprocess.run(ask, capture_output=True, timeout=30, check=True).stdout
-        return sum(int(one.get("nc_count", 0)) for one in json.loads(told))
+        listing = subprocess.run(ask, capture_output=True, timeout=30, check=True).stdout
+        return sum(int(device.get("nc_count", 0)) for device in json.loads(listing))
     return 0
 
 
@@ -368,7 +388,7 @@ def as_variable(value: object) -> str:
 
 
 def as_argument(value: object) -> str:
-    """As the toolkit writes it behind ``--name``."""
+    """Write a value as the toolkit writes it behind ``--name``."""
     if isinstance(value, dict):
         return ",".join(f"{key}={inner}" for key, inner in sorted(value.items()))
     return "" if value is None else str(value)
@@ -379,13 +399,16 @@ def is_of_script(name: str) -> bool:
 
 
 def as_written(env: Mapping[str, str]) -> dict[str, str]:
-    """Hyperparameters by name; a file that was written by hand may have numbers and lists."""
-    found = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
-    return {key: text if isinstance(text, str) else json.dumps(text) for key, text in found}
+    """Read the hyperparameters by name; a file that was written by hand may have numbers and lists."""
+    written = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
+    return {key: text if isinstance(text, str) else json.dumps(text) for key, text in written}
 
 
 def hyperparameters(env: Mapping[str, str]) -> dict[str, str]:
-    """The SDK v2 writes texts as JSON, quoted; everything else stays as it was written."""
+    """Decode the hyperparameters: the SDK v2 writes texts as quoted JSON.
+
+    The rest stays as it was written.
+    """
     texts = as_written(env).items()
     given = {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
     for key, text in given.items():
@@ -397,7 +420,10 @@ def hyperparameters(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def command(env: Mapping[str, str], source: Path) -> list[str]:
-    """The script is named by the SDK v2 in a hyperparameter, by v3 in a file; else it is train.py."""
+    """Make the command line. The SDK v2 names the script in a hyperparameter, v3 in a file.
+
+    Else it is train.py.
+    """
     given = hyperparameters(env)
     v3 = read_json(Path(env["SM_INPUT_CONFIG_DIR"]).parent / "data/sm_drivers/sourcecode.json")
     script = str(given.get("sagemaker_program") or v3.get("entry_script") or "train.py")
@@ -413,13 +439,13 @@ def command(env: Mapping[str, str], source: Path) -> list[str]:
 
 
 class Stop:
-    """SIGTERM or SIGINT, remembered from the making of this on."""
+    """Remembers SIGTERM and SIGINT from the moment it is made."""
 
     def __init__(self) -> None:
         self.asked_at = inf
         self.traces: Callable[[], None] = lambda: None  # asked for by SIGUSR2
-        for one in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(one, self._ask)
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signal_number, self._ask)
         signal.signal(signal.SIGUSR2, self._hand_on)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})  # held by the bootstrap
 
@@ -451,23 +477,23 @@ class Worker:
             self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
 
     def failure(self) -> Outcome:
-        """With the line that names the last exception, else with the last line."""
+        """Describe the end by the line that names the last exception, else by the last line."""
         self.reader.join(timeout=1.0)  # no longer: what it has started may keep the pipe open
         code = self.child.returncode
         lines = [line for line in self.said().splitlines() if line.strip()]
         starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-        said = [line for line in lines[starts[-1] + 1 :] if line[0] != " "] if starts else lines[-1:]
+        words = [line for line in lines[starts[-1] + 1 :] if line[0] != " "] if starts else lines[-1:]
         how = f"{self.name} exited with {code}"
         if code == -signal.SIGKILL:
-            how, said = f"{self.name} was ended by SIGKILL", ["most likely the host ran out of memory"]
+            how, words = f"{self.name} was ended by SIGKILL", ["most likely the host ran out of memory"]
         elif code < 0:
             how = f"{self.name} was ended by signal {-code} ({signal.strsignal(-code)})"
-        return Outcome(end=End.FAILED, why=": ".join([how, *said[:1]]), is_crash=code < 0)
+        return Outcome(end=End.FAILED, why=": ".join([how, *words[:1]]), is_crash=code < 0)
 
 
 def bury(workers: Sequence[Worker]) -> None:
-    """Take note of those that have ended; PID 1 inherits orphans and buries them too."""
-    children = {one.pid: one.child for one in workers}
+    """Record which workers have ended, and reap the orphans that PID 1 inherits."""
+    children = {worker.pid: worker.child for worker in workers}
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] in children:
@@ -477,12 +503,15 @@ def bury(workers: Sequence[Worker]) -> None:
 def watch(
     workers: Sequence[Worker], stop: Stop, seconds: float, hang: Callable[[], str] = lambda: ""
 ) -> Outcome:
-    """Until all have ended. ``seconds``: how long they may take from a signal on; ``hang``: why they do."""
+    """Wait until all workers have ended, and say how.
+
+    ``seconds`` is how long they may take after a signal; ``hang`` says why they hang, or nothing.
+    """
     deadline, failure, is_told = inf, None, False
     while True:
         bury(workers)
         now, is_stopped = time.monotonic(), stop.asked_at < inf
-        gone = {one.child.returncode: one for one in reversed(workers)}
+        gone = {worker.child.returncode: worker for worker in reversed(workers)}
         bad = gone.keys() - {None, 0, End.PREEMPTED, -signal.SIGTERM if is_stopped else 0}
         if failure is None and bad and now < deadline:
             # Of several that are gone at once, one that was killed is the cause; the others follow it.
@@ -504,18 +533,18 @@ def watch(
 
 
 def send(workers: Sequence[Worker], number: signal.Signals) -> None:
-    """SIGTERM is for the programs alone, SIGKILL for what they have started too."""
-    for one in running(workers):
-        (os.killpg if number is signal.SIGKILL else os.kill)(one.pid, number)
+    """Signal those that run: SIGTERM is for the programs alone, SIGKILL for what they have started too."""
+    for worker in running(workers):
+        (os.killpg if number is signal.SIGKILL else os.kill)(worker.pid, number)
 
 
 def running(workers: Sequence[Worker]) -> list[Worker]:
-    """The number of one that has ended may by now be another process's."""
-    return [one for one in workers if one.child.returncode is None]
+    """List the workers that run; the process number of one that has ended may be another's by now."""
+    return [worker for worker in workers if worker.child.returncode is None]
 
 
 def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
-    """Start what the job asks for, and see it to its end."""
+    """Start the command of the job on this host, and wait for its end."""
     if "GROUP_RANK" not in env:
         print(f"launcher: {env['SM_CURRENT_HOST']} is in no group that trains; nothing to do", flush=True)
         return Outcome(end=End.COMPLETED)
@@ -540,14 +569,14 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
 
 
 def started(argv: Sequence[str], envs: Sequence[Mapping[str, str]], source: Path) -> list[Worker]:
-    workers = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs]
+    workers = [Worker(f"rank {variables['RANK']}", argv, env=variables, source=source) for variables in envs]
     if envs[0].get("NPROC_PER_NODE") == "numa":
-        keep_to_nodes([one.pid for one in workers])
+        keep_to_nodes([worker.pid for worker in workers])
     return workers
 
 
 def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
-    """status.json, by the first host alone, as all hosts' folders are mirrored to one place."""
+    """Find and read status.json, on the first host alone, as all hosts' folders are mirrored to one place."""
     if env.get("GROUP_RANK") != "0":
         return None, {}
     path = Path(env["SM_CHECKPOINT_DIR"]) / "status.json"
@@ -561,9 +590,9 @@ def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
 
 
 def settle(outcome: Outcome, env: Mapping[str, str], before: Mapping[str, Any]) -> End:
-    """Write the end into status.json unless the program has: the rest of it is the program's to say."""
+    """Write the end into status.json unless the program has; the rest of it stays as the program wrote it."""
     path, now = status(env)
-    if now != before and now.get("state") in {one.name.lower() for one in End}:
+    if now != before and now.get("state") in {end.name.lower() for end in End}:
         is_done = outcome.end is End.PREEMPTED and now["state"] == "completed"  # before the signal counted
         return End.COMPLETED if is_done else outcome.end
     if path is not None:
@@ -577,17 +606,20 @@ def settle(outcome: Outcome, env: Mapping[str, str], before: Mapping[str, Any]) 
 
 
 def write_failure(outcome: Outcome, output: Path) -> str:
-    """What it says then: the program's own words, but what others say of a crash comes second."""
+    """Write the failure file, and return its text: the program's own words come first, except after a crash.
+
+    A crashed worker could not say why, so what other workers wrote comes second then.
+    """
     path = output / "failure"
-    told = path.read_text(errors="replace") if path.is_file() else ""
-    why = f"{outcome.why}; then: {told}" if told and outcome.is_crash else told or outcome.why
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    why = f"{outcome.why}; then: {text}" if text and outcome.is_crash else text or outcome.why
     output.mkdir(parents=True, exist_ok=True)
     path.write_text(why := why[:_FAILURE_CHARACTERS])
     return why
 
 
 def main(given: Mapping[str, str]) -> int:
-    """Run this host's part of the job; the exit code."""
+    """Run this host's part of the job, and return the exit code."""
     stop, before = Stop(), dict[str, Any]()
     env = {"SM_OUTPUT_DIR": given.get("SAGEMAKER_BASE_DIR", "/opt/ml") + "/output"} | dict(given)
     try:

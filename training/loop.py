@@ -1,6 +1,6 @@
 """The steps of an attempt, from top to bottom: what a step is, what is reported, what a SIGTERM costs.
 
-What is hard has its own module: sharding (parallel.py), the vote of the ranks (agreement.py), checkpoints.
+The hard parts have their own modules: sharding (parallel), the vote of the ranks (agreement.py), checkpoints.
 """
 
 import time
@@ -29,32 +29,32 @@ from training.preemptible.checkpoint import Checkpointer, JobState, SaveTimer
 from training.ranks.world import World, expect_steady_steps, tell
 
 _BACKWARD_SHARE = 2 / 3
-"""Of the time of a forward and a backward pass: the latter has twice the matrix products."""
+"""Share of the backward pass in the time of both passes: it has twice the matrix products."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopEnd:
     step: int
-    """The last one trained, by this attempt or one before."""
+    """The last step trained, by this attempt or one before."""
     stopped: bool
-    """All ranks agreed to leave before the last step."""
+    """True if all ranks agreed to leave before the last step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a rank computes at once: its share of a step, or a part of that."""
+    """The batch that a rank computes at once: its share of a step, or a part of that."""
 
     batch: Batch
     targets: Tensor | int
-    """Trained in this step over all parts and ranks: the loss is the mean over them."""
+    """Targets trained in this step over all parts and ranks: the loss is the mean over them."""
     is_last: bool
     share_left: float
-    """Of the step's time, after the forward pass of this part."""
+    """Share of the step's time that is left after the forward pass of this part."""
 
 
 @dataclass(eq=False, repr=False)
 class Trainer:
-    """Every rank has one and calls alike."""
+    """Trains the steps of an attempt. Every rank has one and calls the same methods in the same order."""
 
     config: TrainConfig
     _: KW_ONLY
@@ -65,22 +65,22 @@ class Trainer:
     agreement: Agreement
     meter: Meter
     checkpointer: Checkpointer | None = None
-    """It has loaded what there was. None: nothing is saved."""
+    """It has loaded what there was. None if nothing is saved."""
     reporter: Reporter | None = None
-    """None: nothing is printed."""
+    """Prints the metrics; None if nothing is printed."""
     trace: Trace
     is_masked: bool = False
-    """Not every target is trained, so those of a step are counted over the ranks."""
+    """True if some targets are not trained, so that those of a step are counted over the ranks."""
     evaluation: Evaluation | None = None
-    """None: there is none."""
+    """Evaluates the model; None if no evaluation is made."""
     validation: Validation | None = None
-    """The newest, of this attempt or one before."""
+    """The newest evaluation's result, of this attempt or one before."""
 
     def __post_init__(self) -> None:
         self.reached = 0
         """The last step trained."""
         self.reported_loss: float | None = None
-        """The newest; None when the checkpoint was already of the last step."""
+        """The newest loss reported; None when the checkpoint was already of the last step."""
         self._objective = objective_of(self.config)
         self._loss = torch.zeros((), dtype=torch.float64, device=self.world.device)
         self._grad_norm = torch.zeros((), device=self.world.device)
@@ -136,7 +136,7 @@ class Trainer:
         return LoopEnd(step=self.reached, stopped=False)
 
     def _begin(self, step: int) -> float:
-        """Make a step ready; when it may end at the earliest, on the monotonic clock."""
+        """Make a step ready; return the earliest time at which it may end, on the monotonic clock."""
         ends_at = time.monotonic() + self.config.min_step_seconds
         self.trace.begin(step)
         # Whatever draws random numbers draws the same after a resume.
@@ -148,40 +148,41 @@ class Trainer:
         return learning_rate(step, peak=config.lr, warmup_steps=config.warmup_steps, steps=config.steps)
 
     def loss(self) -> float:
-        """Of the last step, over all ranks; waits for the device."""
+        """Return the loss of the last step, over all ranks; waits for the device."""
         return self.world.summed(self._loss).item()
 
     def check(self) -> None:
-        """Raises NotFiniteError when a step so far was not made; waits for the device."""
+        """Raise NotFiniteError if a step so far was not made; waits for the device."""
         if step := int(self._first_bad.item()):
             raise NotFiniteError(step=step, loss=self.loss(), lr=self.lr(step))
 
     def _parts(self, step: int) -> Iterator[Part]:
-        """Of this rank's share, on its device."""
+        """Yield the parts of this rank's share of a step, on its device."""
         parts = self.config.gradient_accumulation_steps
         batch = self.batches.at(step)
         self.meter.data_arrived()
         targets = self._trained_targets(batch)
-        rows = [one.to(self.world.device, non_blocking=True).chunk(parts) for one in batch]
-        for number, some in enumerate(zip(*rows, strict=True), 1):
+        rows = [tensor.to(self.world.device, non_blocking=True).chunk(parts) for tensor in batch]
+        for number, rows_of_part in enumerate(zip(*rows, strict=True), 1):
             yield Part(
-                batch=some,
+                batch=rows_of_part,
                 targets=targets,
                 is_last=number == parts,
                 share_left=(parts - number + _BACKWARD_SHARE) / parts,
             )
 
     def _trained_targets(self, batch: Batch) -> Tensor | int:
-        """Of a step, over all ranks."""
+        """Count the trained targets of a step, over all ranks."""
         if not self.is_masked:
             return self.config.targets_per_step
         count = self._objective.counted(batch).to(self.world.device)
         return self.world.summed(count).clamp(min=1)
 
     def _local_loss(self, outputs: Tensor, part: Part) -> tuple[Tensor, Tensor]:
-        """This rank's part of the mean over what is trained on all ranks, so parts and gradients just add up.
+        """Return this rank's part of the mean over all trained targets, so that parts and gradients add up.
 
-        The loss as it is reported, and what is minimised: with ``z_loss`` more than that.
+        The first is the loss as it is reported, the second is minimised: with ``z_loss`` it is more than
+        that.
         """
         each = self._objective.terms(outputs, part.batch)
         # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
@@ -189,7 +190,7 @@ class Trainer:
         return loss, loss + self.config.z_loss * squares[0] if squares else loss
 
     def _update(self, step: int, losses: list[Tensor]) -> None:
-        """A step whose gradients are not finite is not made, and noted; the host hears of it in ``check``."""
+        """Make the step, unless its gradients are not finite: that is noted, for ``check`` to raise."""
         self._loss = torch.stack(losses).sum()
         self.trace.before_update(step)
         self._grad_norm = clip(self.model, self.config.grad_clip)
@@ -203,7 +204,7 @@ class Trainer:
         self.optimizer.zero_grad()
 
     def report(self, step: int, reporter: Reporter) -> None:
-        """Raises NotFiniteError after the metric line of the step that shows it."""
+        """Print the step's metrics. Raises NotFiniteError after the metric line of the step that shows it."""
         self.reported_loss, grad_norm = self.loss(), self._grad_norm.item()  # waits for the device
         reporter.report(step, loss=self.reported_loss, grad_norm=grad_norm, lr=self.lr(step))
         self.check()
@@ -220,12 +221,12 @@ class Trainer:
         return self.evaluation is not None and (step == self.config.steps or step % every == 0)
 
     def _was_dropped(self, step: int) -> bool:
-        """The attempt before was stopped in the evaluation after its last step."""
+        """Tell whether the attempt before was stopped in the evaluation after its last step."""
         known = self.validation is not None and self.validation.step == step
         return step > 0 and self._evaluates_at(step) and not known
 
     def _evaluate(self, step: int) -> Decision:
-        """The ranks vote before each batch: a stop drops what is left of the evaluation."""
+        """Evaluate. The ranks vote before each batch: a stop drops what is left of the evaluation."""
         assert self.evaluation is not None
         began = time.perf_counter()
         decision = self.agreement.now(save=self._save_is_due())
@@ -245,7 +246,7 @@ class Trainer:
         return self.agreement.now().stop
 
     def _save_is_due(self) -> bool:
-        """By time."""
+        """Tell whether a save is due by time."""
         return self._timer is not None and self._timer.due(time.monotonic())
 
     def _save(self, step: int) -> None:
@@ -259,7 +260,7 @@ class Trainer:
             self._timer.saved(time.monotonic(), stall_seconds=stall)
 
     def _seconds_to_end(self, part: Part) -> float:
-        """From here, between the passes of this part, to the end of the step and of the save after it."""
+        """Estimate the seconds from here, between this part's passes, to the end of the step and its save."""
         if self.checkpointer is None:
             return 0.0
         # Where the host has run ahead, the time that is left is the device's.
@@ -267,7 +268,7 @@ class Trainer:
         return part.share_left * self.meter.longest_step + self.checkpointer.seconds_to_save()
 
     def _carried(self) -> dict[str, float]:
-        """What the next attempt must go on counting from."""
+        """Return the values that the next attempt must continue to count from."""
         return self.meter.carried() | (self.validation.carried() if self.validation else {})
 
     def _leave(self, *, is_saved: bool = False) -> LoopEnd:

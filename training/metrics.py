@@ -1,4 +1,4 @@
-"""The lines of the log that machines read, and how they read them. No torch here: clients import this.
+"""The lines of the log that machines read, and how they read them; no torch, as clients import this.
 
 A metric line is `metric step=120 loss=2.345670000 lr=...`: plain ASCII, from the first rank alone. An event
 line is `event {"kind":"resume","step":100}`, that of an evaluation `eval step=100 val_loss=2.456700000 ...`.
@@ -20,43 +20,43 @@ _METRIC, _EVENT, _EVAL = "metric ", "event ", "eval "
 _EVAL_STEP, _EVAL_LOSS, _EVAL_TOKENS = "eval_step", "eval_loss", "eval_tokens"
 _EVAL_ACCURACY = "eval_accuracy"
 _LARGEST_EXPONENT = 700.0
-"""A double ends at exp(709)."""
+"""The largest argument of exp that is used; a double ends at exp(709)."""
 _TERA = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMetrics:
-    """Speeds and times are means over the steps since the line before."""
+    """The numbers of a metric line. Speeds and times are means over the steps since the line before."""
 
     step: int
     loss: float
     """Nats per token over the batch of this step, over all ranks."""
     lr: float
     grad_norm: float
-    """Of all gradients together, before they are clipped."""
+    """Norm of all gradients together, before they are clipped."""
     tokens: int
-    """Trained on from step 1 to here, over all ranks."""
+    """Tokens trained on from step 1 to here, over all ranks."""
     tok_s: float
-    """Over all ranks. Like step_ms without the time that saving held the steps up."""
+    """Tokens per second over all ranks. Like step_ms without the time that saving held the steps up."""
     tok_s_gpu: float
-    """Of one rank."""
+    """Tokens per second of one rank."""
     img_s: float | None = None
-    """Images, over all ranks; None: the model is of texts."""
+    """Images per second, over all ranks; None if the model is of texts."""
     tflops_gpu: float
-    """What the model needs, not what activation checkpointing computes twice."""
+    """Tera floating point operations per second that the model needs; recomputed activations do not count."""
     mfu: float | None
     """tflops_gpu in percent of the device's dense bf16 peak; None where that is not known, as on CPUs."""
     step_ms: float
     data_ms: float
-    """Of step_ms: waited for data."""
+    """The part of step_ms that was a wait for data."""
     mem_gib: float
-    """Most of the first rank's device memory that was in use since the start; on CPUs of its process."""
+    """Most GiB of the first rank's device memory in use since the start; on CPUs of its process."""
     ckpt_step: int
-    """Newest checkpoint that is whole; 0: none yet."""
+    """Step of the newest whole checkpoint; 0 if there is none yet."""
     ckpt_stall_ms: float
-    """How long the newest save held the steps up; 0: none yet."""
+    """How long the newest save held the steps up; 0 if there is none yet."""
     goodput: float
-    """Of the time since the job's first start, the share spent in steps that lasted."""
+    """Share of the time since the job's first start that was spent in steps that lasted."""
 
     def line(self) -> str:
         return _METRIC + " ".join(
@@ -64,12 +64,12 @@ class StepMetrics:
         )
 
     def as_json(self) -> str:
-        """Unrounded; ``loss_hex`` is the loss to the last bit, as float.hex writes it."""
+        """Write all numbers unrounded; ``loss_hex`` is the loss to the last bit, as float.hex writes it."""
         known = {name: value for name, value in self._items() if value is not None}
         return json.dumps(known | {"loss_hex": self.loss.hex()})
 
     def _items(self) -> list[tuple[str, float | None]]:
-        return [(one.name, getattr(self, one.name)) for one in fields(self)]
+        return [(field.name, getattr(self, field.name)) for field in fields(self)]
 
 
 _FORMATS = MappingProxyType(
@@ -96,20 +96,23 @@ _FORMATS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What an evaluation found: `eval step=100 val_loss=... val_perplexity=... val_tokens=... val_ms=...`."""
+    """The result of an evaluation: `eval step=100 val_loss=... val_perplexity=... val_tokens=...
+
+    Val_ms=...`.
+    """
 
     step: int
-    """After which it was made."""
+    """The step after which it was made."""
     loss: float
     """Nats per token that counts, over all ranks."""
     tokens: int
-    """That count; of images, those or their hidden patches."""
+    """Tokens that count; for images, the images or their hidden patches."""
     accuracy: float | None = None
-    """The share of images whose class was predicted; None: no classes are."""
+    """The share of images whose class was predicted; None if no classes are predicted."""
 
     @classmethod
     def carried_by(cls, carried: Mapping[str, float]) -> "Validation | None":
-        """What a checkpoint remembers of the newest one before it."""
+        """Read the newest evaluation that a checkpoint remembers; None if it remembers none."""
         if _EVAL_STEP not in carried:
             return None
         step, loss, tokens = (carried[name] for name in (_EVAL_STEP, _EVAL_LOSS, _EVAL_TOKENS))
@@ -139,25 +142,25 @@ METRIC_DEFINITIONS: list[dict[str, str]] = [
     {"Name": f"validation:{name}", "Regex": rf"eval step=.* val_{name}=([0-9.eE+-]+)"}
     for name in ("loss", "perplexity", "accuracy")
 ]
-"""For ``metric_definitions=`` of an estimator. SageMaker makes a CloudWatch metric of each."""
+"""Definitions for ``metric_definitions=`` of an estimator. SageMaker makes a CloudWatch metric of each."""
 
 
 def metrics_in(line: str) -> dict[str, str] | None:
-    """The numbers of a metric line as they are printed, by name; None: it is another line."""
+    """Read the numbers of a metric line as they are printed, by name; None if it is another line."""
     if not line.startswith(_METRIC):
         return None
     return dict(word.split("=", 1) for word in line.removeprefix(_METRIC).split())
 
 
 def validation_in(line: str) -> dict[str, str] | None:
-    """Likewise of the line of an evaluation."""
+    """Read the numbers of an evaluation's line as they are printed, by name; None if it is another line."""
     if not line.startswith(_EVAL):
         return None
     return dict(word.split("=", 1) for word in line.removeprefix(_EVAL).split())
 
 
 class Event(StrEnum):
-    """What happens once or occasionally, and is worth a line."""
+    """Kinds of events that happen once or occasionally, and get a line."""
 
     WORLD = "world"
     FLOAT8 = "float8"
@@ -173,15 +176,15 @@ def event_line(kind: Event, **details: float | str | None) -> str:
 
 
 def event_in(line: str) -> dict[str, object] | None:
-    """What an event line tells; None: it is another line."""
+    """Read an event line; None if it is another line."""
     if not line.startswith(_EVENT):
         return None
-    told: dict[str, object] = json.loads(line.removeprefix(_EVENT))
-    return told
+    event: dict[str, object] = json.loads(line.removeprefix(_EVENT))
+    return event
 
 
 class MetricsFile:
-    """Appended to, so a later attempt goes on where the one before stopped.
+    """The metrics file. It is appended to, so a later attempt continues where the one before stopped.
 
     Each line is one write, so a kill leaves whole lines.
     """
@@ -202,7 +205,7 @@ class MetricsFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peak:
-    """Dense bf16 with fp32 sums, without sparsity."""
+    """The speed of a device: dense bf16 with fp32 sums, not counting sparsity."""
 
     device: str
     """Words that the device's name has, as CUDA gives it."""
@@ -211,7 +214,7 @@ class Peak:
 
     @property
     def flops(self) -> float:
-        """Per second."""
+        """Return the floating point operations per second."""
         return self.tflops * _TERA
 
 
@@ -233,7 +236,7 @@ PEAKS: Sequence[Peak] = (
 
 
 def peak_of(device_name: str) -> Peak | None:
-    """None where no peak is known: CPUs, and GPUs without bf16 matrix units such as T4 and V100."""
+    """Find a device's peak; None if it is not known: CPUs, and GPUs without bf16 matrix units (T4, V100)."""
     words = set(re.split(r"[ -]", device_name))
     return next((peak for peak in PEAKS if set(peak.device.split()) <= words), None)
 
@@ -250,10 +253,10 @@ class Speed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yardstick:
     tokens_per_step: int
-    """Over all ranks."""
+    """Tokens of a step over all ranks."""
     ranks: int
     flops_per_token: float
-    """Forward and backward, of the model alone."""
+    """Operations of a forward and a backward pass for one token, of the model alone."""
     peak: Peak | None
 
     def speed(self, step_seconds: float) -> Speed:

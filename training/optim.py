@@ -25,26 +25,26 @@ __all__ = ["AnyPrecisionAdamW", "clip", "learning_rate", "make_optimizer", "step
 _BETAS = (0.9, 0.95)
 _BLOCKS = "blocks."
 _EPSILON = 1e-6
-"""As in torch.nn.utils.clip_grad_norm_."""
+"""The same as in torch.nn.utils.clip_grad_norm_."""
 _FLOOR = 0.1
 """The learning rate falls to this share of its peak."""
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5
-"""Of Newton and Schulz, for Muon."""
+"""Coefficients and number of the Newton-Schulz iterations of Muon."""
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    """With decay on matrices only.
+    """Make the optimizer that the options name; only matrices decay.
 
     AdamW is fused into one kernel for all parameters. Where even the weights are bf16, it is one that keeps
     what bf16 would lose.
     """
     names = list(model.named_parameters())
-    in_blocks = [one for name, one in names if one.ndim > 1 and name.startswith(_BLOCKS)]
-    outside = [one for name, one in names if one.ndim > 1 and not name.startswith(_BLOCKS)]
-    vectors = {"params": [one for _, one in names if one.ndim == 1], "weight_decay": 0.0}
+    in_blocks = [weight for name, weight in names if weight.ndim > 1 and name.startswith(_BLOCKS)]
+    outside = [weight for name, weight in names if weight.ndim > 1 and not name.startswith(_BLOCKS)]
+    vectors = {"params": [weight for _, weight in names if weight.ndim == 1], "weight_decay": 0.0}
     decay = {"weight_decay": config.weight_decay}
-    matrices = {"params": [one for _, one in names if one.ndim > 1], **decay}
+    matrices = {"params": [weight for _, weight in names if weight.ndim > 1], **decay}
     if config.optimizer is OptimizerName.MUON:
         groups = [{"params": in_blocks, "orthogonal": True, **decay}, {"params": outside, **decay}, vectors]
         optimizer = Muon(groups, lr=config.lr, betas=_BETAS)
@@ -58,7 +58,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
 
 
 def learning_rate(step: int, *, peak: float, warmup_steps: int, steps: int) -> float:
-    """Of step 1..steps: linear warm-up to the peak, then a cosine down to a tenth of it."""
+    """Return the rate of step 1..steps: linear warm-up to the peak, then a cosine down to a tenth of it."""
     if step <= warmup_steps:
         return peak * step / warmup_steps
     progress = (step - warmup_steps) / (steps - warmup_steps)
@@ -67,12 +67,12 @@ def learning_rate(step: int, *, peak: float, warmup_steps: int, steps: int) -> f
 
 @torch.no_grad()
 def clip(model: nn.Module, max_norm: float) -> Tensor:
-    """Scale all gradients down to this norm; the norm that they had, over all ranks, in fp32.
+    """Scale all gradients down to this norm; return the norm that they had, over all ranks, in fp32.
 
     Every rank must call. It is not finite when any gradient is not.
     """
-    gradients = [one.grad for one in model.parameters() if one.grad is not None]
-    parts = [local_part(one) for one in gradients]
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    parts = [local_part(gradient) for gradient in gradients]
     # Added up in fp64: how the ranks divide the gradients does not show in the clipped ones.
     norms = torch.stack(torch._foreach_norm(parts, 2, torch.float64))  # noqa: SLF001  torch's own name
     norm = _added_up(norms.square(), gradients).sqrt()
@@ -93,7 +93,7 @@ def step_if_finite(optimizer: Optimizer, norm: Tensor) -> None:
 
 
 def _added_up(squares: Tensor, gradients: Sequence[Tensor]) -> Tensor:
-    """Over the ranks that hold different parts; copies count once."""
+    """Sum over the ranks that hold different parts; copies count once."""
     kinds: dict[tuple[ProcessGroup, ...], list[int]] = {}
     for number, gradient in enumerate(gradients):
         kinds.setdefault(_groups(gradient), []).append(number)
@@ -107,11 +107,13 @@ def _added_up(squares: Tensor, gradients: Sequence[Tensor]) -> Tensor:
 
 
 def _groups(gradient: Tensor) -> tuple[ProcessGroup, ...]:
-    """Of ranks that have different parts of it, each."""
+    """Return the groups of ranks that each have different parts of a gradient."""
     if not isinstance(gradient, DTensor):
         return ()
     mesh = gradient.device_mesh
-    return tuple(mesh.get_group(at) for at, one in enumerate(gradient.placements) if not one.is_replicate())
+    return tuple(
+        mesh.get_group(at) for at, placement in enumerate(gradient.placements) if not placement.is_replicate()
+    )
 
 
 class Muon(GuardedOptimizer):
@@ -129,11 +131,11 @@ class Muon(GuardedOptimizer):
     def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         orthogonal = group.get("orthogonal", False)
         names = ("momentum",) if orthogonal else ("exp_avg", "exp_avg_sq")
-        for one in parameters:
-            if not self.state[one]:
-                self.state[one] = first_state(one, names)
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter] = first_state(parameter, names)
             if orthogonal:
-                self._step_matrix(one, group)
+                self._step_matrix(parameter, group)
         if parameters and not orthogonal:
             self._moments(parameters).step(
                 group, weight_decay=group["weight_decay"], found_inf=self.found_inf
@@ -156,18 +158,18 @@ class Muon(GuardedOptimizer):
 
 
 def _orthogonal(matrix: Tensor) -> Tensor:
-    """With the same singular vectors, and singular values near 1."""
+    """Make a matrix with the same singular vectors, and singular values near 1."""
     first, second, third = _COEFFICIENTS
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    found = wide / (wide.norm() + 1e-7)
+    result = wide / (wide.norm() + 1e-7)
     for _ in range(_ITERATIONS):
-        square = found @ found.T
-        found = first * found + (second * square + third * square @ square) @ found
-    return found if wide is matrix else found.T  # type: ignore[no-any-return]
+        square = result @ result.T
+        result = first * result + (second * square + third * square @ square) @ result
+    return result if wide is matrix else result.T  # type: ignore[no-any-return]
 
 
 def _whole(parameter: Tensor, local: Tensor) -> Tensor:
-    """Of something that is sharded as the parameter is; every rank gets it."""
+    """Gather a whole tensor that is sharded as the parameter is; every rank gets it."""
     if not isinstance(parameter, DTensor):
         return local
     sharded = DTensor.from_local(

@@ -24,7 +24,7 @@ def _name_this_folder_training() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one attempt; the exit code."""
+    """Run one attempt, and return the exit code."""
     # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
     from training.config import TrainConfig, read_config  # noqa: PLC0415
     from training.config.contradictions import refuse_unsupported_torch  # noqa: PLC0415

@@ -95,11 +95,21 @@ class ApiClient(ApiCalls):
         """Return one page; None if no stored field changed since the page that had this ``etag_of``."""
         return self._read_unless(etag, f"/jobs{query(filters)}")
 
-    def change(self, name: str, *, priority: int | None = None, held: bool | None = None) -> Document:
-        """Change a job; a repeated change is the same, so a lost answer is asked for again."""
-        wanted = {"priority": priority, "held": held}
+    def change(
+        self, name: str, *, priority: int | None = None, held: bool | None = None, after: str | None = None
+    ) -> Document:
+        """Change a job; a repeated change is the same, so a lost answer is asked for again.
+
+        Args:
+            name: Of the job, or of any of its attempts.
+            priority: 0 to 1000.
+            held: Whether it is to be held.
+            after: Conditions separated by a space; an empty text: it is to wait for no job.
+        """
+        wanted: dict[str, Any] = {"priority": priority, "held": held}
         given = {key: value for key, value in wanted.items() if value is not None}
-        return self._call("PATCH", f"/jobs/{path_name(name)}", given, attempts=ATTEMPTS)
+        conditions = {} if after is None else {"after": after or None}
+        return self._call("PATCH", f"/jobs/{path_name(name)}", given | conditions, attempts=ATTEMPTS)
 
     def cancel(self, name: str) -> Document:
         return self._call("DELETE", f"/jobs/{path_name(name)}")

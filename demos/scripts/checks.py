@@ -1,4 +1,4 @@
-"""What the demo must have shown of each script, computed from its facts alone."""
+"""Checks what the demo must have shown of each script, computed from its facts alone."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ TOLERANCE = 1e-4
 
 
 def check(report: Report, *, steps: int) -> None:
-    """Adds ``steps_lost`` to the facts of each script."""
+    """Check each script, and add ``steps_lost`` to its facts."""
     for script in report.facts["scripts"]:
         script["steps_lost"] = steps_lost(script["attempts"])
         _check_resumed(report, script)
@@ -22,7 +22,10 @@ def check(report: Report, *, steps: int) -> None:
 
 
 def check_case(report: Report, script: Script, facts: Document) -> None:
-    """Adds ``steps_lost``, ``different``, ``largest_difference`` and ``not_seen_once`` to the facts."""
+    """Check one case.
+
+    Add ``steps_lost``, ``different``, ``largest_difference`` and ``not_seen_once`` to its facts.
+    """
     facts["steps_lost"] = steps_lost(facts["attempts"])
     facts["different"], facts["largest_difference"] = _differences(facts)
     facts["not_seen_once"] = None
@@ -42,8 +45,11 @@ def check_case(report: Report, script: Script, facts: Document) -> None:
 
 
 def steps_lost(attempts: list[Document]) -> int | None:
-    """Trained before the preemption and again after it; None: there are not two attempts that trained."""
-    trained = [one["losses"] for one in attempts if one["losses"]]
+    """Count the steps trained before the preemption and again after it.
+
+    None if there are not two attempts that trained.
+    """
+    trained = [attempt["losses"] for attempt in attempts if attempt["losses"]]
     if len(trained) < 2:  # noqa: PLR2004  before and after
         return None
     return int(trained[0][-1][0]) + 1 - int(trained[1][0][0])
@@ -101,7 +107,7 @@ def _check_samples(report: Report, script: Document) -> None:
 
 
 def _check_evaluations(report: Report, script: Document, steps: int) -> None:
-    """Each is made once, and the one of the stop by the second attempt."""
+    """Check that each evaluation is made once, and the one of the stop by the second attempt."""
     first, second = ([*attempt["evaluations"]] for attempt in script["attempts"])
     due = list(range(EVALUATE_EVERY, steps + 1, EVALUATE_EVERY))
     made = [int(evaluation[0]) for evaluation in first + second]

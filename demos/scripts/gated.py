@@ -1,8 +1,8 @@
-"""Runs a script that the story can hold. Needs the standard library alone.
+"""Runs a script that the story can hold. It needs the standard library alone.
 
 Each script calls ``time.sleep(0)`` before a sample or a step. Here that lasts until a file says that so many
 may begin: no script gets further than the story wants. The first wait is printed, so that the story knows
-where the script stands. Longer sleeps are those of libraries, and stay what they are.
+where the script is held. Longer sleeps are those of libraries, and stay what they are.
 """
 
 import itertools
@@ -18,7 +18,7 @@ _LOOK_SECONDS = 0.05
 
 
 def gated_sleep(gate: Path, *, pause: Callable[[float], None] = time.sleep) -> Callable[[float], None]:
-    """Give what stands for time.sleep: the n-th call with 0 returns when the file allows n, or is gone."""
+    """Make a stand-in for time.sleep: the n-th call with 0 returns when the file allows n, or is gone."""
     calls = itertools.count(1)
     waits = itertools.count()
 

@@ -21,11 +21,11 @@ from local.twin_process import TwinProcess
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
 OTHER_TYPE = "ml.m5.2xlarge"
-"""It stays free of urgent jobs: who may run on one instance of it resumes there."""
+"""Stays free of urgent jobs: a job that may run on one instance of it resumes there."""
 HOSTS = 2
-"""Of the jobs that resume on another number of ranks; then they have one."""
+"""Hosts of the jobs that resume on another number of ranks, on one host."""
 SAMPLES = 64
-"""Of the data of the scripts in ``programs``."""
+"""Samples in the data of the scripts in ``programs``."""
 EVALUATE_EVERY = 6
 STOPPED_IN = 2 * EVALUATE_EVERY
 """The step in which the scripts in ``programs`` are stopped."""
@@ -33,7 +33,8 @@ _GATED = Path(gated.__file__)
 _SETTINGS = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 _OWN = {"STEPS": str(3 * EVALUATE_EVERY), "GLOBAL_BATCH": "4", "DROPOUT": "0.1"}
 _ON_RANKS = _OWN | {"GLOBAL_BATCH": "8", "DROPOUT": "0"}
-"""Masks of dropout are drawn by each rank; without them losses differ by the order of summation alone."""
+"""Settings of cases on several ranks. Each rank draws dropout masks of its own; if there are none, losses
+differ by the order of summation alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,9 @@ class Library:
     name: str
     title: str
     example: Path
-    """Its script in docs/training/scripts.md."""
+    """The library's script in docs/training/scripts.md."""
     program: Path
-    """What plays the other cases."""
+    """The script that plays the other cases."""
 
 
 _EXAMPLES, _PROGRAMS = ROOT / "docs/examples/training", Path(__file__).parent / "programs"
@@ -77,9 +78,9 @@ class Case:
     title: str
     settings: dict[str, str]
     gate: int = STOPPED_IN - 1
-    """How many calls of ``gated.py`` return before the stop."""
+    """Number of calls of ``gated.py`` that return before the stop."""
     is_example: bool = False
-    """The scripts are those of docs/training/scripts.md, which know nothing of cases."""
+    """True if the scripts are those of docs/training/scripts.md, which know nothing of cases."""
     hosts: int = 1
     refused_by: frozenset[str] = field(default_factory=frozenset)
     """Libraries whose adapter refuses to resume on one host."""
@@ -135,7 +136,7 @@ class Script:
 
 
 def undisturbed(script: Script, folder: Path) -> "subprocess.Popen[bytes]":
-    """Run the same script outside of everything, without a pause; it prints to ``folder``'s log."""
+    """Run the same script outside of the twin, which nothing holds; it prints to its log in ``folder``."""
     place = folder / f"{script.name}-undisturbed"
     place.mkdir()
     paths = {"SM_CHECKPOINT_DIR": str(place / "checkpoints"), "SM_MODEL_DIR": str(place / "model")}
@@ -147,16 +148,16 @@ def undisturbed(script: Script, folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def log_of(script: Script, folder: Path) -> Path:
-    """Give the file that the undisturbed run prints to."""
+    """Return the path of the file that the undisturbed run prints to."""
     return folder / f"{script.name}.log"
 
 
 def script_request(script: Script, twin: TwinProcess, gate: Path) -> Document:
-    """Ask for the script under the launcher; its source directory goes to S3 first.
+    """Make the request for the script under the launcher; its source directory goes to S3 first.
 
     Args:
-        script: What trains.
-        twin: Where.
+        script: The script and its case.
+        twin: The twin that runs it.
         gate: The file that says how far it may go (``gated.py``).
     """
     key = f"code/{script.job}.tar.gz"

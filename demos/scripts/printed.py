@@ -1,4 +1,4 @@
-"""What the lines of a script say: losses and evaluations to the last digit, samples by step, a refusal."""
+"""Reads the lines of a script: losses and evaluations to the last digit, samples by step, a refusal."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,13 +13,13 @@ _REFUSAL = re.compile(r"(?:\[rank\d+\]: )?ValueError: (.+)")
 
 
 def losses_of(lines: Iterable[str], kind: str = "step") -> list[list[str]]:
-    """Give [step, loss] of each step, or of each ``evaluation``, as they were printed."""
+    """Return [step, loss] of each step, or of each ``evaluation``, as they were printed."""
     matches = filter(None, map(_LOSS.fullmatch, lines))
     return [[match[2], match[3]] for match in matches if match[1] == kind]
 
 
 def printed_in(lines: Sequence[str]) -> Document:
-    """Give losses, evaluations, and the samples of each step over all ranks."""
+    """Return losses, evaluations, and the samples of each step over all ranks."""
     samples: dict[str, list[int]] = {}
     for match in filter(None, map(_SAMPLES.fullmatch, lines)):
         samples.setdefault(match[1], []).extend(int(number) for number in match[2].split(","))
@@ -31,16 +31,16 @@ def printed_in(lines: Sequence[str]) -> Document:
 
 
 def refusal_in(lines: Iterable[str]) -> str | None:
-    """Give the sentence with which an adapter refused to go on; None: none did."""
+    """Return the sentence with which an adapter refused to resume, or None if none did."""
     return next((match[1] for line in lines if (match := _REFUSAL.fullmatch(line))), None)
 
 
 def not_seen_once(parts: Iterable[Mapping[str, Sequence[int]]], *, samples: int) -> list[int]:
-    """Give the samples that some epoch did not see exactly once; the last epoch may have begun only.
+    """Return the samples that some epoch did not see exactly once; the last epoch may have begun only.
 
     Args:
-        parts: Samples by step, of each attempt; a step of two attempts counts twice.
-        samples: Of the whole data; their numbers begin at 0.
+        parts: Samples by step, for each attempt; a step of two attempts counts twice.
+        samples: Number of samples in the whole data; they are numbered from 0.
     """
     steps = sorted(chain.from_iterable(part.items() for part in parts), key=lambda step: int(step[0]))
     order = [sample for _, seen in steps for sample in seen]

@@ -1,4 +1,4 @@
-"""The scene: scripts train, somebody more urgent takes their instances, they resume and end; once a case."""
+"""The scene of each case: scripts train, an urgent job takes their instances, they resume and end."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ Processes = Sequence[tuple[Script, "subprocess.Popen[bytes]"]]
 
 
 def tell(telling: Telling) -> int:
-    """Run the demo; the exit code."""
+    """Run the demo, and return the exit code."""
     report, screen = telling.report, telling.screen
     report.facts["scripts"] = []
     with tempfile.TemporaryDirectory(prefix="trainmaster-scripts-", ignore_cleanup_errors=True) as name:
@@ -64,7 +64,7 @@ def tell(telling: Telling) -> int:
 
 
 def _play_case(case: Case, twin: TwinProcess, screen: Screen, folder: Path) -> list[tuple[Script, Document]]:
-    """Play one case with all libraries at once; the facts of each."""
+    """Play one case with all libraries at once, and return the facts of each."""
     scripts = [Script(library=library, case=case) for library in LIBRARIES]
     with _undisturbed(scripts, folder) as alone:
         scene = _Scene(Stage(twin, screen), folder, scripts)
@@ -82,7 +82,7 @@ def _play_case(case: Case, twin: TwinProcess, screen: Screen, folder: Path) -> l
 
 @contextmanager
 def _undisturbed(scripts: list[Script], folder: Path) -> Iterator[Processes]:
-    """Run each script outside of everything, for the block."""
+    """Run each script outside of the twin while the block runs."""
     alone = [(script, undisturbed(script, folder)) for script in scripts]
     try:
         yield alone
@@ -124,7 +124,7 @@ class _Scene:
         self._until(f"{case.name}: all instances are free", lambda: stage.are(FINAL, [urgent, *others]))
 
     def _submit_holder(self, name: str, instance_type: str, instances: int) -> str:
-        """Submit a job that keeps its instances until it is cancelled; its name."""
+        """Submit a job that keeps its instances until it is cancelled, and return its name."""
         stage, job = self._stage, f"{name}-{self._case.name}"
         wanted = urgent_request(job, stage.twin, instances=instances)
         wanted["ResourceConfig"]["InstanceType"] = instance_type
@@ -154,7 +154,7 @@ class _Scene:
                 )
 
     def facts(self, script: Script) -> Document:
-        """Say what happened to one script: each attempt, and how its containers ended."""
+        """Collect what happened to one script: each attempt, and how its containers ended."""
         attempts, lines = [], list[str]()
         for attempt in self._stage.api.job(script.job)["attempts"]:
             name = attempt["training_job_name"]
@@ -179,7 +179,7 @@ class _Scene:
         return hold
 
     def _exit_code(self, training_job_name: str) -> int | list[int] | None:
-        """Give the exit code of all hosts; a list where they ended in different ways."""
+        """Return the exit code of all hosts, or a list if they ended in different ways."""
         codes = {
             record["exit_code"]
             for record in self._stage.twin.records()
@@ -197,7 +197,7 @@ class _Scene:
         return log_lines(self._stage.logs, name).count(WAITS) if name else 0
 
     def _until(self, what: str, holds: Callable[[], object]) -> None:
-        """Raises ProgramEndedError: a script has failed that was not to be refused."""
+        """Wait for a state. Raises ProgramEndedError if a script has failed that was not to be refused."""
 
         def looked() -> object:
             for script in self._scripts:

@@ -10,7 +10,7 @@ _COLUMNS = ("STOPPED", "LIBRARY", "LOST", "LOSSES THAT DIFFER", "SAMPLES ONCE")
 
 
 def cases_table(scripts: Sequence[Document]) -> Table:
-    """Give a row for each script; those of one case follow each other."""
+    """Make a table with a row for each script; those of one case follow each other."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in _COLUMNS:
         table.add_column(heading)
@@ -23,7 +23,7 @@ def cases_table(scripts: Sequence[Document]) -> Table:
 
 
 def refusals(scripts: Sequence[Document]) -> Iterator[str]:
-    """Give the sentence with which each library refused a case."""
+    """Yield the sentence with which each library refused a case."""
     for script in scripts:
         if script["refused"]:
             yield f"{script['title']}, {script['case_title']}, refuses: {script['refused']}"

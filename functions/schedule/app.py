@@ -133,6 +133,8 @@ def _leave(pool: str, summary: Summary) -> None:
             wiring().samples.append(Sample(metric=CHAINS_ENDED, value=1, of=pool))
         logger.warning("not finished, and not asked again", pool=pool, hops=summary.hops)
     try:
+        if summary.woken:
+            wiring().wake_ups.send(sorted(summary.woken))
         if next_step is Next.ONE_MORE:
             _ask_again(pool, hops_of_next(summary.hops, did_something=did_something), summary.chain)
         elif next_step is not Next.NOTHING:

@@ -1,7 +1,8 @@
 """Write what follows from the keys that the sections of the policy declare: ``make reference``.
 
-The JSON Schema, docs/policy.schema.json; the tables of docs/policy.md, between their markers; the comments of
-policy.example.yaml that have a line of their own. Its head and comments behind values are written by hand.
+It writes the JSON Schema, docs/policy.schema.json; the tables of docs/policy.md, between their markers; the
+comments of policy.example.yaml that have a line of their own, whose head and comments behind values are
+written by hand.
 """
 
 import json
@@ -37,7 +38,7 @@ DEFINITIONS: dict[str, kinds.Kind[Any]] = {
     "forbidden": job_rules.Switch(forbids=True),
     "rules": Keys(job_rules.Rules),
 }
-"""Said once in the schema, wherever they are used."""
+"""Kinds that are defined once in the schema, wherever they are used."""
 NULL: Schema = {"type": "null"}
 MODE: Schema = {"mode": {"anyOf": [{"$ref": "#/$defs/mode"}, NULL], "default": "enforce"}}
 
@@ -55,7 +56,7 @@ def schema() -> str:
 
 
 def _value(kind: kinds.Kind[Any]) -> Schema:
-    """As ``_schema_of``, by reference where it is defined."""
+    """Make the schema of a kind, as a reference if it is one of the definitions."""
     name = next((name for name, defined in DEFINITIONS.items() if defined == kind), None)
     return {"$ref": f"#/$defs/{name}"} if name else _schema_of(kind)
 
@@ -90,7 +91,7 @@ def _schema_of(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
 
 
 def _special(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
-    """What can be written in more than one way."""
+    """Make the schema of a kind that can be written in more than one way."""
     match kind:
         case QuotaCounts():
             return {
@@ -135,21 +136,21 @@ def _section(section: type[Section]) -> Schema:
 
 
 def _key(key: Key) -> Schema:
-    found = _value(key.kind)
+    schema_of_key = _value(key.kind)
     if key.off:
-        found = {"anyOf": [{"enum": list(dict.fromkeys([*key.off, None]))}, found]}
+        schema_of_key = {"anyOf": [{"enum": list(dict.fromkeys([*key.off, None]))}, schema_of_key]}
     elif not key.is_needed:
-        found = _or_null(found)
+        schema_of_key = _or_null(schema_of_key)
     has_default = key.default is not None and (not isinstance(key.kind, Keys) or bool(key.default))
-    return {"description": _plain(key)} | found | ({"default": key.default} if has_default else {})
+    return {"description": _plain(key)} | schema_of_key | ({"default": key.default} if has_default else {})
 
 
-def _or_null(found: Schema) -> Schema:
-    if "type" in found:
-        return found | {"type": [found["type"], "null"]}
-    if "enum" in found:
-        return {"enum": [*found["enum"], None]}
-    return {"anyOf": [*found.get("anyOf", [found]), NULL]}
+def _or_null(schema_of_key: Schema) -> Schema:
+    if "type" in schema_of_key:
+        return schema_of_key | {"type": [schema_of_key["type"], "null"]}
+    if "enum" in schema_of_key:
+        return {"enum": [*schema_of_key["enum"], None]}
+    return {"anyOf": [*schema_of_key.get("anyOf", [schema_of_key]), NULL]}
 
 
 def _closed(properties: Schema) -> Schema:
@@ -169,7 +170,7 @@ def _number(bound: Decimal | float) -> int | float:
 
 
 def _bounds(kind: kinds.Kind[Any]) -> str:
-    """A sentence of Markdown, or nothing where the bounds are those of all values of the kind."""
+    """Write the bounds as a sentence of Markdown, or nothing if they are those of all values of the kind."""
     match kind:
         case kinds.Duration() if kind.least and kind.most < kinds.MAX_DURATION:
             return f" `{kinds.duration_text(kind.least)}` to `{kinds.duration_text(kind.most)}`."
@@ -214,7 +215,7 @@ def _default(key: Key) -> str:
 
 
 def _flow(value: object) -> str:
-    """YAML on one line."""
+    """Write YAML on one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
     return text.removesuffix("\n").removesuffix("\n...")
 
@@ -225,7 +226,7 @@ def _said(key: Key) -> str:
 
 
 def tables() -> dict[str, str]:
-    """The tables of the guide by the names of their markers."""
+    """Make the tables of the guide, by the names of their markers."""
     teams = [*_rows(TeamPolicy, "teams[]."), *(row for row in _rows(Policy) if row[0] == "admins")]
     elsewhere = frozenset({"version", "pools", "teams", "admins", "rules"})
     rules = (
@@ -244,8 +245,8 @@ def guide() -> str:
     text = GUIDE.read_text(encoding="utf-8")
     for name, table in tables().items():
         begin, end = f"<!-- generated: keys of {name} -->\n", "\n<!-- end -->"
-        before, found, rest = text.partition(begin)
-        assert found, begin
+        before, marker, rest = text.partition(begin)
+        assert marker, begin
         text = f"{before}{begin}\n{table}{end}{rest.partition(end)[2]}"
     return text
 
@@ -262,7 +263,7 @@ def example() -> str:
 
 
 class _Comments:
-    """What the keys of a document are for, each said once, by the line that begins with the key."""
+    """Comments for the keys of a document, each key once, by the number of the line that begins with it."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -289,7 +290,7 @@ class _Comments:
 
 
 def files() -> dict[Path, str]:
-    """What each file has to be."""
+    """Make the text of each file by its path."""
     return {SCHEMA: schema(), GUIDE: guide(), EXAMPLE: example()}
 
 

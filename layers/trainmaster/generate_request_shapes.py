@@ -1,7 +1,7 @@
 """Write request_shapes.py from the CreateTrainingJob model of the installed botocore.
 
 Run it after a change of the pinned botocore: ``python layers/trainmaster/generate_request_shapes.py``.
-It stops at a pattern it cannot translate, so a new kind of pattern is looked at by a person.
+It stops at a pattern it cannot translate, so that a person looks at a new kind of pattern.
 """
 
 import re
@@ -55,11 +55,11 @@ class Shape(TypedDict, total=False):
 
 
 class UntranslatableError(ValueError):
-    """A pattern uses something whose meaning in Python nobody has looked at yet."""
+    """A pattern uses something whose meaning in Python is not known here yet."""
 
 
 def generate() -> str:
-    """The text of the module."""
+    """Make the text of the module."""
     model = botocore.session.get_session().get_service_model("sagemaker")
     rows = {shape.name: _row(shape) for shape in _reachable(model.shape_for(ROOT), set())}
     lines = [f"    {name!r}: {_literal(row)},\n" for name, row in sorted(rows.items())]
@@ -126,12 +126,12 @@ def _parts(shape: Shape) -> dict[str, Any]:
 
 
 def _limits(shape: Shape) -> dict[str, Any]:
-    told: Mapping[str, Any] = shape.metadata
-    limits = {name: told[name] for name in ("min", "max") if name in told}
-    if "enum" in told:
-        limits["enum"] = tuple(told["enum"])
-    if "pattern" in told:
-        limits["pattern"] = translate(told["pattern"])
+    metadata: Mapping[str, Any] = shape.metadata
+    limits = {name: metadata[name] for name in ("min", "max") if name in metadata}
+    if "enum" in metadata:
+        limits["enum"] = tuple(metadata["enum"])
+    if "pattern" in metadata:
+        limits["pattern"] = translate(metadata["pattern"])
     return limits
 
 
@@ -158,7 +158,7 @@ _SEPARATORS = "".join(
 
 
 def translate(pattern: str) -> str:
-    """The Python pattern that means the same.
+    """Write the Python pattern that means the same.
 
     Raises:
         UntranslatableError: Something in it has no translation here yet.
@@ -186,7 +186,10 @@ def _outside(pattern: str, position: int) -> tuple[str, int]:
 
 
 def _class(pattern: str, position: int) -> tuple[str, int]:
-    """A bracketed class, from behind its bracket: the translation and where it ends."""
+    """Translate a bracketed class, from behind its bracket.
+
+    Return the translation and where the class ends.
+    """
     parts: list[str] = ["^"] if pattern[position] == "^" else []
     position += len(parts)
     properties: list[str] = []

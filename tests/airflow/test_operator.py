@@ -314,8 +314,9 @@ def test_pauses_of_a_trigger_are_spread_and_longer_far_from_the_turn(
 
     monkeypatch.setattr("trainmaster_client.airflow.training_trigger.asyncio.sleep", sleep)
     asyncio.run(first_event(elsewhere(trigger)))
-    assert 0.8 * longest <= min(pauses) < 0.87 * longest, pauses
-    assert 0.93 * longest < max(pauses) <= longest, pauses
+    # The age of an answer comes off, too: milliseconds, or more where the machine is busy.
+    assert 0.5 * longest <= min(pauses) < 0.87 * longest, pauses
+    assert 0.9 * longest < max(pauses) <= longest, pauses
 
 
 def test_a_killed_task_cancels_its_job(queue: FakeQueue):

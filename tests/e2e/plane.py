@@ -197,9 +197,11 @@ def until_exists(path: Path) -> list[str]:
     return ["sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.05; done', str(path)]
 
 
-def eventually(look: Callable[[], T], accept: Callable[[T], bool]) -> T:
-    """What ``look`` sees as soon as that is acceptable."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def eventually(
+    look: Callable[[], T], accept: Callable[[T], bool], *, patience: float = PATIENCE_SECONDS
+) -> T:
+    """What ``look`` sees as soon as that is acceptable; ``patience`` in seconds."""
+    deadline = time.monotonic() + patience
     while not accept(seen := look()):
         assert time.monotonic() < deadline, f"still: {seen}"
         time.sleep(_POLL_SECONDS)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from trainmaster.adapters.dynamodb.layout import MESSAGE_SCHEMA
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy import UNMANAGED
 
@@ -64,7 +65,7 @@ def test_H12_messages_of_a_later_version_are_left_to_it_and_the_others_are_done(
             found=replace(RECORD, training_job_name="stray"),
         )
         world.wiring.store.leave(UNMANAGED, [message])
-    later: dict[str, Any] = {"schema": {"N": "2"}, "kind": {"S": "of-next-year"}}
+    later: dict[str, Any] = {"schema": {"N": str(MESSAGE_SCHEMA + 1)}, "kind": {"S": "of-next-year"}}
     without: dict[str, Any] = {}
     for item in world.items():
         if item["pk"]["S"] == "E#-":

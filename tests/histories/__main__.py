@@ -27,6 +27,7 @@ def main() -> int:
             reuses=watch.reuses,
             retries=watch.retries,
             fallbacks=watch.fallbacks,
+            dependents=watch.dependents,
         )
     _print(f"{wish.count} histories in {time.monotonic() - began:.1f} s: {dict(counts)}")
     for before, afters in TRANSITIONS.items():

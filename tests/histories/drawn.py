@@ -1,7 +1,7 @@
 """What the dice of a history choose from: policies, requests, refusals and ends."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from trainmaster.core.errors import (
@@ -96,6 +96,21 @@ def request_of(name: str, dice: random.Random, document: dict[str, Any]) -> dict
     if dice.random() < 0.7:
         whole["CheckpointConfig"] = {"S3Uri": f"s3://bucket/checkpoints/{name}"}
     return whole
+
+
+CONDITIONS = ("", "afterok:", "afterany:", "afternotok:")
+
+
+def with_parents(request: dict[str, Any], dice: random.Random, others: Sequence[str]) -> dict[str, Any]:
+    """A third of the requests wait for one or two others, submitted already or not."""
+    if not others or dice.random() > 1 / 3:
+        return request
+    parents = dice.sample(others, min(len(others), dice.choice([1, 1, 2])))
+    value = " ".join(f"{dice.choice(CONDITIONS)}{parent}" for parent in parents)
+    tags = [*request["Tags"], {"Key": "trainmaster:after", "Value": value}]
+    if dice.random() < 0.2:
+        tags.append({"Key": "trainmaster:after-failed", "Value": "hold"})
+    return {**request, "Tags": tags}
 
 
 def roomy(document: dict[str, Any]) -> dict[str, Any]:

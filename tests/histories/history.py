@@ -7,11 +7,21 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.api.request_context import Answer
-from trainmaster.core.errors import UnavailableError
+from trainmaster.core.errors import JobConflictError, UnavailableError
 from trainmaster.core.jobs.model import JobState
 
 from tests.builders import A, B, minutes
-from tests.histories.drawn import ENDS, ENDS_OF_STOPPING, FAILURES, REFUSALS, document_of, request_of, roomy
+from tests.histories.drawn import (
+    CONDITIONS,
+    ENDS,
+    ENDS_OF_STOPPING,
+    FAILURES,
+    REFUSALS,
+    document_of,
+    request_of,
+    roomy,
+    with_parents,
+)
 from tests.histories.stage import CrashError, Fault, Process, Stage
 from tests.histories.world import World
 
@@ -115,7 +125,8 @@ class History:
         self.start(f"submit {name}", lambda: self.world.submit(request))
 
     def _request(self, name: str) -> dict[str, Any]:
-        return request_of(name, self.dice, self.world.document)
+        request = request_of(name, self.dice, self.world.document)
+        return with_parents(request, self.dice, [other for other in self.names if other != name])
 
     def answer_the_door(self) -> None:
         """A ring is delivered at least once; passes run at any time besides."""
@@ -163,6 +174,8 @@ class History:
             {"held": held},
             {"priority": priority},
             {"held": held, "priority": priority},
+            {"after": None},
+            {"after": f"{self.dice.choice(CONDITIONS)}{self.dice.choice(known)}", "held": held},
         ]
         wish = self.dice.choice(wishes)
         self.start(f"patch {name} {wish}", lambda: self.world.patch(name, **wish))
@@ -275,8 +288,8 @@ class History:
         world.change_policy(roomy(world.document))
         for _ in range(SETTLED):
             for name in self.names:
-                if name in world.tables.jobs:
-                    world.patch(name, held=False)
+                if name in world.tables.jobs and isinstance(world.patch(name, held=False), JobConflictError):
+                    world.patch(name, after=None, held=False)
             for name, job in world.sagemaker.live().items():
                 self._end(name, "Stopped" if job.status == "Stopping" else "Completed")
             world.now += minutes(16)  # leases, back-offs, limits and holds are over

@@ -35,6 +35,8 @@ class Watch:
     reuses: int = 0
     retries: int = 0
     futile: FutilePreemptionsJudge = field(default_factory=FutilePreemptionsJudge)
+    dependents: int = 0
+    """First starts of jobs that had waited for another."""
     fallbacks: int = 0
     """Jobs that left spot."""
 
@@ -59,12 +61,22 @@ class Watch:
         assert condition is not None, "a claim without conditions"
         assert job.name not in self.accepted_stops, f"{job.name} starts after its user's stop"
         assert not self.tables.policy.paused, f"{job.name} starts while everything is paused"
+        self._judge_conditions(job)
         capacity, rows = self._capacity(), self._rows(job)
         for one in job.vector if job.spec.pool != UNMANAGED else ():
             taken = rows.used[one] + rows.warm[one]
             assert taken <= capacity.get(one, 0), f"{taken} {one} of {capacity.get(one, 0)}"
         self.starts[job.name] += 1
         self.reuses += int(condition.reuses is not None)
+
+    def _judge_conditions(self, job: Job) -> None:
+        """I17: no dependent starts before every condition holds at a final end."""
+        for condition in job.after.conditions if job.after else ():
+            parent = self.tables.jobs[condition.job]
+            assert parent.is_final, f"{job.name} starts, and {parent.name} is {parent.state}"
+            wanted = {"afterok": (S.COMPLETED,), "afternotok": (S.FAILED, S.STOPPED)}.get(condition.kind)
+            assert wanted is None or parent.state in wanted, f"{job.name} starts after {condition}"
+            self.dependents += job.attempt == 0
 
     def _judge_preemption(self, victim: Job, condition: WriteCondition | None, *, at: datetime) -> None:
         """I8: for a job that waits, has a hold, and outranks it (or takes back its own); I16."""

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from trainmaster.api.add_job import add_job
-from trainmaster.api.jobs import cancel_job, patch_job
+from trainmaster.api.job_patches import patch_job
+from trainmaster.api.jobs import cancel_job
 from trainmaster.api.request_context import Answer, Call, Outside, RequestContext, enter
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.jobs.model import Job
@@ -16,6 +17,7 @@ from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
+from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
@@ -211,6 +213,7 @@ class World:
                 unmanaged=self.unmanaged,
                 clock=self.clock,
             ),
+            dependency_sweep=DependencySweep(queue=reader, pools=reader, store=store, clock=self.clock),
             wake_ups=ports.wake_ups,
             repair=RepairSteps(store=MemoryRepairs(), register=MemoryRegister(), clock=self.clock),
             rotation=MemoryRotation(),

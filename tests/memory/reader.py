@@ -40,6 +40,7 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
 
+from tests.memory.dependencies import MemoryDependentReads
 from tests.memory.history import MemoryHistoryReader
 from tests.memory.tables import Month, Tables, Usage
 
@@ -48,7 +49,7 @@ MOST_RUN_TIMES = 250
 MOST_DUE = 100
 
 
-class MemoryReader(MemoryHistoryReader):
+class MemoryReader(MemoryHistoryReader, MemoryDependentReads):
     """JobReader, SnapshotReader, QueueReader, LedgerReader, PoolReader and HistoryReader."""
 
     def __init__(self, tables: Tables) -> None:

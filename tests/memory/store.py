@@ -26,6 +26,7 @@ from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, Wr
 from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.bills import bill_warm, charge, count_spot
+from tests.memory.dependencies import MemoryDependentWrites, put_dependents, require_parents
 from tests.memory.history import (
     history_begins,
     remember,
@@ -38,16 +39,20 @@ from tests.memory.tables import PoolRows, Tables, lane_of
 Measure = Callable[[Iterable[Sample]], None]
 
 
-class MemoryJobStore:
+class MemoryJobStore(MemoryDependentWrites):
     def __init__(self, tables: Tables, *, measure: Measure = lambda _: None) -> None:
         self._tables = tables
+        self._commit = self.commit
         self._measure = measure
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         tables = self._tables
         _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
+        conditions = () if job.after is None else job.after.conditions
+        require_parents(tables, conditions)
         if admission is not None:
             self._admit(job, admission)
+        put_dependents(tables, job, conditions)
         tables.jobs[job.name] = job
         tables.changed_at[job.name] = job.spec.submitted_at
         tables.requests[job.name] = body
@@ -284,6 +289,8 @@ class MemoryJobStore:
         tables, after = self._tables, change.after
         stored = tables.jobs.get(after.name)
         _require(stored is not None and stored.ver == change.before.ver, f"{after.name} changed")
+        has_children = stored is not None and bool(stored.has_dependents)
+        _require(bool(change.before.has_dependents) or not has_children, f"{after.name} has children")
         if change.leaves_warm is not None:
             kept = tables.pools[after.spec.pool].warm_pools
             _require(change.leaves_warm.training_job_name not in kept, "the warm pool is counted already")

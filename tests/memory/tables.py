@@ -11,6 +11,7 @@ from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.history.past_records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.end_conditions import Dependent
 from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
@@ -104,6 +105,11 @@ class Tables:
     """What is remembered, under the keys of the table."""
     waits: Counter[tuple[str, datetime, str, Capacity]] = field(default_factory=Counter)
     """How many more wait, by pool, minute, team and capacity."""
+    dependents: dict[str, dict[str, Dependent]] = field(default_factory=lambda: defaultdict(dict))
+    """By entry id of the parent and name of the child."""
+    graph_version: int = 0
+    notified_roots: set[tuple[str, str]] = field(default_factory=set)
+    """Entry ids of roots, and teams that were notified of their end."""
     policy: StoredPolicy = NO_POLICY
     revisions: dict[int, StoredPolicy] = field(default_factory=dict)
 

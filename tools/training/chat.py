@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 END: Final = None
-"""Instead of a text: the token that ends a document or an answer."""
+"""Stands in place of a text for the token that ends a document or an answer."""
 ASSISTANT = "assistant"
 WEIGHT = "weight"
-"""Field of an answer: 0, it is context and not trained; 1, as without the field, it is trained."""
+"""Field of an answer: at 0 it is context and not trained; at 1, or if the field is not there, it is
+trained."""
 NEEDS_NO_READER = frozenset([WEIGHT, "role", "tool_call_id"])
-"""Fields of a message that need not be written: which call a tool answers, its place says too."""
+"""Fields of a message that need not be written: the place of a tool's answer says which call it answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Segment:
 class Text:
     segments: Sequence[Segment]
     is_rendered: bool = False
-    """A template has written all special tokens; the tokenizer adds none."""
+    """True if a template has written all special tokens; the tokenizer adds none."""
 
 
 Message: TypeAlias = Mapping[str, Any]
@@ -37,15 +38,15 @@ Message: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """Messages with all their fields, and what stands beside them."""
+    """Messages with all their fields, and the fields beside them."""
 
     messages: Sequence[Message]
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """Read by a template beside the messages, by name: tools, documents, switches."""
+    """Fields beside the messages that a template may read, by name: tools, documents, switches."""
 
     @property
     def trained(self) -> list[int]:
-        """The numbers of the messages that are trained."""
+        """Return the numbers of the messages that are trained."""
         return [
             number
             for number, message in enumerate(self.messages)
@@ -54,7 +55,8 @@ class Conversation:
 
 
 Template: TypeAlias = Callable[[Conversation], Text]
-"""Raises ValueError for messages that it cannot write, and for fields that it would leave out."""
+"""Writes a conversation; raises ValueError for messages it cannot write, and for fields it would leave
+out."""
 
 
 def simple_template(conversation: Conversation) -> Text:
@@ -76,10 +78,10 @@ def simple_template(conversation: Conversation) -> Text:
 
 
 def refuse_unread(where: str, fields: Mapping[str, Any], *, read: Collection[str]) -> None:
-    """Refuse what would get lost.
+    """Refuse fields that would get lost.
 
     Raises:
-        ValueError: It names the fields that say something, and which nobody reads.
+        ValueError: It names the fields that hold something and are not read.
     """
     lost = [
         name for name in fields if name not in NEEDS_NO_READER and name not in read and says(fields[name])
@@ -93,7 +95,10 @@ def refuse_unread(where: str, fields: Mapping[str, Any], *, read: Collection[str
 
 
 def says(value: object) -> bool:
-    """Whether a field has anything in it; files have nulls and empty lists for fields that are not used."""
+    """Tell whether a field has anything in it.
+
+    Files have nulls and empty lists for fields that are not used.
+    """
     return value is not None and value not in ("", [], {})
 
 

@@ -1,6 +1,6 @@
 """A tokenizer's ``chat_template``, rendered as transformers' ``apply_chat_template`` does.
 
-The package jinja2 is imported here, and only here: texts and token ids do without it.
+The package jinja2 is imported here, and only here: texts and token ids need no template.
 """
 
 import json
@@ -19,18 +19,18 @@ from tools.training.chat import ASSISTANT, Conversation, Message, Segment, Text,
 TOOL_USE, DEFAULT = "tool_use", "default"
 """Names of the templates of a tokenizer that has several: the first writes conversations that have tools."""
 _OURS = ("messages", "add_generation_prompt")
-"""Variables that are set here."""
+"""Variables that this module sets."""
 _BEGIN, _END = "\ufdd0", "\ufdd1"
-"""Around what a template marks by ``{% generation %}``: characters that no text has."""
+"""Characters that no text has, put around what a template marks by ``{% generation %}``."""
 _MARKS = re.compile(f"[{_BEGIN}{_END}]")
 
 
 class ChatTemplate:
     """Writes conversations, and marks what is trained of them.
 
-    A template with ``{% generation %}`` marks it itself. Any other says what a whole conversation looks like,
-    not which part the assistant says: that is what rendering up to an answer adds to rendering everything
-    before it.
+    A template with ``{% generation %}`` marks it itself. Any other shows what a whole conversation looks
+    like, not which part the assistant says: that is what rendering up to an answer adds to rendering
+    everything before it.
 
     Args:
         sources: One template, or several by name.
@@ -61,7 +61,7 @@ class ChatTemplate:
         whole = rendering.text()
         segments = list(rendering.marked(whole) if written.marks else rendering.compared(whole))
         rendering.refuse_lost(whole)
-        return Text(segments=[one for one in segments if one.text], is_rendered=True)
+        return Text(segments=[segment for segment in segments if segment.text], is_rendered=True)
 
 
 class _Written:
@@ -71,7 +71,7 @@ class _Written:
         parsed = environment.parse(source)
         self._template, self._variables = environment.from_string(source), variables
         self.reads = meta.find_undeclared_variables(parsed) - set(_OURS)
-        self.assigns = {one.name for one in parsed.find_all(nodes.Name) if one.ctx == "store"}
+        self.assigns = {name.name for name in parsed.find_all(nodes.Name) if name.ctx == "store"}
         self.marks = any(
             isinstance(block.call, nodes.Call)
             and isinstance(block.call.node, nodes.ExtensionAttribute)
@@ -80,7 +80,7 @@ class _Written:
         )
 
     def render(self, messages: Sequence[Message], given: Mapping[str, Any], *, prompts: bool) -> str:
-        """Raises ValueError."""
+        """Write these messages by the template. Raises ValueError if it refuses them."""
         both = {"tools": None, "documents": None, **self._variables, **given}
         try:
             return self._template.render(both | dict(zip(_OURS, (messages, prompts), strict=True)))
@@ -91,7 +91,7 @@ class _Written:
 
 @dataclass(slots=True, kw_only=True)
 class _Rendering:
-    """One conversation under its template; remembers which fields of its messages were read."""
+    """One conversation under its template; it remembers which fields of the messages were read."""
 
     written: _Written
     conversation: Conversation
@@ -109,11 +109,11 @@ class _Rendering:
         ]
 
     def text(self, messages: int | None = None, *, prompts: bool = False) -> str:
-        """The first so many messages as the template writes them, or all."""
+        """Return the first so many messages as the template writes them, or all."""
         return self.written.render(self._messages[:messages], self.conversation.variables, prompts=prompts)
 
     def variables_read(self) -> set[str]:
-        """Those of the conversation that the template reads.
+        """Return the names of the conversation's variables that the template reads.
 
         One that the template also assigns may be overwritten first: it counts if the text differs without it.
         """
@@ -131,7 +131,7 @@ class _Rendering:
             return True  # it cannot do without
 
     def compared(self, whole: str) -> Iterator[Segment]:
-        """The whole text, in pieces that are trained or not, by what each answer adds to it."""
+        """Yield the whole text, in pieces that are trained or not, by what each answer adds to it."""
         done = 0
         for number in self.conversation.trained:
             begins, ends = self.text(number, prompts=True), self.text(number + 1)
@@ -147,7 +147,10 @@ class _Rendering:
         yield Segment(text=whole[done:], trained=False)
 
     def marked(self, whole: str) -> Iterator[Segment]:
-        """The same by the template's own marks, of which those of an answer with weight 0 do not count."""
+        """Yield the whole text in such pieces by the template's own marks.
+
+        Marks of answers with weight 0 do not count.
+        """
         pieces = _MARKS.split(whole)
         if (marks := _MARKS.findall(whole)) != [_BEGIN, _END] * (len(marks) // 2):
             raise ValueError(
@@ -162,9 +165,11 @@ class _Rendering:
             )
 
     def _marks_without_weight(self) -> set[int]:
-        """The numbers of the marks that lie in answers with weight 0."""
+        """Return the numbers of the marks that are in answers with weight 0."""
         trained = self.conversation.trained
-        answers = [at for at, one in enumerate(self.conversation.messages) if one["role"] == ASSISTANT]
+        answers = [
+            at for at, message in enumerate(self.conversation.messages) if message["role"] == ASSISTANT
+        ]
         return {
             mark
             for at in answers
@@ -176,7 +181,7 @@ class _Rendering:
         return self.text(messages).count(_BEGIN) if messages else 0
 
     def refuse_lost(self, whole: str) -> None:
-        """Refuse what the template did not look at, once all is rendered. Raises ValueError."""
+        """Refuse fields that the template did not read, once all is rendered. Raises ValueError."""
         for number, message in enumerate(self.conversation.messages):
             refuse_unread(place := f"messages[{number}].", message, read=self._read[number])
             content = message.get("content")
@@ -190,7 +195,7 @@ class _Rendering:
 
 
 class _Watched(dict[str, Any]):
-    """An object that remembers which of its fields were looked at; a template takes it for any other."""
+    """An object that remembers which of its fields were read; a template takes it for any other."""
 
     __slots__ = ("_read",)
 
@@ -232,7 +237,7 @@ class _Watched(dict[str, Any]):
 
 
 def _watched(message: Message, read: set[str], parts: Sequence[set[str]]) -> Message:
-    """Also each part of its content, where that is a list of objects."""
+    """Watch a message, and each part of its content, where that is a list of objects."""
     if not parts:
         return _Watched(message, read)
     content = [_Watched(part, seen) for part, seen in zip(_parts(message), parts, strict=True)]
@@ -247,7 +252,7 @@ def _parts(message: Message) -> Sequence[Mapping[str, Any]]:
 
 
 class _Generation(Extension):
-    """``{% generation %} ... {% endgeneration %}``: what the assistant says."""
+    """Marks what the assistant says: ``{% generation %} ... {% endgeneration %}``."""
 
     tags = {"generation"}  # noqa: RUF012  as the library has it
 
@@ -274,5 +279,5 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _to_json(value: Any, **options: Any) -> str:  # noqa: ANN401
-    """As JSON, without the escapes that HTML would need."""
+    """Write JSON that leaves out the escapes that HTML would need."""
     return json.dumps(value, **{"ensure_ascii": False, **options})

@@ -1,4 +1,4 @@
-"""Whole documents as tokens, with the part of each that is trained: of texts, JSON lines and parquet files.
+"""Whole documents as tokens, with the part of each that is trained: from texts, JSON lines and parquet files.
 
 A line of JSON, or a row of parquet, is one of
 
@@ -6,8 +6,8 @@ A line of JSON, or a row of parquet, is one of
     {"prompt": "...", "response": "..."}
     {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 
-Of the first all is trained, of the second the response ("completion" is accepted too), of the third what the
-assistant says, unless the message has `"weight": 0`.
+All of the first is trained; the response of the second ("completion" is accepted too); what the assistant
+says in the third, unless the message has `"weight": 0`.
 
 Packed, an answer is never cut from its prompt: best fit, the longest first, among the documents of a window;
 what stays empty is filled with a token that is never trained. (Ding et al., Fewer Truncations Improve
@@ -38,7 +38,7 @@ _WINDOW = 256
 class Document:
     tokens: Sequence[int]
     trained: bytes
-    """For each token 1, where its prediction is trained, or 0."""
+    """A byte for each token: 1 where its prediction is trained, else 0."""
 
     def as_bytes(self, dtype: TokenDtype) -> bytes:
         wide = array.array("H" if dtype is TokenDtype.UINT16 else "I", list(self.tokens))
@@ -47,18 +47,18 @@ class Document:
 
 @dataclass(slots=True)
 class Tally:
-    """What went by."""
+    """Counts documents and tokens as they pass."""
 
     documents: int = 0
     tokens: int = 0
     trained: int = 0
 
     def counted(self, documents: Iterable[Document]) -> Iterator[Document]:
-        for one in documents:
+        for document in documents:
             self.documents += 1
-            self.tokens += len(one.tokens)
-            self.trained += one.trained.count(1)
-            yield one
+            self.tokens += len(document.tokens)
+            self.trained += document.trained.count(1)
+            yield document
 
     def told(self) -> str:
         return f"{self.documents} documents, {self.trained} of their {self.tokens} tokens trained"
@@ -67,7 +67,7 @@ class Tally:
 class Tokenizer(Protocol):
     @property
     def vocabulary(self) -> int:
-        """Its tokens are below this."""
+        """All token numbers are below this."""
 
     @property
     def end(self) -> int:
@@ -75,27 +75,27 @@ class Tokenizer(Protocol):
 
     @property
     def pad(self) -> int:
-        """The token that fills a sequence; never trained."""
+        """The token that fills a sequence, which is never trained."""
 
     @property
     def template(self) -> Template | None:
-        """How it writes messages; None: it does not say."""
+        """The template that writes messages; None if the tokenizer has none."""
 
     def encoded(self, texts: Sequence[Text]) -> list[Document]: ...
 
 
 class ByteTokenizer:
-    """Each byte of UTF-8 is a token, as in corpora of plain texts."""
+    """Takes each byte of UTF-8 as a token, as in corpora of plain texts."""
 
     vocabulary = BYTE_VOCABULARY
     end = pad = END_OF_DOCUMENT
     template = None
 
     def encoded(self, texts: Sequence[Text]) -> list[Document]:
-        return [self._encoded(one.segments) for one in texts]
+        return [self._encoded(text.segments) for text in texts]
 
     def _encoded(self, segments: Sequence[Segment]) -> Document:
-        parts = [(_bytes_of(one), one.trained) for one in segments]
+        parts = [(_bytes_of(segment), segment.trained) for segment in segments]
         return Document(
             tokens=b"".join(part for part, _ in parts),
             trained=b"".join(bytes([trained]) * len(part) for part, trained in parts),
@@ -107,7 +107,7 @@ def _bytes_of(segment: Segment) -> bytes:
 
 
 class DocumentFiles:
-    """JSON lines, rows of parquet, and any other file as one text."""
+    """Reads documents from JSON lines, from rows of parquet, and from any other file as one text."""
 
     def __init__(
         self,
@@ -117,12 +117,15 @@ class DocumentFiles:
         column: str | None = None,
         ignored: Collection[str] = (),
     ) -> None:
-        """``column``: of parquet files, the one with the texts; ``ignored``: fields to leave out."""
+        """Open the files.
+
+        ``column`` names the one with the texts in parquet files; ``ignored`` names fields to leave out.
+        """
         self._files, self.tokenizer, self._ignored = files, tokenizer, frozenset(ignored)
         self._rows = {path: ParquetRows(path, column=column) for path in files if path.suffix == PARQUET}
 
     def sizes(self) -> Iterator[int]:
-        """Of each document, in order."""
+        """Yield the bytes of each document, in order."""
         for path in self._files:
             if path in self._rows:
                 yield from self._rows[path].sizes()
@@ -132,10 +135,10 @@ class DocumentFiles:
                 yield path.stat().st_size
 
     def documents(self) -> Iterator[Document]:
-        """Raises DataError when a file is not what it should be, with its line or row."""
+        """Yield the documents. Raises DataError, with line or row, if a file is not what it should be."""
         texts = self._texts()
-        while some := list(islice(texts, _BATCH)):
-            yield from self.tokenizer.encoded(some)
+        while batch := list(islice(texts, _BATCH)):
+            yield from self.tokenizer.encoded(batch)
 
     def _texts(self) -> Iterator[Text]:
         template = self.tokenizer.template or simple_template
@@ -150,7 +153,7 @@ class DocumentFiles:
                     raise unusable(place, str(error)) from error
 
     def _records(self, path: Path) -> Iterator[tuple[str, Any]]:
-        """What each line or row says, and its place for messages."""
+        """Yield each line or row with its place for messages."""
         if path in self._rows:
             for number, row in enumerate(self._rows[path], 1):
                 yield f"{path} row {number}", row
@@ -170,7 +173,7 @@ def _text_in(path: Path) -> str:
 
 @dataclass(slots=True)
 class Packed:
-    """What became of the documents; complete when all sequences were taken."""
+    """Packs documents into sequences, and counts; the counts are complete when all sequences were taken."""
 
     length: int
     pad: int
@@ -180,28 +183,28 @@ class Packed:
     """Documents longer than a sequence, which became several."""
 
     def sequences(self, documents: Iterable[Document]) -> Iterator[list[Document]]:
-        """Each of exactly ``length`` tokens; the last document of one may be the padding."""
+        """Yield sequences of exactly ``length`` tokens; the last document of one may be the padding."""
         window: list[Document] = []
         room = _WINDOW * self.length
-        for one in self._pieces(documents):
-            window.append(one)
-            room -= len(one.tokens)
+        for piece in self._pieces(documents):
+            window.append(piece)
+            room -= len(piece.tokens)
             if room <= 0:
                 yield from self._packed(window)
                 window, room = [], _WINDOW * self.length
         yield from self._packed(window)
 
     def _pieces(self, documents: Iterable[Document]) -> Iterator[Document]:
-        for one in documents:
-            self.cut += len(one.tokens) > self.length
-            for start in range(0, len(one.tokens), self.length):
+        for document in documents:
+            self.cut += len(document.tokens) > self.length
+            for start in range(0, len(document.tokens), self.length):
                 end = start + self.length
-                yield Document(tokens=one.tokens[start:end], trained=one.trained[start:end])
+                yield Document(tokens=document.tokens[start:end], trained=document.trained[start:end])
 
     def _packed(self, window: list[Document]) -> Iterator[list[Document]]:
         bins: list[list[int]] = []
         rooms: list[tuple[int, int]] = []
-        """(Tokens that are free, bin), in order."""
+        """(Free tokens, number of the bin) of all bins, in ascending order."""
         for number in sorted(range(len(window)), key=lambda number: -len(window[number].tokens)):
             need = len(window[number].tokens)
             place = bisect_left(rooms, (need, 0))

@@ -1,6 +1,6 @@
-"""What shards are made from: texts as bytes, token ids that a tokenizer made, and rows of parquet files.
+"""The sources of shards: texts as bytes, token ids that a tokenizer made, and rows of parquet files.
 
-Rows are what lines of JSON say: the same texts give the same tokens either way. A null is a field that a
+Rows hold the same as lines of JSON: the same texts give the same tokens either way. A null is a field that a
 line leaves out.
 """
 
@@ -34,11 +34,11 @@ _TEXTS = (TEXT, "prompt", "response", "completion")
 _BESIDE = (*LISTS, CHAT_ARGUMENTS)
 """Columns that are read beside messages, of any type."""
 _ROWS = 512
-"""In memory at once, decoded."""
+"""Rows that are decoded in memory at once."""
 _BUFFER_BYTES = 2**20
-"""Of each column: without it, the columns of a whole row group are in memory."""
+"""Bytes buffered of each column; else the columns of a whole row group are in memory."""
 _SHOWN = 10
-"""Column names in a message."""
+"""The most column names in a message."""
 
 
 class TokenSource(Protocol):
@@ -49,13 +49,13 @@ class TokenSource(Protocol):
 
     @property
     def documents(self) -> bool:
-        """It says where they begin."""
+        """True if it knows where documents begin."""
 
     def tokens(self) -> int:
-        """How many there are."""
+        """Count the tokens."""
 
     def stream(self) -> Iterator[Part]:
-        """They themselves, in the smallest type that holds them.
+        """Yield the tokens, in the smallest type that holds them.
 
         Raises:
             DataError: A file cannot be read or is not what it should be.
@@ -63,18 +63,18 @@ class TokenSource(Protocol):
 
 
 def files_under(inputs: Sequence[Path]) -> list[Path]:
-    """Files as given; of directories all files below, in the order of their names, without hidden ones."""
-    found: list[Path] = []
-    for one in inputs:
-        if one.is_dir():
-            found += sorted(path for path in one.rglob("*") if path.is_file() and not _hidden(path, one))
-        elif one.is_file():
-            found.append(one)
+    """List the files, and all files below the directories by name; hidden ones there are left out."""
+    files: list[Path] = []
+    for place in inputs:
+        if place.is_dir():
+            files += sorted(path for path in place.rglob("*") if path.is_file() and not _hidden(path, place))
+        elif place.is_file():
+            files.append(place)
         else:
-            raise DataError(place=str(one), problem="it is not there", remedy="check --input")
-    if not found:
+            raise DataError(place=str(place), problem="it is not there", remedy="check --input")
+    if not files:
         raise DataError(place=str(inputs[0]), problem="it has no files", remedy="check --input")
-    return found
+    return files
 
 
 def _hidden(path: Path, below: Path) -> bool:
@@ -82,7 +82,7 @@ def _hidden(path: Path, below: Path) -> bool:
 
 
 class Texts:
-    """Each byte is a token; each file is a document."""
+    """Text files: each byte is a token, and each file is a document."""
 
     vocabulary = BYTE_VOCABULARY
     documents = True
@@ -113,7 +113,7 @@ def _check_text(check: codecs.IncrementalDecoder, part: bytes, path: Path) -> No
 
 
 def check_no_nul(text: str, path: Path) -> None:
-    """Raises DataError. UTF-16 of English reads as UTF-8, with a NUL beside each letter."""
+    """Raise DataError for a NUL. UTF-16 of English reads as UTF-8, with a NUL beside each letter."""
     if "\0" in text:
         raise _no_text(path, "it has NULs, as binary files and UTF-16 have")
 
@@ -127,14 +127,14 @@ def _no_text(path: Path, reason: str) -> DataError:
 
 
 def _widened(part: bytes) -> bytes:
-    """Each byte as uint16."""
+    """Write each byte as uint16."""
     wide = bytearray(2 * len(part))
     wide[::2] = part
     return bytes(wide)
 
 
 class TokenFiles:
-    """Token ids: `.npy` of one dimension, any other file raw and little-endian."""
+    """Files of token ids: `.npy` of one dimension, any other file raw and little-endian."""
 
     documents = False
 
@@ -186,25 +186,25 @@ class TokenFiles:
 
 
 class ParquetRows:
-    """Of one file, one row group after the other."""
+    """The rows of one parquet file, one row group after the other."""
 
     def __init__(self, path: Path, *, column: str | None) -> None:
-        """``column``: the one with the texts; None: columns are named as fields of JSON lines."""
+        """Read rows by the ``column`` with the texts; None if columns are named as fields of JSON lines."""
         if find_spec("pyarrow") is None:
             raise ConfigError([f"{path} needs pyarrow: pip install pyarrow"])
         self._path, self._column = path, column
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Raises DataError when it is no such file, or a column is not of texts."""
+        """Yield the rows. Raises DataError if it is no such file, or a column is not of texts."""
         with self._opened() as file:
             names = self._columns(file.schema_arrow)
             for batch in file.iter_batches(batch_size=_ROWS, columns=names, use_threads=False):
                 for row in batch.to_pylist():
-                    said = {name: _without_nulls(value) for name, value in row.items() if value is not None}
-                    yield {TEXT: said[self._column]} if self._column in said else said
+                    fields = {name: _without_nulls(value) for name, value in row.items() if value is not None}
+                    yield {TEXT: fields[self._column]} if self._column in fields else fields
 
     def sizes(self) -> Iterator[int]:
-        """Bytes of the texts of each row."""
+        """Yield the bytes of the texts of each row."""
         return (_size(row) for row in self)
 
     @contextmanager
@@ -222,7 +222,7 @@ class ParquetRows:
             ) from error
 
     def _columns(self, schema: "Schema") -> list[str]:
-        """Those that are read."""
+        """Choose the columns that are read. Raises DataError if one is missing or of another type."""
         wanted = (self._column,) if self._column else (*_TEXTS, MESSAGES)
         names = [name for name in schema.names if name in wanted]
         if MESSAGES in names and not self._column:
@@ -232,12 +232,14 @@ class ParquetRows:
         for name in names:
             if names.count(name) > 1:
                 raise self._unusable(f"it has column {name!r} {names.count(name)} times")
-            found = schema.field(name).type
+            column_type = schema.field(name).type
             is_messages = name == MESSAGES and not self._column
-            if name not in _BESIDE and not (_is_messages(found) if is_messages else _is_text(found)):
+            if name not in _BESIDE and not (
+                _is_messages(column_type) if is_messages else _is_text(column_type)
+            ):
                 messages = "a list of structs with the texts role and content (or a list of structs)"
                 needed = messages if is_messages else "text (string)"
-                raise self._unusable(f"column {name!r} is {found}, and must be {needed}")
+                raise self._unusable(f"column {name!r} is {column_type}, and must be {needed}")
         return names
 
     def _unusable(self, problem: str) -> DataError:
@@ -249,20 +251,26 @@ class ParquetRows:
         )
 
 
-def _is_text(found: "DataType") -> bool:
+def _is_text(column_type: "DataType") -> bool:
     from pyarrow import types  # noqa: PLC0415  as above
 
-    if types.is_dictionary(found):
-        return _is_text(found.value_type)
-    return bool(types.is_string(found) or types.is_large_string(found) or types.is_string_view(found))
+    if types.is_dictionary(column_type):
+        return _is_text(column_type.value_type)
+    return bool(
+        types.is_string(column_type)
+        or types.is_large_string(column_type)
+        or types.is_string_view(column_type)
+    )
 
 
-def _is_messages(found: "DataType") -> bool:
+def _is_messages(column_type: "DataType") -> bool:
     from pyarrow import types  # noqa: PLC0415  as above
 
-    if not (types.is_list(found) or types.is_large_list(found)) or not types.is_struct(found.value_type):
+    if not (types.is_list(column_type) or types.is_large_list(column_type)) or not types.is_struct(
+        column_type.value_type
+    ):
         return False
-    inside = {one.name: one.type for one in found.value_type}
+    inside = {inner.name: inner.type for inner in column_type.value_type}
     if "role" not in inside or not _is_text(inside["role"]) or "content" not in inside:
         return False
     content = inside["content"]
@@ -282,7 +290,7 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401  what a column holds
 
 
 def _size(value: Any) -> int:  # noqa: ANN401  what a row holds
-    """Bytes of all texts in it."""
+    """Count the bytes of all texts in a value."""
     if isinstance(value, (list, dict)):
         return sum(map(_size, value.values() if isinstance(value, dict) else value))
     return len(value.encode()) if isinstance(value, str) else 0

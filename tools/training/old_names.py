@@ -34,11 +34,11 @@ MOVED = {
     "training.ranks.tensor_parallel": "training.parallel.tensor_parallel",
     "training.vision.shape": "training.config.vision_shape",
 }
-"""By the old name; what is in a package moved with it, unless it has a line of its own."""
+"""New names by the old ones; what is in a package moved with it, unless it has a line of its own."""
 
 
 def new_name(name: str) -> str | None:
-    """Return where a module is now, or None if it is no old name."""
+    """Return the new name of a module, or None if this is no old name."""
     around, inside = name, ""
     while "." in around:
         if around in MOVED:
@@ -64,11 +64,11 @@ class OldNames(MetaPathFinder, InspectLoader):
         name = new_name(fullname)
         if name is None or _is_really_there(fullname, path):
             return None
-        found = find_spec(name)
-        if found is None:
+        current_spec = find_spec(name)
+        if current_spec is None:
             return None
-        spec = ModuleSpec(fullname, self, origin=found.origin)
-        spec.submodule_search_locations = found.submodule_search_locations
+        spec = ModuleSpec(fullname, self, origin=current_spec.origin)
+        spec.submodule_search_locations = current_spec.submodule_search_locations
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -103,9 +103,13 @@ class OldNames(MetaPathFinder, InspectLoader):
 
 
 def _is_really_there(fullname: str, path: Sequence[str] | None) -> bool:
-    """Tell whether a folder copied by an earlier version has the module by its old name."""
+    """Tell whether a folder copied by an earlier version has the module by its old name.
+
+    A folder that git emptied but for its ``__pycache__`` is none: it has no file that would be loaded.
+    """
     if fullname in MOVED:
-        return PathFinder.find_spec(fullname, path) is not None
+        spec = PathFinder.find_spec(fullname, path)
+        return spec is not None and spec.origin is not None
     parent = fullname.rpartition(".")[0]
     return sys.modules[parent].__name__ == parent
 

@@ -39,24 +39,24 @@ def main(arguments: Sequence[str]) -> int:
         return ExitCode.FITS
     as_json = "--json" in arguments
     try:
-        found = _planned([word for word in arguments if word != "--json"])
+        planned = _planned([word for word in arguments if word != "--json"])
     except (ConfigError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return ExitCode.USAGE
-    lines = [json.dumps(memory_plan.as_json(found), indent=2)] if as_json else memory_plan.as_lines(found)
+    lines = [json.dumps(memory_plan.as_json(planned), indent=2)] if as_json else memory_plan.as_lines(planned)
     print("\n".join(lines))
-    return ExitCode.FITS if found.estimate.fits else ExitCode.DOES_NOT_FIT
+    return ExitCode.FITS if planned.estimate.fits else ExitCode.DOES_NOT_FIT
 
 
 def _planned(arguments: Sequence[str]) -> memory_plan.Plan:
-    """Raises ConfigError or ValueError."""
+    """Plan the memory of the run. Raises ConfigError or ValueError."""
     instances, options = _without_instances(arguments)
     config = read_config(options, {})
     return memory_plan.plan(config.model_name, run_of(config), memory_plan.read_instances(instances))
 
 
 def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """What `--instances` says, which is not an option of the program, and the other words."""
+    """Split off the text of `--instances`, which is not an option of the program, from the other words."""
     instances, others = [], []
     words = iter(arguments)
     for word in words:
@@ -69,7 +69,7 @@ def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def run_of(config: TrainConfig) -> training_runs.Run:
-    """The run that these options describe, as the control plane sees it."""
+    """Return the run that these options describe, as the control plane sees it."""
     return training_runs.Run(
         shape=as_planned(config.shape),
         batch_size=config.batch_size,
@@ -89,7 +89,7 @@ def run_of(config: TrainConfig) -> training_runs.Run:
 
 
 def as_planned(shape: Shape) -> vision_shapes.Shape:
-    """What the memory depends on."""
+    """Return the parts of the shape that the memory depends on."""
     if isinstance(shape, VisionShape):
         return vision_shapes.VisionShape(
             **_same_fields(shape, vision_shapes.VisionShape),
@@ -100,7 +100,7 @@ def as_planned(shape: Shape) -> vision_shapes.Shape:
 
 
 def _same_fields(shape: Shape, planned: type[vision_shapes.Shape]) -> dict[str, Any]:
-    names = [one.name for one in fields(planned)]
+    names = [field.name for field in fields(planned)]
     return {name: getattr(shape, name) for name in names if hasattr(shape, name)}
 
 

@@ -29,14 +29,17 @@ _SHARD_TOKENS = 2**27
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code."""
-    asked = _parser().parse_args(arguments)
+    """Run the program, and return the exit code."""
+    options = _parser().parse_args(arguments)
     remedy = "there is no corpus without its index: make room or give rights, and start again"
-    return finished(_prepared(asked), asked.output, remedy=remedy)
+    return finished(_prepared(options), options.output, remedy=remedy)
 
 
 def finished(lines: Iterable[str], place: object, *, remedy: str) -> int:
-    """Print the lines, whose making is the work; the exit code. A failure is left as that of a job."""
+    """Print the lines, whose making is the work, and return the exit code.
+
+    A failure is reported as that of a job is.
+    """
     try:
         for line in lines:
             print(line, flush=True)
@@ -51,32 +54,36 @@ def finished(lines: Iterable[str], place: object, *, remedy: str) -> int:
     return 0
 
 
-def _prepared(asked: argparse.Namespace) -> Iterator[str]:
-    """Write the corpora; a line for each."""
-    files = files_under([directory_of(one, os.environ, option="input") for one in asked.input])
-    if asked.tokens is not None:
-        if asked.vocabulary is None:
+def _prepared(options: argparse.Namespace) -> Iterator[str]:
+    """Write the corpora; yield a line for each."""
+    files = files_under([directory_of(place, os.environ, option="input") for place in options.input])
+    if options.tokens is not None:
+        if options.vocabulary is None:
             raise ConfigError(["--tokens needs --vocabulary: how many tokens their tokenizer has"])
-        if asked.tokenizer or asked.pack or asked.column:
+        if options.tokenizer or options.pack or options.column:
             raise ConfigError(["--tokens is for token ids; --tokenizer, --pack and --column are for texts"])
-        yield from _streamed(asked, TokenFiles(files, raw_dtype=asked.tokens, vocabulary=asked.vocabulary))
+        yield from _streamed(
+            options, TokenFiles(files, raw_dtype=options.tokens, vocabulary=options.vocabulary)
+        )
         return
-    if asked.column and not any(path.suffix == PARQUET for path in files):
-        raise ConfigError([f"--column {asked.column} is of {PARQUET} files, and --input has none"])
-    if not (asked.tokenizer or asked.pack or any(path.suffix in {JSON_LINES, PARQUET} for path in files)):
-        yield from _streamed(asked, Texts(files))
+    if options.column and not any(path.suffix == PARQUET for path in files):
+        raise ConfigError([f"--column {options.column} is of {PARQUET} files, and --input has none"])
+    if not (options.tokenizer or options.pack or any(path.suffix in {JSON_LINES, PARQUET} for path in files)):
+        yield from _streamed(options, Texts(files))
         return
-    tokenizer = FileTokenizer(asked.tokenizer, end=asked.end_token) if asked.tokenizer else ByteTokenizer()
-    ignored = {name for some in asked.ignore for name in some.split(",")}
-    source = DocumentFiles(files, tokenizer, column=asked.column, ignored=ignored)
-    yield from _by_document(asked, source)
+    tokenizer = (
+        FileTokenizer(options.tokenizer, end=options.end_token) if options.tokenizer else ByteTokenizer()
+    )
+    ignored = {name for names in options.ignore for name in names.split(",")}
+    source = DocumentFiles(files, tokenizer, column=options.column, ignored=ignored)
+    yield from _by_document(options, source)
 
 
-def _streamed(asked: argparse.Namespace, source: TokenSource) -> Iterator[str]:
-    """The stream into the first corpus until it has its tokens, then into the next."""
-    first = _training_share(asked, source.tokens(), "tokens") if asked.validation_share else None
-    layout = _layout(asked, source.vocabulary, documents=source.documents)
-    rest = iter(_writers(asked, layout))
+def _streamed(options: argparse.Namespace, source: TokenSource) -> Iterator[str]:
+    """Write the stream into the first corpus until it has its tokens, then into the next."""
+    first = _training_share(options, source.tokens(), "tokens") if options.validation_share else None
+    layout = _layout(options, source.vocabulary, documents=source.documents)
+    rest = iter(_writers(options, layout))
     writers, left = [next(rest)], first
     for part in source.stream():
         while left is not None and len(part.tokens) > left * layout.dtype.bytes:
@@ -89,49 +96,51 @@ def _streamed(asked: argparse.Namespace, source: TokenSource) -> Iterator[str]:
         yield _told(writer)
 
 
-def _by_document(asked: argparse.Namespace, source: DocumentFiles) -> Iterator[str]:
-    """Each document whole into one corpus or the other: shares are of their bytes."""
-    first = _training_documents(asked, list(source.sizes())) if asked.validation_share else None
+def _by_document(options: argparse.Namespace, source: DocumentFiles) -> Iterator[str]:
+    """Write each document whole into one corpus or the other: shares are of their bytes."""
+    first = _training_documents(options, list(source.sizes())) if options.validation_share else None
     documents = source.documents()
     tokenizer = source.tokenizer
-    layout = _layout(asked, tokenizer.vocabulary, documents=True, pad=tokenizer.pad)
-    for writer, count in zip(_writers(asked, layout), (first, None), strict=False):
+    layout = _layout(options, tokenizer.vocabulary, documents=True, pad=tokenizer.pad)
+    for writer, count in zip(_writers(options, layout), (first, None), strict=False):
         tally = Tally()
-        some = tally.counted(islice(documents, count))
-        packed = Packed(length=asked.pack, pad=tokenizer.pad) if asked.pack else None
-        for one in chain.from_iterable(packed.sequences(some)) if packed else some:
-            writer.write(Part(tokens=one.as_bytes(layout.dtype), begins=True, trained=one.trained))
+        counted = tally.counted(islice(documents, count))
+        packed = Packed(length=options.pack, pad=tokenizer.pad) if options.pack else None
+        for document in chain.from_iterable(packed.sequences(counted)) if packed else counted:
+            writer.write(Part(tokens=document.as_bytes(layout.dtype), begins=True, trained=document.trained))
         yield "; ".join([_told(writer), tally.told(), *([packed.told()] if packed else [])])
 
 
-def _layout(asked: argparse.Namespace, vocabulary: int, *, documents: bool, pad: int | None = None) -> Layout:
+def _layout(
+    options: argparse.Namespace, vocabulary: int, *, documents: bool, pad: int | None = None
+) -> Layout:
     return Layout(
         dtype=TokenDtype.of(vocabulary),
         vocabulary=vocabulary,
-        shard_tokens=asked.shard_tokens,
+        shard_tokens=options.shard_tokens,
         documents=documents,
         masked=pad is not None,
-        packed=asked.pack,
+        packed=options.pack,
         pad=pad or 0,
     )
 
 
-def _writers(asked: argparse.Namespace, layout: Layout) -> list[ShardWriter]:
-    shares = ("train", "validation") if asked.validation_share else (".",)
-    return [ShardWriter(empty_corpus(asked.output / name), layout) for name in shares]
+def _writers(options: argparse.Namespace, layout: Layout) -> list[ShardWriter]:
+    shares = ("train", "validation") if options.validation_share else (".",)
+    return [ShardWriter(empty_corpus(options.output / name), layout) for name in shares]
 
 
-def _training_share(asked: argparse.Namespace, whole: int, what: str) -> int:
-    training: int = round(whole * (1 - asked.validation_share))
+def _training_share(options: argparse.Namespace, whole: int, what: str) -> int:
+    training: int = round(whole * (1 - options.validation_share))
     if training in {0, whole}:
         raise ConfigError(
-            [f"--validation-share {asked.validation_share} of {whole} {what} leaves one part empty"]
+            [f"--validation-share {options.validation_share} of {whole} {what} leaves one part empty"]
         )
     return training
 
 
-def _training_documents(asked: argparse.Namespace, sizes: Sequence[int]) -> int:
-    share = _training_share(asked, sum(sizes), f"bytes in {len(sizes)} documents")
+def _training_documents(options: argparse.Namespace, sizes: Sequence[int]) -> int:
+    share = _training_share(options, sum(sizes), f"bytes in {len(sizes)} documents")
     if len(sizes) == 1:
         raise ConfigError(["--validation-share is of whole documents, and there is only one"])
     return min(max(1, bisect_left(list(accumulate(sizes)), share)), len(sizes) - 1)

@@ -38,41 +38,43 @@ _REMEDY = "each picture KEY.jpg needs KEY.cls beside it, with the number of its 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code."""
-    asked = _parser().parse_args(arguments)
+    """Run the program, and return the exit code."""
+    options = _parser().parse_args(arguments)
     remedy = "there is no data set without its index: fix what is wrong, and start again"
-    return finished(_prepared(asked), asked.output or asked.index, remedy=remedy)
+    return finished(_prepared(options), options.output or options.index, remedy=remedy)
 
 
-def _prepared(asked: argparse.Namespace) -> Iterator[str]:
-    """Write, a line for each data set."""
-    if asked.index is not None:
-        yield indexed(directory_of(str(asked.index), os.environ, option="index"))
+def _prepared(options: argparse.Namespace) -> Iterator[str]:
+    """Write the data sets; yield a line about each."""
+    if options.index is not None:
+        yield indexed(directory_of(str(options.index), os.environ, option="index"))
         return
-    if asked.input is None or asked.output is None:
+    if options.input is None or options.output is None:
         raise ConfigError(["give --input and --output, or --index"])
-    directory = directory_of(asked.input, os.environ, option="input")
-    found = files_by_class(directory, told=str(directory))
-    if not found:
-        raise ConfigError([f"--input {asked.input} has no folder with pictures in it, one for each class"])
-    classes = sorted(found)
-    files = [(path, classes.index(name)) for name in classes for path in found[name]]
-    key = seed_of(asked.seed, "shards")
+    directory = directory_of(options.input, os.environ, option="input")
+    files_of = files_by_class(directory, told=str(directory))
+    if not files_of:
+        raise ConfigError([f"--input {options.input} has no folder with pictures in it, one for each class"])
+    classes = sorted(files_of)
+    files = [(path, classes.index(name)) for name in classes for path in files_of[name]]
+    key = seed_of(options.seed, "shards")
     mixed = [files[permuted(place, len(files), key=key)] for place in range(len(files))]
-    first = round(len(mixed) * (1 - asked.validation_share))
-    if asked.validation_share and first in {0, len(mixed)}:
+    first = round(len(mixed) * (1 - options.validation_share))
+    if options.validation_share and first in {0, len(mixed)}:
         raise ConfigError(
-            [f"--validation-share {asked.validation_share} of {len(mixed)} pictures leaves one part empty"]
+            [f"--validation-share {options.validation_share} of {len(mixed)} pictures leaves one part empty"]
         )
-    parts = {"train": mixed[:first], "validation": mixed[first:]} if asked.validation_share else {".": mixed}
+    parts = (
+        {"train": mixed[:first], "validation": mixed[first:]} if options.validation_share else {".": mixed}
+    )
     for name, part in parts.items():
-        place = empty_corpus(asked.output / name)
-        _write_shards(place, part, shard_bytes=asked.shard_bytes)
+        place = empty_corpus(options.output / name)
+        _write_shards(place, part, shard_bytes=options.shard_bytes)
         yield indexed(place, classes=classes)
 
 
 def _write_shards(place: Path, files: Iterable[tuple[Path, int]], *, shard_bytes: int) -> None:
-    """Each as large as asked for, or by one picture larger."""
+    """Write shards, each as large as asked for, or by one picture larger."""
     left = iter(enumerate(files))
     for number in count():
         taken = next(left, None)
@@ -88,14 +90,14 @@ def _write_shards(place: Path, files: Iterable[tuple[Path, int]], *, shard_bytes
 
 
 def _add(shard: tarfile.TarFile, name: str, content: bytes) -> None:
-    """Without time and owner: the same pictures make the same shard."""
+    """Add a file that has neither time nor owner: the same pictures make the same shard."""
     member = tarfile.TarInfo(name)
     member.size = len(content)
     shard.addfile(member, io.BytesIO(content))
 
 
 def indexed(directory: Path, *, classes: Sequence[str] | None = None) -> str:
-    """Write the index of the tar files in a directory; what to say of it.
+    """Write the index of the tar files in a directory, and return a line about it.
 
     Raises:
         ConfigError: There are none.
@@ -108,7 +110,7 @@ def indexed(directory: Path, *, classes: Sequence[str] | None = None) -> str:
     for path in tars:
         samples = list(_samples(path))
         highest = max([highest, *(label for _, _, label, _ in samples)])
-        content = b"".join(SAMPLE.pack(*one) for one in samples)
+        content = b"".join(SAMPLE.pack(*sample) for sample in samples)
         beside = path.with_suffix(".samples")
         _publish(beside, content)
         shards.append(
@@ -127,7 +129,7 @@ def indexed(directory: Path, *, classes: Sequence[str] | None = None) -> str:
 
 
 def _samples(path: Path) -> Iterator[tuple[int, int, int, int]]:
-    """Of each picture where it begins, its bytes, class and CRC-32; in the order of the shard."""
+    """Yield (offset, bytes, class, CRC-32) of each picture, in the order of the shard."""
     pictures: dict[str, tuple[int, int, int]] = {}
     labels: dict[str, int] = {}
     with tarfile.open(path, "r:") as shard:
@@ -141,7 +143,7 @@ def _samples(path: Path) -> Iterator[tuple[int, int, int, int]]:
             assert file is not None
             content = file.read()
             if suffix == CLASS_SUFFIX:
-                labels[key] = _label(content, told=f"{path}: {member.name}")
+                labels[key] = _label(content, place=f"{path}: {member.name}")
             else:
                 pictures[key] = (member.offset_data, member.size, zlib.crc32(content))
     if not pictures or (alone := pictures.keys() ^ labels.keys()):
@@ -151,15 +153,15 @@ def _samples(path: Path) -> Iterator[tuple[int, int, int, int]]:
         yield offset, size, labels[key], crc
 
 
-def _label(content: bytes, *, told: str) -> int:
+def _label(content: bytes, *, place: str) -> int:
     text = content.strip()
     if not text.isdigit() or int(text) >= _MOST_CLASSES:
-        raise DataError(place=told, problem=f"{text[:20]!r} is not the number of a class", remedy=_REMEDY)
+        raise DataError(place=place, problem=f"{text[:20]!r} is not the number of a class", remedy=_REMEDY)
     return int(text)
 
 
 def _publish(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
+    """Write a file whole or not at all."""
     draft = path.with_name(_DRAFT + path.name)
     with draft.open("wb") as file:
         file.write(content)

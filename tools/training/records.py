@@ -1,7 +1,7 @@
-"""What a line of JSON, or a row of parquet, says: a text, a prompt with its response, or messages.
+"""Reads a line of JSON, or a row of parquet, as a text, a prompt with its response, or messages.
 
-Nothing of it is dropped without a word: what is not used is refused by its name, unless the user said that it
-is to be left out. Beside a plain text stands only what tells where it is from, and that is not read.
+Nothing of it is dropped without a word: what is not used is refused by its name, unless the user chose to
+leave it out. Beside a plain text only fields that tell where it is from are allowed, and those are not read.
 """
 
 import json
@@ -29,7 +29,7 @@ LISTS = ("tools", "documents")
 """Lists of objects beside messages; a text is read as JSON, as parquet has objects of one form only."""
 _ANSWERS = ("response", "completion")
 LONGEST_LINE = 2**23
-"""Bytes; a text of several books. A longer line is a file without line feeds."""
+"""Bytes of a text of several books. A longer line is a file that has no line feeds."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PICTURES = re.compile("image|audio|video|file")
 _FORMS = (
@@ -39,7 +39,7 @@ _FORMS = (
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The lines of a file that are not blank, each with its place for messages.
+    """Yield the lines of a file that are not blank, each with its place for messages.
 
     Raises:
         DataError: A line is longer than any document; no more of it is read.
@@ -60,7 +60,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def parsed(line: bytes, place: str) -> Any:  # noqa: ANN401  what JSON is
-    """Raises DataError: it is no JSON, or has texts that no tokenizer reads."""
+    """Decode a line of JSON. Raises DataError if it is no JSON, or has texts that no tokenizer reads."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -85,7 +85,10 @@ def unusable(place: str, problem: str, remedy: str = _FORMS) -> DataError:
 
 
 def text_of(record: Any, template: Template, *, ignored: Collection[str] = ()) -> Text:  # noqa: ANN401  as above
-    """Raises ValueError. ``ignored``: fields of records and of messages that the user leaves out."""
+    """Make the text of a record, all fields but the ``ignored`` ones of it and of its messages.
+
+    Raises ValueError.
+    """
     if not isinstance(record, dict):
         raise ValueError(f"it is {type(record).__name__}, not an object")  # noqa: TRY004  one kind of error
     fields = {name: value for name, value in record.items() if name not in ignored}
@@ -103,7 +106,7 @@ def text_of(record: Any, template: Template, *, ignored: Collection[str] = ()) -
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raises ValueError: a name is there twice, and one of the two would get lost."""
+    """Make an object. Raises ValueError if a name is there twice, as one of the two would get lost."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -113,7 +116,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bad_characters(value: Any, place: str) -> Iterator[str]:  # noqa: ANN401  what JSON is
-    """What an escape can write and no text has, each with its field."""
+    """Yield characters that an escape can write and no text has, each with its field."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _bad_characters(name, f"the name of a field of {place or 'the line'}")
@@ -137,7 +140,7 @@ def _string(fields: Mapping[str, Any], name: str) -> str:
 
 
 def _conversation(fields: Mapping[str, Any], ignored: Collection[str]) -> Conversation:
-    """Raises ValueError."""
+    """Read the messages and the fields beside them. Raises ValueError."""
     given = fields[MESSAGES]
     if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
         raise ValueError("messages is not a list of objects")
@@ -154,7 +157,7 @@ def _conversation(fields: Mapping[str, Any], ignored: Collection[str]) -> Conver
 
 
 def _message(message: Message, number: int) -> Message:
-    """Raises ValueError: the message is not one, or its weight is none."""
+    """Read one message. Raises ValueError if it is not one, or has a weight that is none."""
     place = f"messages[{number}]"
     role = _string(message, "role")
     content = message.get("content")
@@ -178,7 +181,7 @@ def _message(message: Message, number: int) -> Message:
 
 
 def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """All that stands beside messages; what is in chat_template_kwargs counts as standing there itself."""
+    """Read the fields beside messages; those in chat_template_kwargs count as fields of the record itself."""
     arguments = fields.get(CHAT_ARGUMENTS)
     if isinstance(arguments, str):
         arguments = _from_text(CHAT_ARGUMENTS, arguments)
@@ -193,7 +196,7 @@ def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:
             variables[name] = _from_text(name, variables[name])
         value = variables.get(name)
         if value is not None and not (
-            isinstance(value, list) and all(isinstance(one, dict) for one in value)
+            isinstance(value, list) and all(isinstance(inner, dict) for inner in value)
         ):
             raise ValueError(f"{name} is not a list of objects")
     return variables

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 _FILE, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
 _NAMED_TEMPLATES = "additional_chat_templates"
-_SPECIAL = tuple(f"{one}_token" for one in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
+_SPECIAL = tuple(f"{name}_token" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 
 
 class FileTokenizer:
-    """Nothing is downloaded: the file is the user's.
+    """Tokenises by a file of the user's; nothing is downloaded.
 
     Args:
         path: A tokenizer.json, or the folder that has it.
-        end: The token that ends a document, as text; None: the ``eos_token`` of tokenizer_config.json.
+        end: The token that ends a document, as text; None for the ``eos_token`` of tokenizer_config.json.
 
     Raises:
         MissingPackageError: The library, or that for chat templates, is not installed.
@@ -44,7 +44,7 @@ class FileTokenizer:
         self.template = self._template(templates, special)
 
     def encoded(self, texts: Sequence[Text]) -> list[Document]:
-        documents = [list(_runs(one.segments)) for one in texts]
+        documents = [list(_runs(text.segments)) for text in texts]
         runs = [
             # What begins a document gets what the tokenizer puts there, unless a template has written that.
             (run, number == 0 and not text.is_rendered)
@@ -59,7 +59,7 @@ class FileTokenizer:
         return [self._joined(document, list(islice(encodings, len(document)))) for document in documents]
 
     def _encode(self, runs: Sequence[Sequence[Segment]], *, special: bool) -> "Iterator[Encoding]":
-        texts = ["".join(one.text for one in run if one.text is not None) for run in runs]
+        texts = ["".join(segment.text for segment in run if segment.text is not None) for run in runs]
         return iter(self._tokenizer.encode_batch(texts, add_special_tokens=special))
 
     def _joined(self, runs: Sequence[Sequence[Segment]], encodings: "Sequence[Encoding]") -> Document:
@@ -102,11 +102,11 @@ class FileTokenizer:
 
 
 def _runs(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """What is tokenised as one text: up to an end token."""
+    """Yield runs of segments that are tokenised as one text: each goes up to an end token."""
     run: list[Segment] = []
-    for one in segments:
-        run.append(one)
-        if one.text is None:
+    for segment in segments:
+        run.append(segment)
+        if segment.text is None:
             yield run
             run = []
     if run:
@@ -114,8 +114,13 @@ def _runs(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _flags(run: Sequence[Segment], encoding: "Encoding") -> bytearray:
-    """Whether each token is trained: as its segment; what the tokenizer puts first, as the first segment."""
-    marks = b"".join(bytes([one.trained]) * len(one.text or "") for one in run) or bytes([run[0].trained])
+    """Mark each token as trained or not, as its segment is.
+
+    Tokens that the tokenizer puts first are marked as the first segment is.
+    """
+    marks = b"".join(bytes([segment.trained]) * len(segment.text or "") for segment in run) or bytes(
+        [run[0].trained]
+    )
     return bytearray(marks[min(start, len(marks) - 1)] for start, _ in encoding.offsets)
 
 
@@ -131,15 +136,21 @@ def _read(file: Path) -> "Tokenizer":
 
 
 def _config_beside(file: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """The special tokens, and the chat templates by name; a template in a file of its own comes first."""
+    """Read the special tokens, and the chat templates by name.
+
+    A template in a file of its own comes first.
+    """
     config, template = file.with_name(_CONFIG), file.with_name(_TEMPLATE)
     try:
-        told: dict[str, Any] = json.loads(config.read_text()) if config.exists() else {}
-        special = {name: _content(told[name]) for name in _SPECIAL if told.get(name)}
-        templates = _named(told.get("chat_template"))
+        settings: dict[str, Any] = json.loads(config.read_text()) if config.exists() else {}
+        special = {name: _content(settings[name]) for name in _SPECIAL if settings.get(name)}
+        templates = _named(settings.get("chat_template"))
         if template.exists():
-            more = file.with_name(_NAMED_TEMPLATES).glob("*.jinja")
-            templates = {"default": template.read_text(), **{one.stem: one.read_text() for one in more}}
+            named = file.with_name(_NAMED_TEMPLATES).glob("*.jinja")
+            templates = {
+                "default": template.read_text(),
+                **{file_of_template.stem: file_of_template.read_text() for file_of_template in named},
+            }
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise _unreadable(config, str(error) or type(error).__name__) from error
     return special, templates
@@ -151,7 +162,7 @@ def _content(token: Any) -> str:  # noqa: ANN401  a text, or an object that desc
 
 def _named(templates: Any) -> dict[str, str]:  # noqa: ANN401  none, one, or a list of named ones
     if isinstance(templates, list):
-        return {one["name"]: one["template"] for one in templates}
+        return {template["name"]: template["template"] for template in templates}
     return {"default": templates} if templates else {}
 
 

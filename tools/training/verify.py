@@ -19,36 +19,41 @@ _EXIT_TORN = 1
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.training.verify", description=__doc__)
     parser.add_argument("directory", type=Path, help="a checkpoint_dir, or a copy of one from S3")
-    found = verdicts(parser.parse_args(arguments).directory)
-    for one in found:
-        print(f"{one.name}  {described(one)}")
-    if not found:
+    checkpoints = verdicts(parser.parse_args(arguments).directory)
+    for checkpoint in checkpoints:
+        print(f"{checkpoint.name}  {described(checkpoint)}")
+    if not checkpoints:
         print("there are no checkpoints")
-    return 0 if found and all(isinstance(one, Whole) for one in found) else _EXIT_TORN
+    return (
+        0 if checkpoints and all(isinstance(checkpoint, Whole) for checkpoint in checkpoints) else _EXIT_TORN
+    )
 
 
-def described(one: Finding) -> str:
-    if not isinstance(one, Whole):
-        return f"{'torn' if isinstance(one, Torn) else 'refused'}: {one.reason}"
-    hashes = one.manifest.hashes
+def described(checkpoint: Finding) -> str:
+    if not isinstance(checkpoint, Whole):
+        return f"{'torn' if isinstance(checkpoint, Torn) else 'refused'}: {checkpoint.reason}"
+    hashes = checkpoint.manifest.hashes
     return f"whole, by the {hashes['algorithm']} of every item" if hashes else "of the right sizes, no hashes"
 
 
 def verdicts(directory: Path) -> list[Finding]:
-    """The newest first. Every byte of the shards is read."""
-    found = findings({str(directory): view_of(LocalStore(directory))})
-    return [_verified(directory, one) if isinstance(one, Whole) else one for one in found]
+    """Verify all checkpoints, the newest first. Every byte of the shards is read."""
+    checkpoints = findings({str(directory): view_of(LocalStore(directory))})
+    return [
+        _verified(directory, checkpoint) if isinstance(checkpoint, Whole) else checkpoint
+        for checkpoint in checkpoints
+    ]
 
 
-def _verified(directory: Path, one: Whole) -> Finding:
-    folder = directory / one.name
+def _verified(directory: Path, checkpoint: Whole) -> Finding:
+    folder = directory / checkpoint.name
     try:
-        index = verified_index((folder / INDEX_COPY).read_bytes(), one.manifest)
+        index = verified_index((folder / INDEX_COPY).read_bytes(), checkpoint.manifest)
         if has_hashes(index):
             verify_items(folder, index)
     except (DamagedError, OSError) as error:
-        return Torn(name=one.name, reason=str(error))
-    return one
+        return Torn(name=checkpoint.name, reason=str(error))
+    return checkpoint
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Writes token shards: as a stream, each block with its checksum, the index last.
 
-A crash leaves shards without an index, which nobody reads and the next run removes.
+A crash leaves shards without an index, which are never read, and which the next run removes.
 """
 
 import hashlib
@@ -31,14 +31,14 @@ class Part:
     """Some tokens of one document."""
 
     tokens: bytes | memoryview
-    """Whole ones, little-endian."""
+    """Whole tokens, little-endian."""
     begins: bool = False
-    """A document begins with the first of them."""
+    """True if a document begins with the first of them."""
     trained: bytes | None = None
-    """For each token 1, where its prediction is trained, or 0; None: 1 everywhere."""
+    """A byte for each token: 1 where its prediction is trained, else 0; None for 1 everywhere."""
 
     def cut(self, tokens: int, width: int) -> "tuple[Part, Part]":
-        """The first so many tokens of so many bytes each, and the rest."""
+        """Split off the first so many tokens of ``width`` bytes each; return them and the rest."""
         view = memoryview(self.tokens)
         flags = (None, None) if self.trained is None else (self.trained[:tokens], self.trained[tokens:])
         first = Part(tokens=view[: tokens * width], begins=self.begins, trained=flags[0])
@@ -47,24 +47,25 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What all shards of a corpus have in common."""
+    """The options that all shards of a corpus have in common."""
 
     dtype: TokenDtype
     vocabulary: int
     shard_tokens: int
     documents: bool = False
-    """Where documents begin is written."""
+    """True if the shards say where documents begin."""
     masked: bool = False
-    """Which tokens are trained is written."""
+    """True if the shards say which tokens are trained."""
     packed: int | None = None
-    """Documents are packed into sequences of so many tokens; shards are whole numbers of them."""
+    """Tokens of each sequence that documents are packed into, whole sequences to a shard; None if not
+    packed."""
     pad: int = 0
-    """What follows the last sequence of a packed shard: a sequence needs the token after its last."""
+    """The token after the last sequence of a packed shard: a sequence needs the token after its last."""
     block_bytes: int = BLOCK_BYTES
 
 
 def empty_corpus(directory: Path) -> Path:
-    """The directory, made and without what a run that died left in it.
+    """Make the directory, remove what a run that died left in it, and return it.
 
     Raises:
         DataError: There is something else in it.
@@ -190,7 +191,7 @@ class _OpenBits:
         return self._file.closed()
 
     def closed_unless_all_set(self) -> BlockFile | None:
-        """None, and no file: it would say what is so without it."""
+        """Finish the file; if all bits are set, remove it and return None, as readers assume that then."""
         if not self._all_set:
             return self.closed()
         self._file.path.unlink()
@@ -198,7 +199,7 @@ class _OpenBits:
 
 
 def _bits(flags: bytes | bytearray) -> bytes:
-    """Eight to a byte, the first in the lowest bit: read as one binary number, whose last digit is that."""
+    """Pack eight flags to a byte, the first in the lowest bit: they are one binary number, read backwards."""
     return int(flags[::-1].translate(_DIGITS) or b"0", 2).to_bytes(-(-len(flags) // 8), "little")
 
 

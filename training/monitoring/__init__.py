@@ -1,1 +1,1 @@
-"""What is seen of a training: metric lines, goodput, evaluations, traces, values that are not finite."""
+"""Observes a training: metric lines, goodput, evaluations, traces, values that are not finite."""

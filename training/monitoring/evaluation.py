@@ -19,19 +19,19 @@ from training.ranks.world import World
 
 
 class Evaluation:
-    """Every rank makes one and calls alike."""
+    """Evaluates a model. Every rank makes one and calls the same methods in the same order."""
 
     def __init__(
         self, model: Backbone, *, world: World, batches: ValidationSource, objective: Objective, depth: int
     ) -> None:
-        """``depth``: batches read ahead."""
+        """Prepare evaluations that read ``depth`` batches ahead."""
         self._world, self._model, self._batches = world, model, batches
         self._objective, self._depth = objective, depth
         self._judges_hits = False
         self._sums = self._zero()
 
     def batches(self) -> Iterator[None]:
-        """Evaluate again; between two batches the caller may give up."""
+        """Evaluate once, and yield after each batch, where the caller may give up."""
         self._sums = self._zero()
         numbers = range(self._batches.count)
         pin = self._world.device
@@ -44,7 +44,7 @@ class Evaluation:
                 module.reshard()  # a forward pass leaves the last weights gathered for a backward pass
 
     def result(self, step: int) -> Validation:
-        """Of the batches so far, over all ranks; waits for the device."""
+        """Return the result of the batches so far, over all ranks; waits for the device."""
         loss, counted, hits = self._world.summed(self._sums).tolist()
         targets = max(1.0, counted)
         accuracy = hits / targets if self._judges_hits else None
@@ -52,14 +52,14 @@ class Evaluation:
 
     @torch.no_grad()
     def _add(self, batch: Batch) -> None:
-        batch = tuple(one.to(self._world.device, non_blocking=True) for one in batch)
+        batch = tuple(tensor.to(self._world.device, non_blocking=True) for tensor in batch)
         outputs = self._objective.outputs(self._model, batch)
         losses = self._objective.terms(outputs, batch)
         hits = self._objective.hits(outputs, batch)
         self._judges_hits = hits is not None
         counted = self._objective.counted(batch)
-        found = torch.zeros_like(counted) if hits is None else hits
-        self._sums += torch.stack([losses.sum(dtype=torch.float64), counted, found])
+        hit_sum = torch.zeros_like(counted) if hits is None else hits
+        self._sums += torch.stack([losses.sum(dtype=torch.float64), counted, hit_sum])
 
     def _zero(self) -> Tensor:
         return torch.zeros(3, dtype=torch.float64, device=self._world.device)

@@ -1,4 +1,4 @@
-"""Goodput: of the time since a job first started, the share spent in steps that lasted.
+"""Goodput: the share of the time since a job first started that it spent in steps that lasted.
 
 What an attempt adds travels in its checkpoints. So time whose steps were lost is in no checkpoint, and
 steps that are trained again count once.
@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 _RECENT = 5
-"""Steps by which the next one is judged: one that compiles, or waits for a slow host, is soon forgotten."""
+"""How many of the last steps predict the next one: a step that compiles, or waits for a slow host, is soon
+forgotten."""
 _STARTED, _PRODUCTIVE = "goodput_started_at", "goodput_productive_seconds"
 
 
@@ -23,13 +24,15 @@ class Goodput:
     productive: float = 0.0
     """Seconds in steps, up to here, whose work is not lost."""
     steps: int = 0
-    """Of this attempt."""
+    """Steps of this attempt."""
     first: float = 0.0
     """Seconds of this attempt's first step."""
 
     @classmethod
     def resumed(cls, carried: Mapping[str, float] | None, *, now: float) -> Self:
-        """From what the checkpoint carried; None: there is none, the job starts ``now`` (Unix time).
+        """Continue from what the checkpoint carried.
+
+        None if there is none, and the job starts ``now`` (Unix time).
 
         An attempt that left no checkpoint leaves no start either.
         """
@@ -37,7 +40,7 @@ class Goodput:
         return cls(started_at=carried.get(_STARTED, now), productive=carried.get(_PRODUCTIVE, 0.0))
 
     def after_step(self, seconds: float) -> Self:
-        """``seconds`` without the time that a checkpoint held it up.
+        """Count a step of this many ``seconds``, without the time that a checkpoint held it up.
 
         The first step of an attempt also warms up and compiles; it counts as much as the second, at most.
         """
@@ -47,35 +50,35 @@ class Goodput:
         return replace(self, steps=self.steps + 1, productive=self.productive + counted)
 
     def longer(self, seconds: float) -> Self:
-        """The device was still at work on the steps so far when the host was done with them."""
+        """Add the seconds for which the device still worked on the steps when the host was done with them."""
         return replace(self, productive=self.productive + seconds)
 
     def share(self, now: float) -> float:
-        """Between 0 and 1; 0 before any time has passed."""
+        """Return the goodput ``now`` (Unix time), between 0 and 1; 0 before any time has passed."""
         elapsed = now - self.started_at
         return min(1.0, self.productive / elapsed) if elapsed > 0 else 0.0
 
     def carried(self) -> dict[str, float]:
-        """What the next checkpoint must carry."""
+        """Return what the next checkpoint must carry."""
         return {_STARTED: self.started_at, _PRODUCTIVE: self.productive}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lap:
-    """Means over the steps since the lap before."""
+    """Means in seconds over the steps since the lap before."""
 
     step_seconds: float
     data_seconds: float
 
 
 class Meter:
-    """Made before the first step of an attempt.
+    """Measures the steps of an attempt. Make it before the first of them.
 
     A step lasts from the end of the one before it to its own, as the host sees it: on a GPU the host runs
     ahead, and at each metric line it has waited for the device.
 
     Args:
-        carried: What the loaded checkpoint carried; None: there was none.
+        carried: Values that the loaded checkpoint carried; None if there was none.
     """
 
     def __init__(
@@ -94,16 +97,16 @@ class Meter:
         self.checkpoint_stall = 0.0
 
     def data_arrived(self) -> None:
-        """What has passed of this step was a wait for it."""
+        """Count the time of this step so far as waiting for its data."""
         self._data_seconds += self._clock() - self._marked_at - self._held
 
     def held_up(self, seconds: float) -> None:
-        """By a save."""
+        """Leave out the seconds for which a save held the step up."""
         self._held += seconds
         self.checkpoint_stall = seconds
 
     def paused(self, seconds: float) -> None:
-        """For something else than steps and saves: it counts as no step's time."""
+        """Leave out seconds spent on something else than steps and saves; no step's time has them."""
         self._held += seconds
 
     def step_done(self) -> None:
@@ -115,11 +118,11 @@ class Meter:
 
     @property
     def longest_step(self) -> float:
-        """Seconds, of the last few; infinite before there is one."""
+        """Return the seconds of the longest of the last few steps; infinite before there is one."""
         return max(self._recent, default=math.inf)
 
     def lap(self) -> Lap:
-        """Of the steps since the last call; to be called when the device has done them."""
+        """Return the means of the steps since the last call; call it when the device has done them."""
         waited = self._since_mark()
         self._goodput = self._goodput.longer(waited)
         steps = max(1, self._steps)
@@ -139,5 +142,5 @@ class Meter:
         return self._goodput.share(self._wall_clock())
 
     def carried(self) -> dict[str, float]:
-        """For the checkpoint that is saved now."""
+        """Return what the checkpoint that is saved now must carry."""
         return self._goodput.carried()

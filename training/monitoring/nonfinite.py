@@ -1,6 +1,6 @@
-"""Finds the first value that is not finite: which module made it, of which samples, on which rank.
+"""Finds the first value that is not finite: which module made it, from which samples, on which rank.
 
-Every output and every gradient of every module is looked at, so a step takes longer; without the option
+Every output and every gradient of every module is checked, so a step takes longer; without the option
 nothing of this exists.
 """
 
@@ -18,7 +18,7 @@ from training.models.optimizers import local_part
 from training.ranks.world import World
 
 _SHOWN = 8
-"""Samples in a message."""
+"""The most samples that a message lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +27,19 @@ class _Seen:
     module: str
     part: int
     bad: Tensor
-    """By row of the part; of one element where the output has no rows."""
+    """True for each row of the part that is bad; one element where the output has no rows."""
 
 
 @dataclass(kw_only=True)
 class Hunt:
-    """Every rank makes one, and calls alike."""
+    """Looks for values that are not finite. Every rank makes one and calls alike."""
 
     model: nn.Module
     world: World
     parts: int
-    """Of a rank's share of a step."""
+    """Parts (micro-batches) of a rank's share of a step."""
     numbers: Callable[[int], Sequence[int]]
-    """Which samples of the data a step has on this rank."""
+    """Returns the numbers of the samples that a step has on this rank."""
     _seen: list[_Seen] = field(default_factory=list)
     _part: int = -1
 
@@ -47,7 +47,7 @@ class Hunt:
     def by(
         cls, config: TrainConfig, *, world: World, model: nn.Module, numbers: Callable[[int], Sequence[int]]
     ) -> "Hunt | None":
-        """None: the job does not want it."""
+        """Make one for this job; None if its ``find_nonfinite`` is off."""
         if not config.find_nonfinite:
             return None
         return cls(model=model, world=world, parts=config.gradient_accumulation_steps, numbers=numbers)
@@ -61,18 +61,18 @@ class Hunt:
         self._seen, self._part = [], -1
 
     def check(self, step: int) -> None:
-        """Between the last backward pass and the update; waits for the device.
+        """Check the step between its last backward pass and the update; waits for the device.
 
         Raises:
-            FoundNotFiniteError: On every rank, with what the rank that came upon it earliest has to say: the
+            FoundNotFiniteError: Raised on every rank, with the finding of the rank that met it earliest: the
                 reduced gradients carry it to the others.
         """
-        told: list[tuple[int, str] | None] = [None] * self.world.size
-        dist.all_gather_object(told, self._found(step))
+        reports: list[tuple[int, str] | None] = [None] * self.world.size
+        dist.all_gather_object(reports, self._found(step))
         self._seen = []
-        found = [(*one, rank) for rank, one in enumerate(told) if one]
-        if found:
-            _, what, rank = min(found, key=lambda one: (one[0], one[2]))
+        findings = [(*report, rank) for rank, report in enumerate(reports) if report]
+        if findings:
+            _, what, rank = min(findings, key=lambda finding: (finding[0], finding[2]))
             raise FoundNotFiniteError(step=step, rank=rank, what=what)
 
     def _begins_part(self, *_: object) -> None:
@@ -94,13 +94,16 @@ class Hunt:
         self._seen.append(_Seen(what=what, module=name, part=self._part, bad=rows))
 
     def _found(self, step: int) -> tuple[int, str] | None:
-        """With its place in the order of the step, which is the same on all ranks."""
-        flags = torch.stack([one.bad.any() for one in self._seen]).tolist() if self._seen else []
+        """Describe this rank's first bad value, with its place in the step's order, the same on all ranks.
+
+        Returns None if there is none.
+        """
+        flags = torch.stack([seen.bad.any() for seen in self._seen]).tolist() if self._seen else []
         if True in flags:
             place = flags.index(True)
-            one = self._seen[place]
-            origin = f"the {one.what} of {one.module or 'the model'}"
-            return place, origin + self._samples(one, step) + self._weights(one)
+            seen = self._seen[place]
+            origin = f"the {seen.what} of {seen.module or 'the model'}"
+            return place, origin + self._samples(seen, step) + self._weights(seen)
         for name, parameter in self.model.named_parameters():
             if parameter.grad is not None and not local_part(parameter.grad).isfinite().all():
                 return len(flags), f"the gradient of the weight {name}, while all outputs were finite"
@@ -116,8 +119,8 @@ class Hunt:
         return f", in samples {listed(bad, most=_SHOWN)}"
 
     def _weights(self, seen: _Seen) -> str:
-        """Bad weights make bad outputs, of any data."""
+        """Name the module's own weights that are bad: they make bad outputs from any data."""
         module = self.model.get_submodule(seen.module)
         own = module.named_parameters(recurse=False)
-        bad = [name for name, one in own if not local_part(one.detach()).isfinite().all()]
+        bad = [name for name, weight in own if not local_part(weight.detach()).isfinite().all()]
         return f"; not finite before: {', '.join(bad)}" if bad else ""

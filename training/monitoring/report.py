@@ -1,4 +1,4 @@
-"""What an attempt prints, from the first rank alone; and what else is seen of its steps, such as traces."""
+"""Prints what an attempt reports, from the first rank alone, and traces some of its steps."""
 
 import signal
 import threading
@@ -23,7 +23,7 @@ from training.ranks.world import World, tell
 
 _GIB = 2**30
 _MEMORY_ENTRIES = 100_000
-"""Allocations and frees that are remembered, each with its stack."""
+"""The most allocations and frees that are remembered, each with its stack."""
 
 
 class Reporter:
@@ -40,7 +40,7 @@ class Reporter:
         )
 
     def report(self, step: int, *, loss: float, grad_norm: float, lr: float) -> None:
-        """When the device has done the step: the steps since the last call share its time."""
+        """Report when the device has done the step: the steps since the last call share its time."""
         metrics = self._metrics(step, loss, grad_norm, lr)
         if self._file is not None:
             self._file.add(metrics)  # first: who kills the program for its line finds the record
@@ -84,9 +84,9 @@ def yardstick(config: TrainConfig, world: World) -> Yardstick:
 
 
 class Profiler:
-    """Traces of whole steps, for Perfetto: from ``profile_step`` on, or whenever SIGUSR2 asks for one.
+    """Traces whole steps of this rank, for Perfetto: from ``profile_step`` on, or when SIGUSR2 asks for it.
 
-    Of one rank. ``begin`` and ``end`` cost a comparison where nothing is traced.
+    ``begin`` and ``end`` cost a comparison where nothing is traced.
     """
 
     def __init__(self, config: TrainConfig, *, world: World, directory: Path) -> None:
@@ -97,7 +97,7 @@ class Profiler:
         self._profile: profile | None = None
 
     def listen(self) -> None:
-        """From now on SIGUSR2 asks for a trace of what comes next."""
+        """Have SIGUSR2 ask for a trace of the steps that come next."""
         if threading.current_thread() is threading.main_thread():  # no other may set a handler
             signal.signal(signal.SIGUSR2, self._ask)
 
@@ -122,7 +122,10 @@ class Profiler:
         self._profile.start()
 
     def end(self, step: int) -> dict[str, str] | None:
-        """What was written where, after the last of the steps that are traced."""
+        """Write the trace after the last of its steps, and return the paths, or the error, for the log.
+
+        Returns None after other steps.
+        """
         if self._profile is None or step < self._last:
             return None
         if self._world.accelerator.runs_ahead:
@@ -161,12 +164,12 @@ class Profiler:
 
 
 class Trace:
-    """What is seen of steps besides their metrics: traces of some, what this rank is doing, bad values."""
+    """Observes steps besides their metrics: traces of some, what this rank is doing, bad values."""
 
     def __init__(
         self, config: TrainConfig, *, world: World, env: Mapping[str, str], hunt: Hunt | None = None
     ) -> None:
-        """``hunt``: for values that are not finite."""
+        """Begin to observe; ``hunt`` looks for values that are not finite, None for no such search."""
         self._world, self._hunt = world, hunt
         self._profiler = Profiler(config, world=world, directory=output_data_dir(env))
         self._profiler.listen()
@@ -179,7 +182,7 @@ class Trace:
         self._profiler.begin(step)
 
     def before_update(self, step: int) -> None:
-        """Raises FoundNotFiniteError."""
+        """Check the step before its update. Raises FoundNotFiniteError."""
         if self._hunt is not None:
             self._hunt.check(step)
 
@@ -191,7 +194,7 @@ class Trace:
             tell(self._world, Event.PROFILE, step=step, **written)
 
     def of_waits(self, batches: BatchSource) -> BatchSource:
-        """The same batches: while one is waited for, the launcher knows."""
+        """Wrap the batches so that the launcher knows while one is waited for; they stay the same."""
         return _Awaited(batches, self._heart)
 
 

@@ -1,9 +1,10 @@
 """Notices that the ranks of a host hang, and says where. launch.py uses this file from monitoring/ beside it.
 
 Each rank keeps a file of a few bytes in the memory of the host, replaced in place (``Heartbeat``; some
-microseconds a step): what it is doing, and at which step. Judged is only time in which every rank of the host
-is inside a step: loading, compiling, evaluating, saving and waiting for data may take as long as they take,
-and so may a process that somebody has stopped (SIGSTOP, a debugger). Only Python's standard library.
+microseconds a step), with what it is doing and at which step. Only time in which every rank of the host is
+inside a step counts: loading, compiling, evaluating, saving and waiting for data may take as long as they
+take, and so may a process that somebody has stopped (SIGSTOP, a debugger). It needs only Python's standard
+library.
 """
 
 import os
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Protocol, Self
 
 VARIABLE = "LAUNCH_HEARTBEAT"
-"""The file; the launcher sets it for each rank. Without it nothing is written."""
+"""Names the heartbeat's file; the launcher sets it for each rank. If it is not set, nothing is written."""
 IN_STEP, WAITS_FOR_DATA, BETWEEN_STEPS = "step", "data", "between"
-"""Only a step is judged by its time; between steps are start, evaluation, save and end."""
+"""Activities of a rank. Only a step is judged by its time; start, evaluation, save and end are between
+steps."""
 _PERIOD = 0.5  # seconds between two looks
 _LEAST_SECONDS = 480.0  # collectives themselves give up after 600 (world.py), and say less
 _TIMES_USUAL = 20
@@ -37,14 +39,14 @@ _FRAME = re.compile(r'^ {2}File "(?P<file>[^"]{1,500})", line (?P<line>\d+) in (
 
 
 class Rank(Protocol):
-    """A worker of launch.py."""
+    """A worker process of launch.py."""
 
     name: str
 
     @property
     def pid(self) -> int: ...
     def said(self) -> str:
-        """The end of what it has written to its error output."""
+        """Return the end of what it has written to its error output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class Beat:
 
 
 def beat_in(path: Path) -> Beat | None:
-    """None: there is none yet, or it is just being written."""
+    """Read a rank's file; None if there is none yet, or it is just being written."""
     try:
         doing, step, seconds = path.read_text().split()
         return Beat(doing=doing, step=int(step), hang_seconds=float(seconds))
@@ -65,7 +67,10 @@ def beat_in(path: Path) -> Beat | None:
 
 class Heartbeat:
     def __init__(self, env: Mapping[str, str], *, hang_seconds: float = 0.0) -> None:
-        """``hang_seconds``: without any progress, until the rank counts as hanging; 0: the launcher's own."""
+        """Open this rank's file, if the launcher gave it one.
+
+        ``hang_seconds`` without any progress count as hanging; 0 leaves the limit to the launcher.
+        """
         path = env.get(VARIABLE)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600) if path else None
         self._hang_seconds = hang_seconds
@@ -82,7 +87,7 @@ class Heartbeat:
         self._beat(IN_STEP)
 
     def ends(self) -> None:
-        """The step."""
+        """Record that the step is done."""
         self._beat(BETWEEN_STEPS)
 
     def _beat(self, doing: str) -> None:
@@ -92,20 +97,23 @@ class Heartbeat:
 
 @dataclass(kw_only=True)
 class Progress:
-    """Of the ranks of a host, in time that this process has seen pass."""
+    """The progress of the ranks of a host, in time that this process has seen pass."""
 
     last: tuple[Beat | None, ...] = ()
     seen_at: float | None = None
     waited: float = 0.0
-    """Seconds, with every rank inside a step and none getting any further."""
+    """Seconds for which every rank was inside a step and none got any further."""
     in_step: float = 0.0
     """Seconds since the newest step began anywhere."""
     steps: int = 0
-    """Begun while it was watched."""
+    """Steps that began while the ranks were watched."""
     usual: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
     def hangs(self, beats: tuple[Beat | None, ...], now: float, *, are_running: bool) -> bool:
-        """Whether the ranks hang by now. ``are_running``: nobody has stopped one of the processes."""
+        """Tell whether the ranks hang by now.
+
+        ``are_running`` is False while somebody has stopped one of the processes.
+        """
         # A launcher that was itself held up has seen nothing in the meantime.
         passed = min(now - (now if self.seen_at is None else self.seen_at), 2 * _PERIOD)
         self.seen_at = now
@@ -117,30 +125,30 @@ class Progress:
             self.steps += begun if self.last else 1
             self.in_step = 0.0
         self.last = beats
-        is_judged = are_running and all(one is not None and one.doing == IN_STEP for one in beats)
+        is_judged = are_running and all(beat is not None and beat.doing == IN_STEP for beat in beats)
         self.waited = self.waited + passed if is_judged and not moves else 0.0
         return self.steps >= _FIRST_STEPS and self.waited >= self.limit
 
     @property
     def step(self) -> int:
-        """The newest that is done: every rank was in the next one."""
-        return min((one.step for one in self.last if one), default=1) - 1
+        """Return the newest step that is done: every rank was in the next one."""
+        return min((beat.step for beat in self.last if beat), default=1) - 1
 
     @property
     def longest(self) -> float:
-        """Of the last steps, in seconds; with an evaluation or a save if there was one."""
+        """Return the seconds of the longest of the last steps, with an evaluation or a save if it had one."""
         return max(self.usual, default=0.0)
 
     @property
     def limit(self) -> float:
-        given = max((one.hang_seconds for one in self.last if one), default=0.0)
+        given = max((beat.hang_seconds for beat in self.last if beat), default=0.0)
         if given:
             return max(given, _LEAST_TIMES_USUAL * self.longest)
         return max(_LEAST_SECONDS, _TIMES_USUAL * self.longest)
 
     @staticmethod
     def _newest(beats: Sequence[Beat | None]) -> int:
-        return max((one.step for one in beats if one), default=0)
+        return max((beat.step for beat in beats if beat), default=0)
 
 
 class Watchdog:
@@ -149,15 +157,15 @@ class Watchdog:
     def __init__(
         self, envs: Sequence[Mapping[str, str]], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``envs``: of the ranks."""
+        """Prepare a file for each rank; ``envs`` are the ranks' environment variables."""
         self._clock, self._progress, self._next_look = clock, Progress(), 0.0
         self._folder: Path | None = None
         with suppress(OSError):  # where nothing can be written, ranks are not watched
             self._folder = Path(tempfile.mkdtemp(prefix="launch-"))
-        self._beats = [self._folder / one["RANK"] for one in envs] if self._folder else []
-        said = [{VARIABLE: str(one)} for one in self._beats] or [{}] * len(envs)
-        self.envs = [{**env, **more} for env, more in zip(envs, said, strict=True)]
-        """With the file that each rank keeps."""
+        self._beats = [self._folder / env["RANK"] for env in envs] if self._folder else []
+        files = [{VARIABLE: str(path)} for path in self._beats] or [{}] * len(envs)
+        self.envs = [{**env, **variables} for env, variables in zip(envs, files, strict=True)]
+        """Variables of the ranks, which name the file that each of them keeps."""
 
     def __enter__(self) -> Self:
         return self
@@ -167,34 +175,37 @@ class Watchdog:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def why(self, ranks: Sequence[Rank]) -> str:
-        """Why the attempt has to end, when its stacks are in the log; empty: it need not."""
+        """Return why the attempt has to end, with all stacks in the log; empty while it need not end."""
         now = self._clock()
         if now < self._next_look or not self._beats:
             return ""
         self._next_look = now + _PERIOD
         progress = self._progress
         beats = tuple(beat_in(path) for path in self._beats)
-        if not progress.hangs(beats, now, are_running=not any(is_stopped(one.pid) for one in ranks)):
+        if not progress.hangs(beats, now, are_running=not any(is_stopped(rank.pid) for rank in ranks)):
             return ""
-        said = (
+        reason = (
             f"hang: no rank has finished a step for {progress.waited:.0f} s "
             f"(usual: {progress.longest:.1f} s) since step {progress.step}"
         )
-        print(f"launcher: {said}; the stacks of all ranks follow", file=sys.stderr, flush=True)
-        where = {one.name: place(stacks_of(one)) for one in ranks}
-        return f"{said}: {'; '.join(told(where))}; all stacks are in the log"
+        print(f"launcher: {reason}; the stacks of all ranks follow", file=sys.stderr, flush=True)
+        where = {rank.name: place(stacks_of(rank)) for rank in ranks}
+        return f"{reason}: {'; '.join(told(where))}; all stacks are in the log"
 
 
 def told(where: Mapping[str, str]) -> Iterator[str]:
-    """Who is where; first the place where the fewest are, and not those who wait for others in torch."""
-    names = {place: [one for one in where if where[one] == place] for place in where.values()}
-    for place, those in sorted(names.items(), key=lambda one: (len(one[1]), "distributed" in one[0])):
-        more = f" and {len(those) - _SHOWN} more" if len(those) > _SHOWN else ""
-        yield f"{', '.join(those[:_SHOWN])}{more} in {place}"
+    """Describe which ranks are where: the place with the fewest first, as they hold up the rest.
+
+    Ranks that wait for others inside torch come after those in another place.
+    """
+    names = {place: [name for name in where if where[name] == place] for place in where.values()}
+    for place, those in sorted(names.items(), key=lambda group: (len(group[1]), "distributed" in group[0])):
+        remainder = f" and {len(those) - _SHOWN} more" if len(those) > _SHOWN else ""
+        yield f"{', '.join(those[:_SHOWN])}{remainder} in {place}"
 
 
 def stacks_of(rank: Rank) -> str:
-    """Let it write the stacks of its threads; what of them it has kept."""
+    """Let a rank write the stacks of its threads to the log, and return the end of them."""
     marker = f"launcher: {rank.name}, process {rank.pid}:"
     print(marker, file=sys.stderr, flush=True)
     if not catches(rank.pid, signal.SIGUSR1):
@@ -212,7 +223,10 @@ def stacks_of(rank: Rank) -> str:
 
 
 def place(stacks: str) -> str:
-    """Where the main thread is: ``wait (work.py:12)``. Its stack is the last, innermost frame first."""
+    """Find the place of the main thread: ``wait (work.py:12)``.
+
+    Its stack is the last one in the text, innermost frame first.
+    """
     lines = stacks.splitlines()
     starts = [at for at, line in enumerate(lines) if "(most recent call first)" in line]
     for line in lines[starts[-1] + 1 :] if starts else ():
@@ -222,15 +236,15 @@ def place(stacks: str) -> str:
 
 
 def hand_on(ranks: Sequence[Rank], number: signal.Signals) -> None:
-    """To those that it does not end."""
-    for one in ranks:
+    """Send the signal to the ranks that handle it; the others would end."""
+    for rank in ranks:
         with suppress(ProcessLookupError):
-            if catches(one.pid, number):
-                os.kill(one.pid, number)
+            if catches(rank.pid, number):
+                os.kill(rank.pid, number)
 
 
 def is_stopped(pid: int) -> bool:
-    """By SIGSTOP or a debugger."""
+    """Tell whether SIGSTOP or a debugger has stopped the process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in {"T", "t"}
     except (OSError, IndexError):
@@ -238,7 +252,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def catches(pid: int, number: signal.Signals) -> bool:
-    """Else the signal would end it."""
+    """Tell whether the process handles the signal; else the signal would end it."""
     with suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("SigCgt:"):

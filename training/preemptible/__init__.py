@@ -1,6 +1,6 @@
 """Saves, stops and resumes any script; imports nothing else of `training`, and is copied as one folder.
 
-Here, the errors of checkpoints; no torch.
+This module itself holds the errors of checkpoints; it does not import torch.
 
 * CheckpointError
   + CheckpointPlaceError     the location names no place
@@ -13,7 +13,7 @@ Here, the errors of checkpoints; no torch.
 from collections.abc import Mapping, Sequence
 
 _DIFFERENCES = 5
-"""How many differences a message lists; it has to fit into the 1,024 characters of a FailureReason."""
+"""The most differences that a message lists; it has to fit into the 1,024 characters of a FailureReason."""
 
 
 class CheckpointError(Exception):
@@ -38,26 +38,26 @@ class CheckpointMismatchError(CheckpointError):
     """The checkpoint was written with other values of the options that fix what is trained."""
 
     def __init__(self, *, path: str, differences: Mapping[str, tuple[str, str]]) -> None:
-        told = [f"{key} was {was}, now {now}" for key, (was, now) in sorted(differences.items())]
+        changes = [f"{key} was {was}, now {now}" for key, (was, now) in sorted(differences.items())]
         super().__init__(
-            f"checkpoint {path} is of another training: {listed(told, most=_DIFFERENCES)}; "
+            f"checkpoint {path} is of another training: {listed(changes, most=_DIFFERENCES)}; "
             "use another checkpoint directory"
         )
         self.path, self.differences = path, dict(differences)
 
 
 class CheckpointReadError(CheckpointError):
-    """Starting from scratch or from an older one would lose work without a word."""
+    """There are checkpoints, and none may be used: another start would lose work without a word."""
 
 
 class CheckpointSaveError(CheckpointError):
-    """Raised on all ranks by whatever comes next: a save, or the wait for this one."""
+    """A checkpoint could not be saved. Raised on all ranks, by the save, the next save or ``wait``."""
 
 
 def listed(words: Sequence[object], *, most: int, between: str = ", ") -> str:
     """Join the first ``most`` words, and say how many more there are: `a, b and 3 more`.
 
-    The training program has the same in its errors: this folder is copied without it.
+    The training program has a copy of this function for its errors: this folder is copied without it.
     """
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return between.join(str(word) for word in words[:most]) + more
+    remainder = f" and {len(words) - most} more" if len(words) > most else ""
+    return between.join(str(word) for word in words[:most]) + remainder

@@ -11,20 +11,20 @@ from training.preemptible.preempt import StopRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The same on every rank."""
+    """The decision of all ranks; it is the same on every rank."""
 
     stop: bool
-    """Some rank was asked to."""
+    """True if some rank was asked to stop."""
     save: bool
-    """Some rank wants a checkpoint now."""
+    """True if some rank wants a checkpoint now."""
     seconds_left: float
-    """Until the first of those that were asked must have left."""
+    """Seconds until the first of the ranks that were asked to stop must have left."""
     seconds_needed: float = 0.0
-    """By the estimate of the slowest of them, for what it is about to do and the save after it."""
+    """Seconds that the slowest of these ranks estimates for the work under way and the save after it."""
 
     @property
     def must_drop(self) -> bool:
-        """There is a stop, and no time to finish what is under way."""
+        """Tell whether there is a stop, and no time to finish what is under way."""
         return self.stop and self.seconds_left < self.seconds_needed
 
 
@@ -48,29 +48,29 @@ class Agreement:
         return self._stop.asked
 
     def begin(self, *, save: bool = False, seconds_needed: Callable[[], float] | None = None) -> None:
-        """Vote.
+        """Begin a vote with this rank's wishes; ``settled`` gives its result.
 
         Args:
             save: This rank wants a checkpoint; usually the first rank alone watches the clock.
-            seconds_needed: From now to the end of the save after what is under way. Only a rank that was
-                asked to stop is asked for it.
+            seconds_needed: Estimates the seconds from now to the end of the save after the work under way. It
+                is called only on a rank that was asked to stop.
         """
-        asked = self._stop.asked
-        needed = seconds_needed() if asked and seconds_needed is not None else 0.0
-        self._votes = torch.tensor([asked, save, self._stop.seconds_since, needed], dtype=torch.float64)
+        is_stopping = self._stop.asked
+        needed = seconds_needed() if is_stopping and seconds_needed is not None else 0.0
+        self._votes = torch.tensor([is_stopping, save, self._stop.seconds_since, needed], dtype=torch.float64)
         if self._group is not None:
             self._under_way = dist.all_reduce(
                 self._votes, dist.ReduceOp.MAX, group=self._group, async_op=True
             )
 
     def settled(self) -> Decision:
-        """What all ranks voted for in the vote that was begun last."""
+        """Wait for the vote that was begun last, and return what all ranks decided."""
         if self._under_way is not None:
             self._under_way.wait()
             self._under_way = None
-        asked, save, seconds_since, needed = self._votes.tolist()
+        stop, save, seconds_since, needed = self._votes.tolist()
         return Decision(
-            stop=bool(asked),
+            stop=bool(stop),
             save=bool(save),
             seconds_left=self._stop.seconds - seconds_since,
             seconds_needed=needed,

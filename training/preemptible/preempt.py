@@ -1,4 +1,4 @@
-"""Stops that are asked for by SIGTERM. No torch here: the signal may come before it is loaded.
+"""Stops that SIGTERM asks for. It does not import torch: the signal may come before torch is loaded.
 
 ``StopRequest`` remembers the signal, ``agreement`` makes all ranks leave after the same step.
 """
@@ -11,17 +11,17 @@ from types import FrameType
 from typing import Self
 
 EXIT_PREEMPTED = 128 + signal.SIGTERM
-"""As if SIGTERM had ended the program: a job that is not finished must not look finished."""
+"""Exit code of a program that SIGTERM ended: a job that is not finished must not look finished."""
 STOP_SECONDS = 110.0
-"""From SIGTERM to the exit. SageMaker kills after 120 s (API reference, StopTrainingJob)."""
+"""Seconds from SIGTERM to the exit. SageMaker kills after 120 s (API reference, StopTrainingJob)."""
 
 
 class StopRequest:
     """SIGTERM, remembered until a step is done. Use: ``with StopRequest() as stop``.
 
     Args:
-        seconds: From the first signal to when the program must have left.
-        clock: In seconds, monotonic.
+        seconds: Time from the first signal until the program must have left.
+        clock: Returns seconds, monotonic.
     """
 
     def __init__(self, *, seconds: float = STOP_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,10 +42,12 @@ class StopRequest:
 
     @contextmanager
     def ends_at_once(self) -> Iterator[None]:
-        """For waits that would not hear of a signal, before anything is at stake: it ends the process.
+        """Let SIGTERM end the process within the block, whose waits would not notice it.
+
+        Nothing is at stake yet.
 
         Raises:
-            SystemExit: It came before.
+            SystemExit: SIGTERM came before the block.
         """
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self.asked:
@@ -60,7 +62,7 @@ class StopRequest:
 
     @property
     def seconds_since(self) -> float:
-        """Since the first signal; 0 before it."""
+        """Return the seconds since the first signal; 0 before it."""
         return 0.0 if self._asked_at is None else self._clock() - self._asked_at
 
     def _ask(self, _signal: int, _frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
-"""What the program asks of the device it trains on: a CPU, a CUDA GPU, or a Trainium core ("neuron").
+"""The devices that the program trains on: a CPU, a CUDA GPU, or a Trainium core ("neuron").
 
 Everything that differs between devices is here; the loop, worlds, metrics and memory ask the same questions
-of each. Trainium has not been run: what of its names is not certain says so.
+of each. Trainium has not been run: notes mark those of its names that are not certain.
 """
 
 import importlib
@@ -21,30 +21,30 @@ from training.errors import MissingPackageError
 
 _CPUINFO = Path("/proc/cpuinfo")
 _INSTRUCTIONS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512-BF16", "bf16": "bf16 of Armv8.6"}
-"""By the kernel's flag, the fastest first."""
+"""Names of instructions that multiply bf16 by the kernel's flag, the fastest first."""
 _ISA_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 """Variables that keep oneDNN, which multiplies torch's matrices on x86-64, from newer instructions. The first
 counts. Source: oneDNN documentation, CPU dispatcher control."""
 _WITH_BF16 = ("DEFAULT", "ALL", "AVX512_CORE_BF16", "AVX512_CORE_FP16", "AVX512_CORE_AMX", "AVX10")
-"""How the values of those variables begin that leave bf16 on."""
+"""Beginnings of the values of those variables that leave bf16 on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
     name: str
     flags: frozenset[str]
-    """As the kernel calls them; empty: it does not tell."""
+    """Features as the kernel calls them; empty if it does not tell."""
 
     @property
     def bf16(self) -> str:
-        """The instructions that multiply bf16; empty: there are none."""
+        """Return the name of the instructions that multiply bf16; empty if there are none."""
         return bf16_instructions(self.flags)
 
     def slow_bf16(self, env: Mapping[str, str], *, has_kernels: bool) -> str:
-        """Say why bf16 is slower than fp32 here; empty: it is not.
+        """Say why bf16 is slower than fp32 here; empty if it is not.
 
         Args:
-            env: Where oneDNN's own variables may hide the instructions.
+            env: Environment variables: oneDNN's own may hide the instructions.
             has_kernels: The installed torch uses them.
         """
         if not self.flags:
@@ -64,9 +64,9 @@ def bf16_instructions(flags: Collection[str]) -> str:
 def processor(text: str, *, otherwise: str) -> Processor:
     """Read the text of /proc/cpuinfo; Arm's has no name, so it gets ``otherwise``."""
     lines = [line.partition(":") for line in text.splitlines()]
-    found = {key.strip(): value.strip() for key, _, value in reversed(lines)}  # the first CPU's win
-    flags = found.get("flags", found.get("Features", ""))
-    return Processor(name=found.get("model name", otherwise), flags=frozenset(flags.split()))
+    fields = {key.strip(): value.strip() for key, _, value in reversed(lines)}  # the first CPU's win
+    flags = fields.get("flags", fields.get("Features", ""))
+    return Processor(name=fields.get("model name", otherwise), flags=frozenset(flags.split()))
 
 
 def this_processor() -> Processor:
@@ -74,7 +74,8 @@ def this_processor() -> Processor:
 
 
 _PLUGIN = "torch_neuronx"
-"""AWS's package. That importing it makes torch know the device type "neuron" is an assumption."""
+"""AWS's package for Trainium. That importing it makes torch know the device type "neuron" is an
+assumption."""
 _NEURON = "neuron"
 _FIRST_WITH_BF16 = 8
 """Major compute capability of the first GPUs that multiply bf16 (A100). Before it (V100: 7.0, T4: 7.5) torch
@@ -85,40 +86,40 @@ class Accelerator(ABC):
     """One kind of device; ``device`` is always the rank's own."""
 
     backend: str
-    """Of the process group; collectives of tensors on the CPU go over gloo in any case."""
+    """Backend of the process group; collectives of tensors on the CPU go over gloo in any case."""
     runs_ahead = True
-    """The host is done with a step before the device is."""
+    """True if the host is done with a step before the device is."""
 
     @abstractmethod
     def device(self, local_rank: int) -> torch.device:
-        """Of this rank; from now on the one that is used."""
+        """Return this rank's device, which is the one that is used from now on."""
 
     def seed(self, seed: int) -> None:
-        """All generators that a step on this device draws from."""
+        """Seed all generators that a step on this device draws from."""
         torch.manual_seed(seed)
 
     def synchronize(self, _device: torch.device) -> None:
-        """Wait until all that was asked for is done."""
+        """Wait until the device has done all its work."""
         return
 
     def end_step(self) -> None:
-        """Nothing of the next step belongs to the graph of this one."""
+        """Separate the steps, on devices that collect operations in a graph: this step's graph ends here."""
         return
 
     def name(self, _device: torch.device) -> str:
-        """By which its peak is looked up; empty: it has none that is known."""
+        """Return the name by which its peak is looked up; empty if it has no known peak."""
         return ""
 
     def peak_memory(self, _device: torch.device) -> int:
-        """Bytes: the most that was in use so far; of this process where the device does not tell."""
+        """Return the most bytes in use so far; those of this process where the device does not tell."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
 
     def total_memory(self, _device: torch.device) -> int | None:
-        """Bytes of its own; None: it uses the host's."""
+        """Return the bytes of the device's own memory; None if it uses the host's."""
         return None
 
     def slow_bf16(self, _device: torch.device) -> str:
-        """Say what the device lacks to compute bf16 faster than fp32; empty: it lacks nothing."""
+        """Say what the device lacks to compute bf16 faster than fp32; empty if it lacks nothing."""
         return ""
 
 
@@ -130,7 +131,10 @@ class Cpu(Accelerator):
         return torch.device("cpu")
 
     def seed(self, seed: int) -> None:
-        """Without the devices that torch.manual_seed would note it for, each with a trace of the stack."""
+        """Seed the CPU's generator alone.
+
+        Torch.manual_seed would note it for each device, with a stack trace.
+        """
         torch.default_generator.manual_seed(seed)
 
     def slow_bf16(self, _device: torch.device) -> str:
@@ -170,21 +174,22 @@ class Cuda(Accelerator):
 
 
 class Neuron(Accelerator):
-    """Through the interface that PyTorch gives devices of other makers (torch.get_device_module).
+    """A Trainium core, through PyTorch's interface for devices of other makers (torch.get_device_module).
 
-    Not run on hardware. Certain are the names of that interface, `set_device`, `synchronize`; not certain are
-    the device type, the name of its backend, and what it tells of memory: what it does not tell is left out.
+    It was not run on hardware. The names of that interface, `set_device`, `synchronize`, are certain; the
+    device type, the name of its backend, and what it reports about memory are not: what it does not report is
+    left out.
     """
 
     backend = "cpu:gloo,neuron:neuron"
 
     def __init__(self, module: ModuleType) -> None:
-        """``module``: as torch.get_device_module gives it."""
+        """Use this device ``module``, as torch.get_device_module gives it."""
         self._module = module
 
     @classmethod
     def loaded(cls) -> "Neuron":
-        """Raises MissingPackageError: this image has no support for Trainium."""
+        """Load AWS's package. Raises MissingPackageError if this image has no support for Trainium."""
         try:
             importlib.import_module(_PLUGIN)
             return cls(torch.get_device_module(_NEURON))
@@ -199,7 +204,7 @@ class Neuron(Accelerator):
         self._module.synchronize(device)
 
     def end_step(self) -> None:
-        """Where the backend collects a graph instead of running operations, it is cut here: once a step."""
+        """End the step's graph, where the backend collects one instead of running operations."""
         if (mark := getattr(self._module, "mark_step", None)) is not None:
             mark()
 
@@ -215,7 +220,7 @@ class Neuron(Accelerator):
 
 
 def accelerator(name: DeviceName) -> Accelerator:
-    """Raises MissingPackageError."""
+    """Choose the accelerator for this device name. Raises MissingPackageError."""
     if name is DeviceName.NEURON:
         return Neuron.loaded()
     on_gpu = name is DeviceName.CUDA or (name is DeviceName.AUTO and torch.cuda.is_available())
@@ -223,5 +228,5 @@ def accelerator(name: DeviceName) -> Accelerator:
 
 
 def accelerator_of(device: torch.device) -> Accelerator:
-    """That a device is one of."""
+    """Return the accelerator of an existing device."""
     return accelerator(DeviceName(device.type))

@@ -1,4 +1,4 @@
-"""How the ranks of a job are arranged: copies of the model, of shards, of parts of matrices.
+"""Arranges the ranks of a job: copies of the model, shards of a copy, parts of matrices.
 
 Neighbouring ranks share a host, so what exchanges most lies innermost: the ranks of a tensor group are in one
 host, those of a copy in one or a few, and only copies meet across the network.
@@ -22,9 +22,9 @@ _TENSOR = "tensor"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeshShape:
     copies: int
-    """Of the model."""
+    """Copies of the model."""
     shards: int
-    """That FSDP divides a copy into."""
+    """Shards that FSDP divides a copy into."""
     tensor: int
     """Ranks that divide each matrix."""
 
@@ -32,22 +32,22 @@ class MeshShape:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meshes:
     data: DeviceMesh
-    """FSDP's: one dimension, or (copies, shards) where both are more than one."""
+    """Mesh for FSDP: one dimension, or (copies, shards) where both are more than one."""
     tensor: DeviceMesh | None
-    """None: matrices are not divided."""
+    """Mesh of the ranks that divide each matrix; None if matrices are not divided."""
 
 
 def with_shares(world: World, config: TrainConfig) -> World:
-    """The same ranks, and which of them work on the same sequences.
+    """Return the same ranks, with how many of them work on the same sequences.
 
     Raises:
-        ConfigError: The ranks, or the model, cannot be divided as asked.
+        ConfigError: The ranks, or the model, cannot be divided as the options ask.
     """
     return replace(world, ranks_per_share=mesh_shape(config, world).tensor)
 
 
 def make_meshes(config: TrainConfig, world: World) -> Meshes:
-    """Every rank must call. Raises ConfigError."""
+    """Make the meshes of a job; every rank must call. Raises ConfigError."""
     shape, device = mesh_shape(config, world), world.device.type
     sizes = {"copies": shape.copies, "shards": shape.shards}
     if config.strategy is Strategy.NO_SHARD:
@@ -62,14 +62,18 @@ def make_meshes(config: TrainConfig, world: World) -> Meshes:
 
 
 def mesh_shape(config: TrainConfig, world: World) -> MeshShape:
-    """Raises ConfigError: the ranks or the model do not come out even, or a group would divide nothing."""
+    """Decide how ranks and model are divided.
+
+    Raises:
+        ConfigError: The ranks or the model do not come out even, or a group would divide nothing.
+    """
     tensor = _tensor_ranks(config, world)
     size = _copy_size(config, world, tensor)
     return MeshShape(copies=world.size // size, shards=size // tensor, tensor=tensor)
 
 
 def ranks_of_a_copy(config: TrainConfig, world: World) -> int:
-    """That divide one copy of the model among them. Raises ConfigError."""
+    """Count the ranks that divide one copy of the model among them. Raises ConfigError."""
     shape = mesh_shape(config, world)
     return shape.shards * shape.tensor
 
@@ -77,32 +81,36 @@ def ranks_of_a_copy(config: TrainConfig, world: World) -> int:
 def _tensor_ranks(config: TrainConfig, world: World) -> int:
     is_all = config.strategy is Strategy.TP
     ranks, per_host = world.size if is_all else config.tensor_parallel, world.ranks_per_host
-    asked = f"strategy tp on {ranks} ranks" if is_all else f"tensor_parallel {ranks}"
+    option = f"strategy tp on {ranks} ranks" if is_all else f"tensor_parallel {ranks}"
     if world.size % ranks:
-        raise ConfigError([f"{asked} does not divide {world.size} ranks"])
+        raise ConfigError([f"{option} does not divide {world.size} ranks"])
     if world.size > per_host and per_host % ranks:
         instead = f"a strategy that shards, with tensor_parallel {per_host} or a divisor of it"
-        raise ConfigError([f"{asked} leaves hosts of {per_host} ranks, for a slow network: take {instead}"])
+        raise ConfigError([f"{option} leaves hosts of {per_host} ranks, for a slow network: take {instead}"])
     if wrong := indivisible(config.shape, ranks):
-        told = ", ".join(f"{name} {size}" for name, size in wrong.items())
-        near = max(one for one in range(1, ranks) if not ranks % one and not indivisible(config.shape, one))
+        dimensions = ", ".join(f"{name} {size}" for name, size in wrong.items())
+        near = max(
+            divisor
+            for divisor in range(1, ranks)
+            if not ranks % divisor and not indivisible(config.shape, divisor)
+        )
         instead = f"tensor_parallel {near} does" if near > 1 else "take strategy full_shard without it"
-        raise ConfigError([f"{asked} does not divide {told}; {instead}"])
+        raise ConfigError([f"{option} does not divide {dimensions}; {instead}"])
     return ranks
 
 
 def indivisible(shape: Shape, ranks: int) -> Mapping[str, int]:
-    """The dimensions of a model that cannot be divided among so many ranks of a tensor group.
+    """Return the dimensions of a model, by name, that so many ranks of a tensor group cannot divide.
 
-    Tokens of an image need not be divided; its width is, with the heads.
+    An image's tokens need not be divided; the model's width is, with the heads.
     """
     sizes = {"heads": shape.heads, "hidden": shape.hidden}
     if isinstance(shape, ModelShape):
         sizes |= {"vocabulary": shape.vocabulary, "sequence_length": shape.sequence_length}
-    found = {name: size for name, size in sizes.items() if size % ranks}
+    indivisible_sizes = {name: size for name, size in sizes.items() if size % ranks}
     if isinstance(shape, ModelShape) and shape.kv_heads % ranks and ranks % shape.kv_heads:
-        found["kv_heads"] = shape.kv_heads
-    return found
+        indivisible_sizes["kv_heads"] = shape.kv_heads
+    return indivisible_sizes
 
 
 def _copy_size(config: TrainConfig, world: World, tensor: int) -> int:
@@ -111,16 +119,18 @@ def _copy_size(config: TrainConfig, world: World, tensor: int) -> int:
     if not config.strategy.is_hybrid or world.size == 1:
         return world.size
     size, per_host = config.shard_group_size or world.ranks_per_host, world.ranks_per_host
-    asked = f"shard_group_size {size}" + ("" if config.shard_group_size else " (the ranks of a host)")
+    option = f"shard_group_size {size}" + ("" if config.shard_group_size else " (the ranks of a host)")
     problem = ""
     if size == 1:
-        problem = f"{asked} divides nothing: set another, or strategy full_shard or no_shard"
+        problem = f"{option} divides nothing: set another, or strategy full_shard or no_shard"
     elif world.size % size:
-        problem = f"{asked} does not divide {world.size} ranks"
+        problem = f"{option} does not divide {world.size} ranks"
     elif size % tensor:
-        problem = f"tensor_parallel {tensor} does not divide {asked}"
+        problem = f"tensor_parallel {tensor} does not divide {option}"
     elif size % per_host and per_host % size:
-        problem = f"{asked} straddles hosts of {per_host} ranks: take a divisor of {per_host}, or whole hosts"
+        problem = (
+            f"{option} straddles hosts of {per_host} ranks: take a divisor of {per_host}, or whole hosts"
+        )
     if problem:
         raise ConfigError([problem])
     return size

@@ -1,4 +1,4 @@
-"""Who came to the start, and who is missed: said by name, before anything waits for them."""
+"""Finds out which ranks came to the start, and names the missing ones before anything waits for them."""
 
 import json
 import socket
@@ -13,21 +13,21 @@ from torch._C._distributed_c10d import Store
 from training.errors import listed
 
 _TELLING_SECONDS = 10.0
-"""For a message to reach the ranks that are there."""
+"""Seconds for a message to reach the ranks that are there."""
 _SHOWN = 8
-"""Hosts, and runs of ranks: a failure message is short."""
+"""The most hosts, and runs of ranks, in a message, as a failure message is short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """Where a rank sits, and what it knows of the others."""
+    """The place of one rank among all, and what it knows of the others."""
 
     rank: int
     size: int
     ranks_per_host: int
     host: str
     hosts: Sequence[str] = ()
-    """Of the job, in no certain order; empty where they are not known."""
+    """Hosts of the job, in no certain order; empty if they are not known."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -43,11 +43,14 @@ class Seat:
         )
 
     def described(self, missing: Collection[int], present: Mapping[int, str]) -> str:
-        """`host algo-2 (ranks 8-15)`. ``present``: the host of each rank that is here."""
+        """Describe missing ranks with their hosts: `host algo-2 (ranks 8-15)`.
+
+        ``present`` has the host of each rank that is here.
+        """
         ranks = f"{_counted('rank', missing)} {listed(_runs(sorted(missing)), most=_SHOWN)}"
         numbers = {rank // self.ranks_per_host for rank in missing}
         partly = {host for rank, host in present.items() if rank // self.ranks_per_host in numbers}
-        names = sorted(partly | (set(self.hosts) - set(present.values())), key=lambda one: (len(one), one))
+        names = sorted(partly | (set(self.hosts) - set(present.values())), key=lambda host: (len(host), host))
         return f"{_counted('host', names)} {listed(names, most=_SHOWN)} ({ranks})" if names else ranks
 
 
@@ -56,16 +59,16 @@ def _counted(word: str, things: Collection[object]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> list[str]:
-    """`0-3`, `7`, of ascending numbers."""
-    starts = [one for one in numbers if one - 1 not in numbers]
-    ends = [one for one in numbers if one + 1 not in numbers]
+    """Join ascending numbers into runs, as in `0-3`, `7`."""
+    starts = [number for number in numbers if number - 1 not in numbers]
+    ends = [number for number in numbers if number + 1 not in numbers]
     return [
         str(first) if first == last else f"{first}-{last}" for first, last in zip(starts, ends, strict=True)
     ]
 
 
 class RollCall:
-    """Every rank says at a store that it is here; the first rank looks who did and tells the others.
+    """Every rank reports at a store that it is here; the first rank sees which did and tells the others.
 
     Stores are torch's: the first rank's process usually serves it, so that rank leaves last. Each
     ``occasion`` serves once.
@@ -75,7 +78,10 @@ class RollCall:
         self._store, self._seat = store, seat
 
     def missing(self, occasion: str, *, seconds: float) -> str:
-        """Who does not call this within ``seconds``, in words; empty: all are here. Every rank calls."""
+        """Name the ranks that do not call this within ``seconds``, in words; empty if all did.
+
+        Every rank calls.
+        """
         calls = [f"{occasion}/{rank}" for rank in range(self._seat.size)]
         self._store.set(calls[self._seat.rank], self._seat.host)
         verdict = f"{occasion}/missing"
@@ -88,7 +94,7 @@ class RollCall:
         return "rank 0"
 
     def _found(self, calls: list[str], verdict: str, seconds: float) -> str:
-        """What the first rank does."""
+        """Do the first rank's part: wait for all calls, and write into the store which ranks are missing."""
         if self._came(calls, seconds):
             self._store.set(verdict, "")
             return ""
@@ -101,7 +107,7 @@ class RollCall:
         return who
 
     def _came(self, keys: list[str], seconds: float) -> bool:
-        """Wait for all of the keys. A store that went away has none."""
+        """Wait for all of the keys; False if some do not come. A store that went away has none."""
         try:
             self._store.wait(keys, timedelta(seconds=seconds))
         except dist.DistError:

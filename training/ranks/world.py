@@ -23,9 +23,9 @@ T = TypeVar("T")
 FIRST_STEP = timedelta(minutes=30)
 """How long a collective may take until the first step is done: weights are loaded, blocks compiled."""
 STEADY = timedelta(minutes=10)
-"""And after it. A checkpoint of a slow host must fit in."""
+"""How long a collective may take after the first step. A checkpoint of a slow host must fit in."""
 _GATHERING_SECONDS = 15.0
-"""For all ranks to notice that they cannot reach each other."""
+"""Seconds for all ranks to notice that they cannot reach each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,11 @@ class World:
     rank: int
     size: int
     local_rank: int
-    """Among the ranks of this host; the one with 0 does what is done once a host."""
+    """Number among the ranks of this host; rank 0 of a host does what is done once a host."""
     ranks_per_host: int
     device: torch.device
     accelerator: Accelerator = field(default=None, compare=False)  # type: ignore[assignment]  # set below
-    """What is asked of the device; None: as its type has it."""
+    """The kind of device, which answers questions about it; None for that of the device's type."""
     ranks_per_share: int = 1
     """Neighbours that work on the same sequences, each with a part of the model."""
 
@@ -51,16 +51,16 @@ class World:
 
     @property
     def data_rank(self) -> int:
-        """The number of this rank's share of a batch."""
+        """Return the number of this rank's share of a batch."""
         return self.rank // self.ranks_per_share
 
     @property
     def data_ranks(self) -> int:
-        """Shares that a batch is divided into."""
+        """Return how many shares a batch is divided into."""
         return self.size // self.ranks_per_share
 
     def summed(self, mine: Tensor) -> Tensor:
-        """Over the shares of a batch: ranks of one share have the same number. Every rank calls."""
+        """Sum over the shares of a batch; the ranks of one share have the same number. Every rank calls."""
         total = mine.clone()
         dist.all_reduce(total)
         return total / self.ranks_per_share
@@ -77,10 +77,10 @@ def joined_world(
     """Join the process group and leave it in order.
 
     Args:
-        env: As torchrun and our launcher set it; without WORLD_SIZE the process is alone.
+        env: Variables as torchrun or our launcher set them; the process is alone if WORLD_SIZE is not set.
         join_seconds: How long to wait for ranks that have not come.
-        on: What is trained on.
-        waiting: Entered while others are waited for, in which no Python runs, nor handlers of signals.
+        on: The device to train on.
+        waiting: Entered while others are waited for; no Python runs then, nor handlers of signals.
 
     Raises:
         MissingRanksError: Some did not come.
@@ -114,31 +114,33 @@ def joined_world(
 
 
 def together(work: Callable[[], T]) -> T:
-    """What it gives; where a rank cannot do it, none goes on. Every rank calls.
+    """Do the work on every rank and return this rank's result; raise on all if one rank fails.
+
+    Every rank calls.
 
     Else the others would fail later, with a lost connection for a reason, and the job would be tried again
     as if the network were to blame.
 
     Raises:
-        TrainingError: The rank's own, or what the first of those that failed says.
+        TrainingError: The rank's own, or the message of the first of those that failed.
     """
     failure: TrainingError | None = None
     try:
         value = work()
     except TrainingError as error:
         failure = error
-    told: list[str | None] = [None] * dist.get_world_size()
-    dist.all_gather_object(told, str(failure) if failure else None)
+    messages: list[str | None] = [None] * dist.get_world_size()
+    dist.all_gather_object(messages, str(failure) if failure else None)
     if failure:
         raise failure
-    for rank, message in enumerate(told):
+    for rank, message in enumerate(messages):
         if message:
             raise TrainingError(f"rank {rank}: {message}")
     return value
 
 
 def expect_steady_steps() -> None:
-    """From now on collectives take no longer than a step: a rank that hangs is noticed soon.
+    """Shorten the time that collectives may take, so that a rank that hangs is noticed soon.
 
     Every rank calls, after its first step.
     """
@@ -163,7 +165,7 @@ def _join(env: Mapping[str, str], kind: Accelerator, join_seconds: float) -> Non
 
 
 def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> Store:
-    """The store that all ranks can reach; the first rank serves it, or torchrun does."""
+    """Open the store that all ranks can reach; the first rank serves it, or torchrun does."""
     address, port = env["MASTER_ADDR"], int(env["MASTER_PORT"])
     serves = seat.rank == 0 and env.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
@@ -184,7 +186,7 @@ def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> S
 
 
 def _connect(store: Store, seat: Seat, backend: str, timeout: timedelta) -> None:
-    """Raises RuntimeError when a rank cannot be reached; afterwards the groups are of no use."""
+    """Connect the ranks. Raises RuntimeError if one cannot be reached; the groups are of no use then."""
     dist.init_process_group(backend, store=store, rank=seat.rank, world_size=seat.size, timeout=timeout)
     group = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
     dist.monitored_barrier(group, timeout=timeout, wait_all_ranks=True)
@@ -194,7 +196,7 @@ def _connect(store: Store, seat: Seat, backend: str, timeout: timedelta) -> None
 
 
 def _first_line(error: Exception) -> str:
-    """Without the C++ stack trace."""
+    """Return the error's first line, which leaves out the C++ stack trace."""
     return str(error).partition("\n")[0]
 
 

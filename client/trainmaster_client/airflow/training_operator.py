@@ -27,6 +27,7 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.hooks.botocore_events import plain_client
 from trainmaster_client.hooks.training_job_calls import QueueHooks
+from trainmaster_client.jobs.job_conditions import with_conditions
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.progress import ExpiryNotice, Watch
@@ -52,23 +53,27 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
     Args:
         config: A CreateTrainingJob request.
         api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``. Templated.
+        after: Jobs that it waits for, by name or as ``afterany:NAME``: the tasks that submit those need not
+            wait for their ends. Templated.
         cancel_on_kill: Cancel the job when Airflow kills the task. A worker that is shut down does that, too.
         options: Those of ``SageMakerTrainingOperator``. ``action_if_job_exists`` is about jobs of others and
             the task's own that are of no more use: ``timestamp`` takes another name, the same at each try;
             ``fail`` fails. ``max_ingestion_time`` counts the waiting, too; ``max_attempts`` has no effect.
     """
 
-    template_fields: Sequence[str] = (*SageMakerTrainingOperator.template_fields, "api_url")
+    template_fields: Sequence[str] = (*SageMakerTrainingOperator.template_fields, "api_url", "after")
 
     def __init__(
         self,
         *,
         api_url: str | None = None,
+        after: str | Sequence[str] | None = None,
         cancel_on_kill: bool = True,
         **options: Any,  # noqa: ANN401  Airflow's
     ) -> None:
         super().__init__(**options)
         self.api_url = api_url
+        self.after = after
         self.cancel_on_kill = cancel_on_kill
         self._claimed: tuple[TaskRun, str] | None = None
 
@@ -152,7 +157,8 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
             return self._taken(run, name)
         self._claimed = run, name
         try:
-            answer = self.training_queue.submit(tagged({**self.config, "TrainingJobName": name}, run))
+            request = with_conditions({**self.config, "TrainingJobName": name}, self.after)
+            answer = self.training_queue.submit(tagged(request, run))
         except ConflictError:
             return self._taken(run, name)
         except (InvalidRequestError, PolicyViolationError) as error:

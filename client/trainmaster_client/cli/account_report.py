@@ -21,7 +21,7 @@ from trainmaster_client.account_check.measured import measured, most_usd
 from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
 from trainmaster_client.account_check.trial_jobs import Pace
 from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, ON_CPU, Means, image_in
-from trainmaster_client.cli.account_command import Lent
+from trainmaster_client.cli.account_options import Lent
 from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.cli.screen import print_lines, say

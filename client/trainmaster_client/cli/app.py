@@ -92,6 +92,8 @@ app.command("cancel", rich_help_panel=Panel.JOBS)(cancellations.cancel)
 app.command("priority", rich_help_panel=Panel.JOBS)(jobs.priority)
 app.command("hold", rich_help_panel=Panel.JOBS)(jobs.hold)
 app.command("release", rich_help_panel=Panel.JOBS)(jobs.release)
+app.command("after", rich_help_panel=Panel.JOBS)(jobs.after)
+app.command("tree", rich_help_panel=Panel.JOBS)(jobs.tree)
 app.command("submit", rich_help_panel=Panel.JOBS)(submit.submit)
 app.command("run", rich_help_panel=Panel.JOBS, context_settings={"allow_interspersed_args": False})(
     program_run.run

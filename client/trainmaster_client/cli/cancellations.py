@@ -23,7 +23,7 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
 )
 from trainmaster_client.jobs.job_views import FINAL_STATES, JobView, job_view
-from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.jobs.progress import dependents_note, place_line
 
 _NAMED_IN_QUESTION = 5
 """Jobs that the question names; more are only counted."""
@@ -203,7 +203,7 @@ def _failure(name: str, error: TrainmasterClientError) -> Iterator[str]:
 
 def _line(document: Document) -> str:
     view = job_view(document)
-    return f"{view.name}: {place_line(view) if view.is_waiting else view.state}"
+    return f"{view.name}: {place_line(view) if view.is_waiting else view.state}{dependents_note(document)}"
 
 
 def _summary(outcome: _Outcome) -> str:

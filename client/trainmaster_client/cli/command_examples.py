@@ -23,10 +23,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "priority": ("trainmaster priority my-job 9",),
         "hold": ("trainmaster hold my-job",),
         "release": ("trainmaster release my-job",),
+        "after": ("trainmaster after my-job prepare afterany:clean-up", "trainmaster after my-job --none"),
+        "tree": ("trainmaster tree my-job",),
         "submit": (
             "trainmaster submit job.json --dry-run",
             "trainmaster submit job.json",
             "trainmaster submit --from my-job --name my-job-2",
+            "trainmaster submit job.json --after prepare --after afterany:clean-up",
         ),
         "run": ("trainmaster run -- python train.py",),
         "plan": ("trainmaster plan --preset llama-1b --instances ml.p5.48xlarge=1",),

@@ -1,4 +1,4 @@
-"""``trainmaster show``, ``why``, ``priority``, ``hold`` and ``release``: what is asked of one job."""
+"""``trainmaster show``, ``why``, ``tree``, ``priority``, ``hold``, ``after``: what is asked of one job."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,10 +10,13 @@ from trainmaster_client.api import Document
 from trainmaster_client.cli.connection import complete_job, connect
 from trainmaster_client.cli.history import losses
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.dependency_trees import DependencyTree
 from trainmaster_client.jobs.instants import length, likely_start
+from trainmaster_client.jobs.job_conditions import condition_texts
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
-from trainmaster_client.jobs.progress import place_line, transition_line
+from trainmaster_client.jobs.progress import dependents_note, place_line, transition_line
 from trainmaster_client.jobs.why_lines import why_lines
 
 HIGHEST_PRIORITY = 1000
@@ -84,13 +87,36 @@ def release(job: JobName, *, as_json: JsonFlag = False) -> None:
     _print(connect().change(job, held=False), "", as_json=as_json)
 
 
+def after(
+    job: JobName,
+    conditions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TYPE:]JOB...", help="Jobs to wait for; TYPE is afterok, afterany, ..."),
+    ] = None,
+    *,
+    none: Annotated[bool, typer.Option("--none", help="It is to wait for no job.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change the jobs that a job waits for, as long as it waits for them."""
+    if none is bool(conditions):
+        raise InvalidArgumentError("Which jobs?", hint="Name them, or give --none.")
+    text = " ".join(condition_texts(conditions or []))
+    _print(connect().change(job, after=text), "", as_json=as_json)
+
+
+def tree(job: JobName) -> None:
+    """Draw the jobs that a job waits for and those that wait for it, with their states and why."""
+    print_lines(DependencyTree(api=connect(), now=datetime.now(UTC)).lines(job))
+
+
 def _print(document: Document, done: str, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
     view = job_view(document)
     standing = place_line(view) if view.is_waiting else view.state
-    print_lines([f"{view.name}: {', '.join(part for part in (done, standing) if part)}"])
+    parts = ", ".join(part for part in (done, standing) if part)
+    print_lines([f"{view.name}: {parts}{dependents_note(document)}"])
 
 
 def sheet(document: Document, *, now: datetime) -> list[str]:

@@ -13,7 +13,7 @@ from trainmaster.core.policy import Policy, parse_policy
 
 from trainmaster_client.cli.connection import CommandApi, aws_session
 from trainmaster_client.cli.screen import say
-from trainmaster_client.cli.simulation import SourceOptions
+from trainmaster_client.cli.simulation_options import SourceOptions
 from trainmaster_client.errors import CredentialsError, InvalidArgumentError, UnexpectedAnswerError
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.policies import policy_document

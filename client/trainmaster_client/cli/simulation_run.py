@@ -17,7 +17,6 @@ from trainmaster_client.cli import simulation_tables as tables
 from trainmaster_client.cli.connection import CommandApi, connect
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.cli.screen import console, print_lines
-from trainmaster_client.cli.simulation import TRACE_LOAD, OutputOptions, PolicyOptions, SourceOptions
 from trainmaster_client.cli.simulation_input import (
     check_source,
     histories,
@@ -28,6 +27,7 @@ from trainmaster_client.cli.simulation_input import (
     read_team_map,
     read_without,
 )
+from trainmaster_client.cli.simulation_options import TRACE_LOAD, OutputOptions, PolicyOptions, SourceOptions
 from trainmaster_client.cli.submit import parse_request
 from trainmaster_client.cli.written_files import unwritable, write_text
 from trainmaster_client.errors import InvalidArgumentError

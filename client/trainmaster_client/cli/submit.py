@@ -15,7 +15,8 @@ from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.files.request_documents import read_request
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import likely_start
-from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.job_conditions import with_conditions
+from trainmaster_client.jobs.job_views import FINAL_STATES, NO_NAME, job_view
 from trainmaster_client.jobs.progress import place_line
 from trainmaster_client.jobs.resubmission import request_again
 
@@ -42,7 +43,7 @@ NOT_VALID = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSource:
-    """Sources of the request beside a file, and the job's name."""
+    """Sources of the request beside a file, the job's name, and the jobs that it waits for."""
 
     from_job: Annotated[
         str | None,
@@ -56,6 +57,22 @@ class RequestSource:
     name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Its TrainingJobName; with --from the default ends in the time."),
+    ] = None
+    after: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[TYPE:]JOB",
+            help="Wait for the end of this job; may be repeated. TYPE: afterok (the default), afterany or"
+            " afternotok.",
+            autocompletion=complete_job,
+        ),
+    ] = None
+    after_failed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="stop|hold",
+            help="What becomes of it once it can wait for nothing any more; the default is stop.",
+        ),
     ] = None
 
 
@@ -72,7 +89,7 @@ def submit(
     if team is not None and not dry_run:
         hint = "Add --dry-run, or name the team in the request's tag 'team'."
         raise InvalidArgumentError("--team is for dry runs.", hint=hint)
-    request = _request(file, source)
+    request = with_conditions(_request(file, source), source.after, after_failed=source.after_failed)
     if dry_run:
         _try(request, team, as_json=as_json)
         return
@@ -125,8 +142,10 @@ def _foreseen(document: Document) -> Iterator[str]:
         yield from (f"  {field_problem(violation)}" for violation in document.get("violations") or ())
         yield from warnings
         return
-    place = document.get("position")
+    place, parents = document.get("position"), document.get("after") or ()
     where = f"at position {printable(place)}" if place is not None else "behind more than 1000 jobs"
+    if any(parent.get("state") not in FINAL_STATES for parent in parents):
+        where = f"once {', '.join(printable(parent.get('job') or NO_NAME) for parent in parents)} ended"
     yield f"Valid: it would wait in pool {printable(document.get('pool'))}, {where}."
     start = document.get("estimated_start")
     if isinstance(start, dict):

@@ -14,15 +14,26 @@ from trainmaster_client.handles.job_handles import Job
 from trainmaster_client.handles.job_lists import Jobs
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
 from trainmaster_client.http.calls import Parameter
+from trainmaster_client.jobs.job_conditions import Conditions, with_conditions
 
 MOST_JOBS = 1000
 _PAGE = "100"
 
 
 def submit(
-    request: Mapping[str, Any], *, api_url: str | None = None, boto_session: boto3.Session | None = None
+    request: Mapping[str, Any],
+    *,
+    after: Conditions | None = None,
+    api_url: str | None = None,
+    boto_session: boto3.Session | None = None,
 ) -> Job:
     """Queue a CreateTrainingJob request, or what DescribeTrainingJob answered of one.
+
+    Args:
+        request: As boto3 takes it.
+        after: Jobs that it waits for: names, conditions such as ``afterany:clean``, handles, or several.
+        api_url: URL of the API; else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
+        boto_session: Session whose credentials sign; None: boto3's default.
 
     Raises:
         InvalidArgumentError: The request stands within the mapping, or holds what JSON cannot say.
@@ -32,7 +43,7 @@ def submit(
     for note in parsed.notes:
         print(f"Note: {note}", flush=True)
     connected = _Connection(api_url, boto_session)
-    answer = connected.api.add_job(parsed.request)
+    answer = connected.api.add_job(with_conditions(parsed.request, after))
     for warning in answer.get("warnings") or ():
         print(f"Warning: {field_problem(warning)}", flush=True)
     return connected.handle(answer.get("job") or {})

@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.jobs.dependency_trees import DependencyTree
 from trainmaster_client.jobs.instants import instant
+from trainmaster_client.jobs.job_conditions import Conditions, condition_texts
 from trainmaster_client.jobs.resubmission import request_again
 from trainmaster_client.jobs.why_lines import why_lines
 from trainmaster_client.logs.joined_attempts import JobLogs, LogLine, Selection, cleaned
@@ -82,6 +84,20 @@ class JobActions(ABC):
         """Release a held job: it waits in the queue again."""
         self._take(self._api.change(self.name, held=False))
         return self
+
+    def wait_for(self, after: Conditions | None) -> Self:
+        """Change the jobs that it waits for, as long as it waits for them; None: it waits for none.
+
+        Raises:
+            ConflictError: It waits for no other job any more.
+        """
+        text = "" if after is None else " ".join(condition_texts(after))
+        self._take(self._api.change(self.name, after=text))
+        return self
+
+    def tree(self) -> Explanation:
+        """Draw the jobs that it waits for and those that wait for it, with their states."""
+        return Explanation("\n".join(DependencyTree(api=self._api, now=datetime.now(UTC)).lines(self.name)))
 
     def why(self) -> Explanation:
         """Explain the wait: who uses its instances, who is ahead, when it may start, what would help."""

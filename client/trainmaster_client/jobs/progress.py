@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
+from trainmaster_client.api import Document
 from trainmaster_client.errors import PASSING_ERRORS, TrainmasterClientError
 from trainmaster_client.errors.remedies import ADVICE
 from trainmaster_client.errors.troubles import Trouble
@@ -97,7 +98,15 @@ def _standing(job: JobView) -> str:
         return f"position {job.position}{pool}"
     if job.ahead_at_least is not None:
         return f"at least {job.ahead_at_least} jobs ahead{pool}"
+    if job.waiting is not None and job.waiting.code == "dependency" and job.state != "held":
+        return f"not in the queue{pool} yet"
     return f"in the queue{pool}" if job.state != "held" else "held"
+
+
+def dependents_note(document: Document) -> str:
+    """Say how many jobs wait for a job; "" where none does, or the API is of an earlier release."""
+    count = document.get("dependents_count") or 0
+    return "" if not count else f"; {count} job{'s wait' if count > 1 else ' waits'} for it"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -27,6 +27,8 @@ HELP = {
     "budget": "wait until jobs of the team end and give back what they reserve and do not use, set a shorter"
     " MaxRuntimeInSeconds, or ask an admin to raise the team's budget",
     "held": "run: trainmaster release {name}",
+    "dependency": "trainmaster tree {name} shows what it waits for; trainmaster after {name} --none has it"
+    " wait for no job",
     "backoff": "nothing to do; it retries automatically",
     "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
     "account-limit": "ask AWS Service Quotas for a higher training quota on this type",

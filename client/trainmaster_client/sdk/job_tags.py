@@ -5,9 +5,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack, cast
 
 from trainmaster_client.errors import FieldProblem, InvalidOptionsError
+from trainmaster_client.jobs.job_conditions import AFTER_FAILED, AFTER_FAILED_TAG, Conditions, condition_tags
 
 
 class Tag(TypedDict):
@@ -30,6 +31,10 @@ class JobOptions(TypedDict, total=False):
     """Change that a retry makes after the GPUs' memory ran out; None makes none."""
     alternatives: Sequence[str] | None
     """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``."""
+    after: Conditions | None
+    """Jobs to wait for: names, conditions such as ``afterany:clean``, handles, or a list of them."""
+    after_failed: Literal["stop", "hold"] | None
+    """What becomes of the job once a condition can hold no more. Default stop."""
 
 
 MAX_PRIORITY = 1000
@@ -44,6 +49,7 @@ _HINTS: Mapping[str, str] = {
     "preemptible": "give True or False",
     "retries": f"give a whole number from 0 to {MAX_RETRIES}",
     "on_oom": "give 'halve_batch', or leave it out",
+    "after_failed": "give 'hold' or 'stop'",
     "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
 }
 
@@ -55,15 +61,20 @@ def job_tags(**options: Unpack[JobOptions]) -> list[Tag]:
         InvalidOptionsError: Lists all that is wrong with them, before anything is sent.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    after = given.pop("after", None)
     problems = [problem for name, value in given.items() for problem in _problems(name, value)]
     if problems:
         raise InvalidOptionsError(tuple(problems))
-    return [{"Key": key, "Value": _text(given[name])} for name, key in _KEYS.items() if name in given]
+    tags: list[Tag] = [
+        {"Key": key, "Value": _text(given[name])} for name, key in _KEYS.items() if name in given
+    ]
+    conditions = [] if after is None else condition_tags(cast("Conditions", after))
+    return [*tags, *(Tag(Key=tag["Key"], Value=tag["Value"]) for tag in conditions)]
 
 
 def _problems(name: str, value: object) -> list[FieldProblem]:
     if name not in _KEYS:
-        return [FieldProblem(field=name, message="is not an option", hint=f"use one of {', '.join(_KEYS)}")]
+        return [FieldProblem(field=name, message="is not an option", hint=f"use one of {', '.join(_NAMES)}")]
     if not _CHECKS[name](value):
         return [FieldProblem(field=name, message=f"{value!r} is not allowed", hint=_HINTS[name])]
     if len(_text(value)) > MAX_VALUE_LENGTH:
@@ -96,6 +107,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
+_NAMES = tuple(JobOptions.__annotations__)
 _KEYS: Mapping[str, str] = {
     "priority": "priority",
     "team": "team",
@@ -103,6 +115,7 @@ _KEYS: Mapping[str, str] = {
     "retries": "trainmaster:retries",
     "on_oom": "trainmaster:on_oom",
     "alternatives": "trainmaster:alternatives",
+    "after_failed": AFTER_FAILED_TAG,
 }
 """Option -> key of its tag. A test holds it to what the API reads."""
 
@@ -113,4 +126,5 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "retries": lambda value: _is_whole(value, MAX_RETRIES),
     "on_oom": lambda value: value == "halve_batch",
     "alternatives": _are_shapes,
+    "after_failed": lambda value: value in AFTER_FAILED,
 }

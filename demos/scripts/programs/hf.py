@@ -19,7 +19,7 @@ GLOBAL_BATCH = int(os.environ["GLOBAL_BATCH"])
 
 
 def sentence(index: int) -> dict[str, torch.Tensor]:
-    """Give tokens of which the first is the sample's number."""
+    """Make tokens of which the first is the sample's number."""
     tokens = (index + 3 * torch.arange(32)) % 256
     return {"input_ids": tokens, "labels": tokens}
 

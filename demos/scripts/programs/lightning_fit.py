@@ -37,7 +37,7 @@ class Sums(Dataset[Sample]):
 
 
 class Stream(IterableDataset[Sample]):
-    """Each rank reads samples of its own: Lightning does not divide a stream."""
+    """A stream of which each rank reads samples of its own: Lightning does not divide a stream."""
 
     def __iter__(self) -> Iterator[Sample]:
         return map(sample, range(int(os.environ.get("RANK", "0")), SAMPLES, RANKS))

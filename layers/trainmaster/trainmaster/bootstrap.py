@@ -1,7 +1,4 @@
-"""Build each part on first use and hand it to those who need it: the composition root.
-
-Each part is imported where it is built: what a function never asks for costs its cold start nothing.
-"""
+"""The composition root: builds each part on first use; imports where it builds, for quick cold starts."""
 
 from __future__ import annotations
 
@@ -216,6 +213,7 @@ class Wiring:
     def reconciler(self) -> Reconciler:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
+        from trainmaster.services.dependency_sweep import DependencySweep
         from trainmaster.services.metric_looks import MetricLooks
         from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
@@ -242,6 +240,7 @@ class Wiring:
                 unmanaged=self.unmanaged,
                 clock=clock,
             ),
+            dependency_sweep=DependencySweep(queue=reader, pools=reader, store=store, clock=clock),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
             front_looks=FrontLooks(queue=reader, fronts=self.table.fronts, clock=clock),

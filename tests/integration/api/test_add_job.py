@@ -271,6 +271,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "warnings": [],
         "pool": "p5",
         "position": 2,
+        "after": [],
         "estimate_note": None,
         "would_preempt": [],
         "usd_per_hour": 63.296,

@@ -20,7 +20,7 @@ def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def report_of(folder: Path) -> dict[str, Any]:
     """At sizes that take little time; the times themselves say nothing then."""
-    depth.main(["--json", str(folder / "depth.json"), "--sizes", "256,512"])
+    depth.main(["--json", str(folder / "depth.json"), "--sizes", "256,512", "--links", "60"])
     report: dict[str, Any] = json.loads((folder / "depth.json").read_text())
     return report
 
@@ -43,6 +43,15 @@ def test_a_pass_reads_the_first_in_turn_some_lanes_and_who_runs(tmp_path: Path) 
     assert shallow["wcu"] == 0
     assert verdict(report, "flat-items_read")
     assert report["facts"]["first_passes"][0]["wcu"] > 96
+
+
+def test_jobs_that_wait_for_others_cost_a_pass_nothing_and_end_in_few_passes(tmp_path: Path) -> None:
+    report = report_of(tmp_path)
+    chain = report["facts"]["chain"]
+    assert chain["waiting"]["items_read"] == chain["before"]["items_read"]
+    assert (chain["links"], chain["passes"], chain["notices"]) == (60, 1, 1)
+    assert verdict(report, "chain-waits-items_read")
+    assert verdict(report, "chain-notices")
 
 
 def test_a_pass_that_reads_all_of_the_order_is_found_out(

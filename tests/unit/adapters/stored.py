@@ -9,6 +9,14 @@ from typing import Any
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Preemptor, Reason, StatusStart, StopsInARow
+from trainmaster.core.jobs.end_conditions import (
+    Condition,
+    ConditionKind,
+    Dependencies,
+    EndedParent,
+    ParentEnd,
+    Root,
+)
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
@@ -104,6 +112,22 @@ def full_attempt() -> Attempt:
     )
 
 
+ROOT = Root(name="prepare", entry_id="01JBN8Q0000000000000000001", team="research", message="failed")
+AFTER = Dependencies(
+    conditions=(
+        Condition(
+            kind=ConditionKind.AFTER_NOT_OK,
+            job="prepare",
+            entry_id="01JBN8Q0000000000000000001",
+            team="research",
+            end=ParentEnd.COMPLETED,
+        ),
+    ),
+    hold_when_impossible=True,
+    root=ROOT,
+)
+
+
 def full_job() -> Job:
     every = job(
         state=JobState.RUNNING,
@@ -157,6 +181,7 @@ def full_job() -> Job:
         "key_hash": "1" * 64,
         "own_quota": {A: 2},
     }
+    every = replace(every, after=AFTER, eligible_at=NOON + minutes(3), has_dependents=True)
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
 
 
@@ -307,6 +332,8 @@ def _records() -> Iterator[tuple[str, Example]]:
         found=_violation(full=True),
         alarms=("idle-train-1",),
         lease_until=NOON + minutes(2),
+        parent=EndedParent(entry_id="01JBN8Q0000000000000000001", end=ParentEnd.FAILED, root=ROOT),
+        upto="train-9",
     )
     sparse = OutboxMessage(id="0001", kind=MessageKind.DELETE_ALARMS, at=NOON)
     yield "OutboxMessage", Example(full=message, sparse=sparse)

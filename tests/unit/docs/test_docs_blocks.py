@@ -37,6 +37,7 @@ SHELL = ("bash", "sh")
 IN_FILES = ("python", "yaml", "json", "toml")
 
 CHECKED_BY = {
+    "pipelines/": "tests/e2e/test_pipelines.py",
     "airflow/": "tests/airflow/test_guide.py",
     "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
     "chat/": "tests/template/test_chat_recipe.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster.adapters.dynamodb import history_rows, layout
+from trainmaster.adapters.dynamodb import dependency_rows, history_rows, layout
 from trainmaster.core.forecast.differences import Kind
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState
@@ -16,7 +16,7 @@ from trainmaster.core.jobs.observations import TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.lifecycle import decision
 from trainmaster.core.lifecycle.decision import Row
-from trainmaster.core.request.options import READERS
+from trainmaster.core.request.options import AFTER_TAGS, READERS
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.jobs import why_lines
 
@@ -137,7 +137,7 @@ def test_ends_that_the_policy_has_no_say_in_are_as_the_table_says(state: JobStat
 def test_the_rows_of_the_table_are_those_of_the_layout() -> None:
     described = [
         row
-        for module in (layout, history_rows)
+        for module in (layout, dependency_rows, history_rows)
         for row in table(f"{module.__doc__}".replace("``", "`"), "row", "pk", "sk")
     ]
     assert table(ARCHITECTURE, "row", "pk", "sk") == described
@@ -183,7 +183,7 @@ def test_every_room_of_the_layer_is_named() -> None:
 
 def test_the_tags_in_the_guide_are_those_that_do_something() -> None:
     shown = {codes(row[0])[0] for row in table(OPTIONS, "tag", "values", "default")}
-    assert shown == set(READERS)
+    assert shown == set(READERS) - set(AFTER_TAGS[1:])
 
 
 def test_the_parameters_in_the_guide_are_those_of_the_template() -> None:

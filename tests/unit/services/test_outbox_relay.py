@@ -11,8 +11,8 @@ from trainmaster.core.outbox import to_tell
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.policy import parse_policy
 from trainmaster.services.deadline import Deadline
-from trainmaster.services.outbox_relay import TAKEN_FOR, Relayed, relay_messages
 from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.outbox_relay import TAKEN_FOR, Relayed, relay_messages
 
 from tests.builders import NOON, minutes, pool
 from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier, MemoryTurns, one_by_one

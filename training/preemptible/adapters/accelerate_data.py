@@ -1,4 +1,4 @@
-"""What Accelerate made of a loader, and the same global batches on another number of ranks."""
+"""Reads how Accelerate split a loader, and keeps its global batches on another number of ranks."""
 
 from typing import Any
 

@@ -22,15 +22,15 @@ class _StopInEvaluationError(BaseException):
 
 
 class PreemptibleLoop:
-    """Make it when the accelerator has prepared everything.
+    """Trains with Accelerate. Make it when the accelerator has prepared everything.
 
     Saves and leaves with 143 after the step in which SIGTERM came, and every ``save_every`` steps besides.
 
     Args:
         steps: Optimizer steps of the whole job.
-        evaluate: After every how many steps it is called, and what is called then, with the step. It
-            iterates ``watched(loader)``, so that a stop is heard within one batch; what was cut off is made
-            up by the next attempt.
+        evaluate: A number of steps, and the function that is called, with the step, each time so many are
+            done. It iterates ``watched(loader)``, so that a stop is noticed within one batch; the next
+            attempt makes up what was cut off.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class PreemptibleLoop:
         """Place of the newest batch: its epoch, and the batches of that epoch up to and with it."""
 
     def batches(self, loader: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-        """(step, batch) of the steps that are left, over as many epochs as it takes; resumes first.
+        """Yield (step, batch) of the steps that are left, over as many epochs as it takes; resumes first.
 
         Under ``accelerator.accumulate`` a step has several batches, and ends when gradients are synchronised.
 
@@ -121,7 +121,7 @@ class PreemptibleLoop:
             self._epoch, self._seen = done // steps_an_epoch, done % steps_an_epoch * a_step
 
     def _batches_from(self, loader: Any) -> Iterator[Any]:
-        """All batches from ``_seen`` of ``_epoch`` on, for ever."""
+        """Yield all batches from number ``_seen`` of epoch ``_epoch`` on, without an end."""
         numbers: dict[str, Any] | None = random_numbers()
         for epoch in count(self._epoch):
             is_resumed = epoch == self._epoch and self._seen > 0

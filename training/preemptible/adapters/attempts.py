@@ -1,9 +1,10 @@
-"""One attempt of a script of any library: it hears of a stop, marks what was saved, reports, and leaves.
+"""One attempt of a script of any library: it notices a stop, marks what was saved, reports, and leaves.
 
-The order at a save, and what a crash after each leaves behind: the library writes (torn: no mark); all ranks
-have written; the first marks the checkpoint (whole); the first replaces status.json (it tells of the one
-before until then). A library writes into the folder itself, so a stop may tear a checkpoint, and a mirror
-that was interrupted leaves a file out or cuts it: the mark has the size of each file.
+The order at a save, and what a crash after each step leaves behind: the library writes (torn: no mark); all
+ranks have written; the first rank marks the checkpoint (whole); the first rank replaces status.json (which
+names the checkpoint before until then). A library writes into the folder itself, so a stop may tear a
+checkpoint, and a mirror that was interrupted leaves a file out or cuts it: the mark has the size of each
+file.
 """
 
 import atexit
@@ -25,7 +26,8 @@ from training.preemptible.preempt import EXIT_PREEMPTED, StopRequest
 MARK = "whole.json"
 _STATUS = "status.json"
 KEPT = 2
-"""Checkpoints, where no library removes them: a mirror uploads file by file, so its newest may be torn."""
+"""Whole checkpoints kept where no library removes them: a mirror uploads file by file, so its newest may be
+torn."""
 _STEP = re.compile(r"(?:checkpoint|step)-(\d+)")
 
 
@@ -33,14 +35,14 @@ _STEP = re.compile(r"(?:checkpoint|step)-(\d+)")
 class Mark:
     step: int
     files: Mapping[str, int]
-    """Bytes by path below the folder."""
+    """Size in bytes of each file, by its path below the checkpoint's folder."""
     saved_at: str
     """ISO 8601, UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One folder as it lies there."""
+    """One checkpoint's folder as it is on the disk, whole or torn."""
 
     name: str
     step: int
@@ -48,31 +50,31 @@ class Found:
     files: Mapping[str, int]
 
 
-def newest_of(found: list[Found], *, are_marked: bool) -> tuple[Found | None, dict[str, str]]:
-    """The newest that is whole, and what is wrong with each newer one, by its name.
+def newest_of(checkpoints: list[Found], *, are_marked: bool) -> tuple[Found | None, dict[str, str]]:
+    """Choose the newest whole checkpoint, and say what is wrong with each newer one, by its name.
 
     Args:
-        found: In any order.
-        are_marked: The adapter was here before, so what has no mark was never finished. Else checkpoints
-            may have been written before it came, and are taken as the library would take them.
+        checkpoints: All that are there, in any order.
+        are_marked: The adapter was here before, so a checkpoint without a mark was never finished. Else
+            checkpoints may have been written before it came, and are taken as the library would take them.
     """
     passed_over: dict[str, str] = {}
-    for one in sorted(found, key=lambda one: -one.step):
-        why = _tear(one, are_marked=are_marked)
-        if why is None:
-            return one, passed_over
-        passed_over[one.name] = why
+    for checkpoint in sorted(checkpoints, key=lambda checkpoint: -checkpoint.step):
+        tear = _tear(checkpoint, are_marked=are_marked)
+        if tear is None:
+            return checkpoint, passed_over
+        passed_over[checkpoint.name] = tear
     return None, passed_over
 
 
-def _tear(one: Found, *, are_marked: bool) -> str | None:
-    if one.mark is None:
+def _tear(checkpoint: Found, *, are_marked: bool) -> str | None:
+    if checkpoint.mark is None:
         return "it was never finished" if are_marked else None
-    for name, size in sorted(one.mark.files.items()):
-        if name not in one.files:
+    for name, size in sorted(checkpoint.mark.files.items()):
+        if name not in checkpoint.files:
             return f"{name} is missing"
-        if one.files[name] != size:
-            return f"{name} has {one.files[name]} bytes of {size}"
+        if checkpoint.files[name] != size:
+            return f"{name} has {checkpoint.files[name]} bytes of {size}"
     return None
 
 
@@ -85,13 +87,13 @@ def found_in(folder: Path) -> list[Found]:
 
 
 def step_in(name: str) -> int | None:
-    """Of ``checkpoint-20`` and ``step-00000020``; None: it is no checkpoint's name."""
+    """Read the step in ``checkpoint-20`` or ``step-00000020``; None if the name is not a checkpoint's."""
     match = _STEP.fullmatch(name)
     return int(match[1]) if match else None
 
 
 def write_mark(folder: Path, *, step: int, now: datetime) -> Mark:
-    """In one piece: a crash leaves it out, and the checkpoint counts as torn."""
+    """Write the mark in one piece: a crash leaves it out, and the checkpoint counts as torn."""
     mark = Mark(step=step, files=_sizes(folder), saved_at=now.isoformat(timespec="milliseconds"))
     draft = folder / f".{MARK}"
     draft.write_text(json.dumps({"step": step, "files": dict(mark.files), "saved_at": mark.saved_at}))
@@ -100,24 +102,28 @@ def write_mark(folder: Path, *, step: int, now: datetime) -> Mark:
 
 
 def remove_mark(folder: Path) -> None:
-    """Before it is written again: half of it must not count as the whole that it was."""
+    """Remove the mark before the checkpoint is written again: half of it must not count as whole."""
     (folder / MARK).unlink(missing_ok=True)
 
 
 def remove_all_but(folder: Path, newest: int) -> None:
-    """Of the whole ones keep this many; what is torn goes with those that are older."""
-    whole = sorted((one.step for one in found_in(folder) if one.mark is not None), reverse=True)
+    """Keep this many of the newest whole checkpoints; remove all older ones, torn ones among them."""
+    whole = sorted(
+        (checkpoint.step for checkpoint in found_in(folder) if checkpoint.mark is not None), reverse=True
+    )
     kept_from = whole[newest - 1] if len(whole) >= newest else 0
-    for one in found_in(folder):
-        if one.step < kept_from:
-            shutil.rmtree(folder / one.name)
+    for checkpoint in found_in(folder):
+        if checkpoint.step < kept_from:
+            shutil.rmtree(folder / checkpoint.name)
 
 
 def _read_mark(folder: Path) -> Mark | None:
-    """One that cannot be read was not written by us to its end: as if there were none."""
+    """Read a checkpoint's mark; one that cannot be read was not finished, and counts as none."""
     try:
-        said = json.loads((folder / MARK).read_bytes())
-        return Mark(step=int(said["step"]), files=dict(said["files"]), saved_at=str(said["saved_at"]))
+        content = json.loads((folder / MARK).read_bytes())
+        return Mark(
+            step=int(content["step"]), files=dict(content["files"]), saved_at=str(content["saved_at"])
+        )
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
 
@@ -131,15 +137,18 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def newest_whole(folder: str | os.PathLike[str]) -> str | None:
-    """The checkpoint to resume from; None: there is none yet. Each torn one that is newer gets a line."""
-    found, passed_over = _newest(Path(folder))
+    """Return the path of the checkpoint to resume from, or None if there is none yet.
+
+    Prints a line for each newer checkpoint that is torn.
+    """
+    newest, passed_over = _newest(Path(folder))
     for name, why in passed_over.items():
         print(f"skipping torn checkpoint {name}: {why}", flush=True)
-    return None if found is None else str(Path(folder) / found.name)
+    return None if newest is None else str(Path(folder) / newest.name)
 
 
 def step_of(checkpoint: str | None) -> int:
-    """As its name says; 0: from scratch."""
+    """Read the step in the name of a checkpoint's path; 0 for None, which starts from scratch."""
     return 0 if checkpoint is None else step_in(Path(checkpoint).name) or 0
 
 
@@ -169,12 +178,15 @@ def _now() -> datetime:
 
 
 class Attempt:
-    """From its making on SIGTERM is remembered; every rank makes one, and calls the same in one order."""
+    """One attempt of a job. It remembers SIGTERM from the moment it is made.
+
+    Every rank makes one and calls the same methods in the same order.
+    """
 
     def __init__(
         self, folder: str | os.PathLike[str], *, step: int, steps: int, now: Callable[[], datetime] = _now
     ) -> None:
-        """``step``: that are done; ``steps``: that there will be."""
+        """Begin the attempt, with ``step`` steps done of the ``steps`` that the job is to have."""
         self._folder, self._steps, self._clock = Path(folder), steps, now
         self._is_first = not dist.is_initialized() or dist.get_rank() == 0
         self._stop = StopRequest().__enter__()
@@ -199,24 +211,24 @@ class Attempt:
 
     @property
     def is_heard(self) -> bool:
-        """Whether this rank was asked to stop; no vote, so only where every rank may leave alone."""
+        """Tell whether this rank got SIGTERM. It takes no vote: use it only where ranks may leave alone."""
         return self._stop.asked
 
     def is_asked_to_stop(self) -> bool:
-        """Whether any rank was; all get the same answer, and leave after the same step."""
+        """Tell whether any rank got SIGTERM; all get the same answer, and leave after the same step."""
         self.is_leaving = self._agreement.now().stop
         return self.is_leaving
 
     def begin_save(self, name: str) -> Path:
-        """Where it goes, below the folder of all."""
+        """Return the folder to save this checkpoint in; removes the mark that an earlier save left there."""
         if self._is_first:
             remove_mark(self._folder / name)
         return self._folder / name
 
     def saved(self, name: str, *, step: int, keep: int = 0) -> None:
-        """Call it when this rank has written its part; leaves if that was asked for.
+        """Mark the checkpoint as whole once every rank has written its part; leave if a stop was asked for.
 
-        ``keep``: how many of the newest stay; 0: the library removes them.
+        ``keep`` is how many of the newest checkpoints stay; 0 where the library removes old ones.
         """
         self._agreement.now()  # the others have written theirs
         if self._is_first:
@@ -229,10 +241,10 @@ class Attempt:
             self.leave(step)
 
     def leave(self, step: int) -> NoReturn:
-        """With the exit code of a job that is not finished.
+        """Leave the program with the exit code of a job that is not finished.
 
         Raises:
-            SystemExit: Always; whatever the script does after its training is for finished ones.
+            SystemExit: Always; whatever the script does after its training is for finished jobs.
         """
         self._report("preempted", step, reason="SIGTERM")
         if self._is_first:
@@ -253,14 +265,17 @@ class Attempt:
         atexit.register(_end_process_groups)
 
     def _mark_earlier_ones(self) -> None:
-        """Those from before the adapter came: taken as they are, so that no work is lost by its coming."""
+        """Mark checkpoints from before the adapter came as whole, so that its coming loses no work."""
         if _status(self._folder).get("marked") is not True:
-            for one in found_in(self._folder):
-                if one.mark is None:
-                    write_mark(self._folder / one.name, step=one.step, now=self._clock())
+            for checkpoint in found_in(self._folder):
+                if checkpoint.mark is None:
+                    write_mark(self._folder / checkpoint.name, step=checkpoint.step, now=self._clock())
 
     def _report(self, state: str, step: int, *, reason: str = "") -> None:
-        """The first rank alone writes; what the fields mean says docs/training/checkpoints.md."""
+        """Write ``status.json``, on the first rank alone.
+
+        Docs/training/checkpoints.md explains its fields.
+        """
         if not self._is_first:
             return
         name, saved, saved_at = self._newest or (None, 0, None)

@@ -1,6 +1,6 @@
-"""What an adapter carries to the next attempt beside the library's own checkpoint: one file a rank.
+"""Saves the state that an adapter carries beside the library's own checkpoint, one file for each rank.
 
-The file lies in the checkpoint's folder, so the mark covers it: a checkpoint whose file is missing or cut is
+The file is in the checkpoint's folder, so the mark covers it: a checkpoint whose file is missing or cut is
 passed over as torn. A checkpoint from before there was such a file resumes as it did then.
 """
 

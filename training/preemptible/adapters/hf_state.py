@@ -1,4 +1,4 @@
-"""What Trainer holds in memory: the call that trains, and what its callbacks have counted."""
+"""Reads and sets what Trainer holds only in memory: the running call and its callbacks' counters."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from transformers import Trainer
 from transformers.trainer_callback import ExportableState
 
 _FLAGS = ("should_training_stop", "should_epoch_stop")
-"""Of the control; the others are set again at each step."""
+"""Flags of Trainer's control that outlive a step; it sets the others again at each step."""
 
 
 def training_call() -> dict[str, Any]:

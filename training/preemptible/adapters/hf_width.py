@@ -21,8 +21,7 @@ class StepWidth:
     steps: int
     """Optimizer steps of an epoch; 0 where the data have no length.
 
-    Earlier adapters wrote those of the whole training there, which a later attempt may change.
-    """
+    Earlier adapters wrote the steps of the whole training here, which a later attempt may change."""
 
     @classmethod
     def of(cls, trainer: Any, steps: int) -> "StepWidth":

@@ -1,4 +1,4 @@
-"""What Lightning has logged and not saved: means of the epoch so far, monitored values, states of metrics.
+"""Carries what Lightning has logged and does not save: epoch means, monitored values, states of metrics.
 
 Without them an epoch's mean covers only the steps after a resume, and a scheduler, ModelCheckpoint or
 EarlyStopping that monitors a value finds none, or another one.
@@ -25,7 +25,7 @@ _META = (
 )
 _SHOWN = ("_callback_metrics", "_logged_metrics", "_progress_bar_metrics")
 _COUNTERS = ("_last_global_step_saved", "_last_checkpoint_saved", "_defer_save_until_validation")
-"""ModelCheckpoint's, without which it saves a step again, or not."""
+"""Attributes of ModelCheckpoint; a resume that loses them saves a step twice, or not at all."""
 
 
 def taken_metrics(trainer: Trainer, module: LightningModule) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
 
     @property
     def newest(self) -> str | None:
-        found = newest_whole(self._folder)
-        return None if found is None else str(Path(found) / _FILE)
+        newest = newest_whole(self._folder)
+        return None if newest is None else str(Path(newest) / _FILE)
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Put this callback's functions around Lightning's, before any loader is made."""
@@ -125,7 +125,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         return loader
 
     def _begin_data(self, fetcher: Any) -> None:
-        """Lightning iterates its loaders again on these conditions, next."""
+        """Place the data of one more epoch, where Lightning is about to iterate its loaders again."""
         fit = self._trainer.fit_loop
         if self._trainer.current_epoch > 0 and not fit.is_resuming and not fit.epoch_loop.restarting:
             self._data.begin(fit.epoch_progress.current.processed)
@@ -158,7 +158,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
         return outputs
 
     def _is_even(self) -> bool:
-        """Whether all ranks have equally many batches of validation, so that they can vote after each."""
+        """Tell whether all ranks have equally many batches of validation, and can vote after each."""
         sizes = self._trainer.fit_loop.epoch_loop.val_loop._max_batches
         return self._trainer.world_size == 1 or all(size != float("inf") for size in sizes)
 
@@ -187,7 +187,7 @@ class PreemptionCallback(Callback):  # type: ignore[misc]  # the library's types
     # The resume
 
     def _resumed_run(self, carried: dict[str, Any], attempt: Attempt) -> None:
-        """Lightning's fit loop, entered where the attempt before left it: behind a batch's hooks."""
+        """Run Lightning's fit loop from where the attempt before left it: behind a batch's hooks."""
         fit = self._trainer.fit_loop
         fit.setup_data()
         attempt.expect(self._steps())

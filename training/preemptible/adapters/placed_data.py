@@ -79,7 +79,7 @@ class PlacedData:
 
     @property
     def can_skip_unread(self) -> bool:
-        """Whether ``begin`` with ``seen`` skips; a stream must be read to skip."""
+        """Tell whether ``begin`` with ``seen`` skips batches unread; a stream must be read to skip."""
         return self._batches is not None
 
     def begin(self, epoch: int, *, seen: int = 0, expected: tuple[int, int | None] | None = None) -> None:
@@ -138,7 +138,10 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def _replace(loader: DataLoader[Any], **attributes: Any) -> None:
-    """DataLoader refuses some of these once it is made; they count from its next iteration on."""
+    """Set attributes of a loader that is already made, some of which DataLoader refuses to set.
+
+    They count from its next iteration on.
+    """
     for name, value in attributes.items():
         object.__setattr__(loader, name, value)
 

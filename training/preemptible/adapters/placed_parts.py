@@ -18,7 +18,7 @@ _REMEMBERED = 4096
 
 
 class _Placed(list[Any]):
-    """Indices of one batch, and where it is in which epoch; workers get it with them."""
+    """Indices of one batch, and its place: the epoch, and its number in the epoch; workers get both."""
 
     place: tuple[int, int] = (0, 0)
 

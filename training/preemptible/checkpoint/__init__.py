@@ -32,16 +32,16 @@ _PACKAGES = {
     "s3torchconnector": "s3torchconnector[dcp]",
     "tenacity": "s3torchconnector[dcp]",
 }
-"""What has to be installed for each package that is imported."""
+"""The requirement to install for each package that S3 needs to import."""
 
 
 def open_store(location: str, env: Mapping[str, str], *, cache_dir: str = "") -> CheckpointStore:
-    """A directory, or ``s3://BUCKET/PREFIX``; nothing is read or written yet.
+    """Make the store for a directory or ``s3://BUCKET/PREFIX``; nothing is read or written yet.
 
     Args:
-        location: As ``checkpoint_dir`` has it.
-        env: For S3: where AWS's own variables name an endpoint.
-        cache_dir: A directory that outlives the job: a copy of the newest checkpoint from S3 stays there.
+        location: The text of ``checkpoint_dir``.
+        env: Environment variables: AWS's own may name an endpoint for S3.
+        cache_dir: A directory that outlives the job, where a copy of the newest checkpoint from S3 stays.
 
     Raises:
         CheckpointPlaceError: It is no location.

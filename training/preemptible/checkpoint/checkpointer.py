@@ -25,21 +25,25 @@ _SECONDS_AFTER_END = {
     JobState.COMPLETED: 0.0,
     JobState.RUNNING: 0.0,
 }
-"""For a save in flight: what it saves is not trained again. A stop has used up its time by then."""
+"""Seconds that a save in flight gets after an attempt ended: its steps need no training again then.
+
+A stop has used up its time by then, so it gets few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
     step: int
     carried: Mapping[str, float]
-    """As it was given to the save."""
+    """The values that were given to the save."""
     seconds: Mapping[str, float]
-    """Of this rank, by phase: look, plan, read, verify (waited for hashes), apply."""
+    """Seconds of this rank by phase: look, plan, read, verify (waited for hashes), apply."""
 
 
 @dataclass(eq=False, repr=False)
 class Checkpointer:
-    """``load_newest`` comes first: it finds what is there, and nothing else may be removed later.
+    """Saves and loads the checkpoints of one training.
+
+    Call ``load_newest`` first: it finds what is there, and nothing else may be removed later.
 
     What a resumed run needs beside weights and moments should follow from the step: numbers that differ
     between ranks cannot be saved.
@@ -50,13 +54,13 @@ class Checkpointer:
     model: nn.Module
     optimizer: Optimizer
     guard: Mapping[str, str] = field(default_factory=dict)
-    """What must be the same in the training that resumes from a checkpoint."""
+    """Options that must be the same in the training that resumes from a checkpoint."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What ``newest_manifest`` shows to the attempt that resumes, before it makes its model."""
+    """Facts that ``newest_manifest`` shows to the attempt that resumes, before it makes its model."""
     keep: Retention = field(default_factory=Retention)
     asynchronous: bool = True
     total_steps: int = 0
-    """Of the training, for ``status.json``."""
+    """Steps of the whole training, for ``status.json``."""
     clock: Callable[[], datetime] = _now
 
     def __post_init__(self) -> None:
@@ -71,15 +75,18 @@ class Checkpointer:
 
     @property
     def newest_step(self) -> int:
-        """Of the newest whole checkpoint; 0 without one.
+        """Return the step of the newest whole checkpoint, or 0 if there is none.
 
-        For showing, not for deciding: while a save is in flight the ranks may differ for a moment, and one
-        that skips a call of the others leaves them waiting. ``save`` and ``save_within`` look for themselves.
+        Show it, but decide nothing by it: while a save is in flight the ranks may differ for a moment, and
+        one that skips a call of the others leaves them waiting. ``save`` and ``save_within`` look for
+        themselves.
         """
         return max(self._saver.whole, default=0) if self._saver else 0
 
     def load_newest(self) -> Resumed | None:
-        """Go on from the newest whole checkpoint, whatever the number of ranks was; None: there is none.
+        """Resume from the newest whole checkpoint, whatever the number of ranks was.
+
+        Return None if there is none.
 
         Raises:
             CheckpointMismatchError: It is of another training. Nothing was overwritten.
@@ -110,12 +117,12 @@ class Checkpointer:
         return Resumed(step=newest.step, carried=dict(newest.carried), seconds=loaded.seconds)
 
     def save(self, step: int, *, carried: Mapping[str, float] | None = None) -> float:
-        """Save this step; the seconds for which the caller was held up.
+        """Save this step, and return the seconds for which the caller was held up.
 
-        Asynchronous, it returns when the state is copied and a thread writes the copy.
+        If asynchronous, it returns when the state is copied, and a thread writes the copy.
 
         Raises:
-            CheckpointSaveError: This save failed or, asynchronous, the one before.
+            CheckpointSaveError: This save failed or, if asynchronous, the one before.
         """
         began = time.monotonic()
         self.wait()
@@ -129,7 +136,7 @@ class Checkpointer:
         return time.monotonic() - began
 
     def save_within(self, step: int, seconds: float, *, carried: Mapping[str, float] | None = None) -> bool:
-        """Save this step if it will be published in time on all hosts; False: nothing was begun.
+        """Save this step if it will be published in time on all hosts; return False if nothing was begun.
 
         Waits for the save in flight, and for its own. The time is what this host needs for its bytes at the
         speed of the newest save, half as much again and 5 s.
@@ -145,15 +152,17 @@ class Checkpointer:
         return True
 
     def seconds_to_save(self) -> float:
-        """What ``save_within`` would take from now on, a save in flight included.
+        """Estimate the seconds ``save_within`` would take from now on, a save in flight included.
 
-        An estimate of this rank alone, which calls no other and leaves the model as it is: it may be asked
-        for between a forward and a backward pass.
+        This rank estimates alone: it calls no other rank and leaves the model as it is, so this may be called
+        between a forward and a backward pass.
         """
         return self._seconds_needed() * (2 if self._background.is_busy else 1)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Until the save in flight is published, at most so long; whether it is.
+        """Wait until the save in flight is published; return False if it is not after this many seconds.
+
+        None waits as long as it takes.
 
         Raises:
             CheckpointSaveError: It failed.
@@ -161,11 +170,11 @@ class Checkpointer:
         return self._background.wait(seconds)
 
     def end(self, state: JobState | str, *, step: int, reason: str = "") -> None:
-        """Tell in ``status.json`` how the attempt ended after this step; the first rank writes it.
+        """Report in ``status.json`` how the attempt ended after this step; the first rank writes it.
 
-        A rank that fails alone may call it. Writes nothing before ``load_newest`` has accepted what is there.
-        Then a save in flight gets some time to come through. The attempt has ended for a reason of its own:
-        what goes wrong here is only printed.
+        A rank that fails alone may call it. It writes nothing before ``load_newest`` has accepted what is
+        there. A save in flight then gets some seconds to be published. An error here is only printed: it must
+        not replace the reason why the attempt ended.
         """
         state = JobState(state)
         if self._saver is not None and self._ranks.rank == 0:
@@ -191,7 +200,7 @@ class Checkpointer:
         return seconds_needed(size * share, bytes_per_second=newest.bytes_per_second if newest else None)
 
     def _bytes(self) -> int:
-        """Of all ranks; without asking FSDP for the state, which would change what it has gathered."""
+        """Count the bytes of all ranks. Asking FSDP for the state would change what it has gathered."""
         weights = [*self.model.parameters(), *self.model.buffers()]
         return shards.bytes_of({"weights": weights, "moments": dict(self.optimizer.state)})
 

@@ -18,28 +18,28 @@ T = TypeVar("T")
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _SHOWN = 3
-"""Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
+"""The most ranks with one message, and the most messages, that are named: hundreds of ranks may fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What went wrong on one rank."""
+    """An error of one rank, in words."""
 
     message: str
     is_of_store: bool
-    """Else of what was read or of the program."""
+    """True if the store failed; False if the data that were read or the program did."""
 
 
 class RanksFailedError(Exception):
-    """Raised on all ranks when it happened on any."""
+    """Raised on all ranks when any of them failed."""
 
     def __init__(self, failures: Mapping[int, Failure]) -> None:
-        super().__init__("; ".join(f"rank {rank}: {one.message}" for rank, one in failures.items()))
+        super().__init__("; ".join(f"rank {rank}: {failure.message}" for rank, failure in failures.items()))
         self.failures = dict(failures)
 
 
 def failures_of(error: CheckpointException | RanksFailedError, store: CheckpointStore) -> dict[int, Failure]:
-    """By rank, in words."""
+    """Return what went wrong on each rank that failed, by rank."""
     if isinstance(error, RanksFailedError):
         return error.failures
     return {rank: judged(cause, store) for rank, (cause, _) in error.failures.items()}
@@ -51,15 +51,18 @@ def judged(error: BaseException, store: CheckpointStore) -> Failure:
 
 
 def described(failures: Mapping[int, Failure]) -> str:
-    """Ranks that say the same are named together; of many messages the first few will do."""
+    """Describe the failures in one line.
+
+    Ranks with the same message are named together, the first few of each.
+    """
     by_message: dict[str, list[str]] = {}
     for rank, failure in sorted(failures.items()):
         by_message.setdefault(failure.message, []).append(str(rank))
-    told = [
-        f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks, most=_SHOWN)}: {one}"
-        for one, ranks in by_message.items()
+    lines = [
+        f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks, most=_SHOWN)}: {message}"
+        for message, ranks in by_message.items()
     ]
-    return listed(told, most=_SHOWN, between="; ")
+    return listed(lines, most=_SHOWN, between="; ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +72,11 @@ class _Answer(Generic[T]):
 
 
 class Ranks:
-    """A process group of its own on the CPUs, so that nothing waits for a GPU; every rank makes one.
+    """All ranks, in a process group of its own on the CPUs, so that nothing waits for a GPU.
 
-    One rank alone where torch.distributed is not initialised.
+    Every rank makes one.
+
+    It is one rank alone where torch.distributed is not initialised.
 
     Two threads need two of them: their messages must not mix.
     """
@@ -84,7 +89,7 @@ class Ranks:
         self._store = store
 
     def gathered(self, value: T) -> list[T]:
-        """Each rank's, on all ranks."""
+        """Return every rank's value, on all ranks."""
         if self.group is None:
             return [value]
         values: list[T | None] = [None] * self.size
@@ -92,36 +97,37 @@ class Ranks:
         return values  # type: ignore[return-value]
 
     def agreed(self, work: Callable[[], T]) -> list[T]:
-        """What it gave on each rank.
+        """Do the work on every rank, and return each rank's result.
 
         Raises:
-            RanksFailedError: On all ranks, so that none waits for one that left.
+            RanksFailedError: Raised on all ranks, so that none waits for one that left.
         """
         try:
             answer = _Answer(value=work())
         except Exception as error:  # noqa: BLE001  raised below, with those of the other ranks
             answer = _Answer(failure=judged(error, self._store))
         answers = self.gathered(answer)
-        failures = {rank: one.failure for rank, one in enumerate(answers) if one.failure}
+        failures = {rank: answer.failure for rank, answer in enumerate(answers) if answer.failure}
         if failures:
             raise RanksFailedError(failures)
-        return [one.value for one in answers]  # type: ignore[misc]
+        return [answer.value for answer in answers]  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
     machines: tuple[tuple[int, ...], ...]
-    """Their ranks."""
+    """The ranks of each machine."""
     lookouts: Mapping[int, str]
-    """By rank, the hosts whose files it sees and removes: the first rank of each, of a shared store one."""
+    """The ranks that list and remove files, each with the name of its host: the first rank of each host, or
+    the first rank alone where the store is shared."""
 
     def ranks_beside(self, rank: int) -> int:
-        """On its machine, itself included."""
+        """Count the ranks on the machine of this one, itself included."""
         return next(len(ranks) for ranks in self.machines if rank in ranks)
 
 
 def found_places(ranks: Ranks, store: CheckpointStore) -> Places:
-    """Every rank calls.
+    """Find out which ranks share a machine; every rank calls.
 
     The host name alone would not do: containers may all be called ``localhost``. Two directories on one
     machine count as two hosts.

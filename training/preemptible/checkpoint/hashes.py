@@ -50,23 +50,24 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 Seconds: TypeAlias = dict[str, float]
-"""By phase, where the time of a load goes; added to."""
+"""Seconds of a load by phase; functions add to it."""
 
 _FIELD = "hash"
-"""Of an item's place in torch's index; whoever reads the index without this module passes over it."""
+"""Attribute of an item's place in torch's index that holds its hash; a reader without this module ignores
+it."""
 _WORDS = 1024
 _ROW_BYTES = 8 * _WORDS
 _SEED = 62
 _BLOCK_BYTES = 2**20
-"""Read and hashed at a time: it is still in a core's cache when its hash is taken."""
+"""Bytes read and hashed at a time: a block is still in a core's cache when its hash is taken."""
 
 
 class DamagedError(Exception):
-    """What is read is not what was written, or is nothing that is read here."""
+    """The bytes read are not those that were written, or hold something this program does not read."""
 
 
 class Hasher:
-    """Of one item, in parts of any size."""
+    """Takes the hash of one item, given in parts of any size."""
 
     def __init__(self) -> None:
         self._sha256, self._rest = sha256(), bytearray()
@@ -98,11 +99,14 @@ class Hasher:
 
 @cache
 def _factors() -> torch.Tensor:
-    """Odd, as any change of one number must change the sum; signed, which is the same modulo 2**64."""
+    """Make the factors: odd, so that any change of one number changes the sum.
+
+    Signed, the same modulo 2**64.
+    """
     # The same for good, whatever generators become: a checkpoint's hashes must be those of another release.
     digests = (sha256(f"{_SEED}/{place}".encode()).digest() for place in range(_WORDS))
     warnings.filterwarnings("ignore", message="The given buffer is not writable")
-    return torch.tensor([int.from_bytes(one[:8], "little", signed=True) | 1 for one in digests])
+    return torch.tensor([int.from_bytes(digest[:8], "little", signed=True) | 1 for digest in digests])
 
 
 def digest_of(content: bytes) -> str:
@@ -117,14 +121,16 @@ class HashingWriter(FileSystemWriter):
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
         self.transforms = taken = _HashingTransforms()
         written = super().write_data(plan, planner)
-        for one in written.value():
-            setattr(one.storage_data, _FIELD, taken.hashers[one.index].hexdigest())
+        for result in written.value():
+            setattr(result.storage_data, _FIELD, taken.hashers[result.index].hexdigest())
         return written
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         super().finish(metadata, results)
         # Before 2.12 torch writes the places into a copy, and the save returns an index without them.
-        metadata.storage_data = {one.index: one.storage_data for written in results for one in written}
+        metadata.storage_data = {
+            result.index: result.storage_data for written in results for result in written
+        }
 
 
 class _HashingTransforms(_StorageWriterTransforms):
@@ -140,7 +146,7 @@ class _HashingTransforms(_StorageWriterTransforms):
 
 
 class _HashedStream(io.IOBase):
-    """One item on its way into a file."""
+    """The stream of one item on its way into a file; it updates the item's hash."""
 
     def __init__(self, file: io.IOBase, hasher: Hasher) -> None:
         self._file, self._hasher = file, hasher
@@ -153,7 +159,7 @@ class _HashedStream(io.IOBase):
         return self._file.write(data)  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """The file stays open for the next item."""
+        """Flush the item; the file stays open for the next one."""
         self._file.flush()
 
 
@@ -161,7 +167,7 @@ class VerifyingReader(FileSystemReader):
     """Verifies each item that it reads before a byte of it is decoded; the index was verified before.
 
     ``path`` is a local directory; a reader of another store passes its own arguments on. ``seconds`` gets
-    those of ``read``, ``apply``, and ``verify``: what the load waits for hashes.
+    the times of ``read``, ``apply``, and ``verify``, which is how long the load waits for hashes.
     """
 
     def __init__(self, *arguments: Any, index: Metadata, seconds: Seconds, **keywords: Any) -> None:  # noqa: ANN401  torch's
@@ -172,11 +178,11 @@ class VerifyingReader(FileSystemReader):
         return self._index
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Raises DamagedError."""
+        """Read and verify the items of the plan. Raises DamagedError."""
         began = time.perf_counter()
         with ThreadPoolExecutor(1, thread_name_prefix="verify") as beside:
             places = self.storage_data
-            largest = max((places[one.storage_index].length for one in plan.items), default=0)
+            largest = max((places[read.storage_index].length for read in plan.items), default=0)
             self.transforms = _VerifyingTransforms(places, bytearray(largest), beside, self._seconds)
             try:
                 return super().read_data(plan, planner)
@@ -213,7 +219,7 @@ class _VerifyingTransforms(_StorageReaderTransforms):
     def _read(
         self, source: io.BufferedIOBase, content: memoryview, place: _StorageInfo, name: str
     ) -> Iterator[memoryview]:
-        """The blocks, as they come."""
+        """Yield the item's blocks as they are read. Raises DamagedError if the file ends within it."""
         read = 0
         while read < len(content):
             with timed(self._seconds, "read"):
@@ -225,20 +231,20 @@ class _VerifyingTransforms(_StorageReaderTransforms):
 
     def _verify(self, blocks: Iterator[memoryview], wanted: str, place: _StorageInfo, name: str) -> None:
         hasher = Hasher()
-        under_way = []
+        updates = []
         newest = next(blocks, memoryview(b""))
         for block in blocks:
-            under_way.append(self._beside.submit(hasher.update, newest))
+            updates.append(self._beside.submit(hasher.update, newest))
             newest = block
         with timed(self._seconds, "verify"):
-            for one in under_way:
-                one.result()
+            for update in updates:
+                update.result()
             hasher.update(newest)  # there is nothing left to read meanwhile
             _expect(hasher, wanted, place, name)
 
 
 class _Content(io.RawIOBase):
-    """Of one item, without a copy of it."""
+    """Shows the bytes of one item as a file, without copying them."""
 
     def __init__(self, content: memoryview) -> None:
         self._content, self._position = content, 0
@@ -255,20 +261,20 @@ class _Content(io.RawIOBase):
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         into = memoryview(buffer)
-        found = self._content[self._position : self._position + len(into)]
-        into[: len(found)] = found
-        self._position += len(found)
-        return len(found)
+        part = self._content[self._position : self._position + len(into)]
+        into[: len(part)] = part
+        self._position += len(part)
+        return len(part)
 
 
 def verify_items(folder: Path, index: Metadata) -> None:
-    """All of them, one after the other. Raises DamagedError."""
-    for item, place in (index.storage_data or {}).items():
+    """Verify all items of a directory, one after the other. Raises DamagedError."""
+    for item_index, place in (index.storage_data or {}).items():
         hasher = Hasher()
         with (folder / place.relative_path).open("rb") as file:
             file.seek(place.offset)
             hasher.update(file.read(place.length))
-        _expect(hasher, getattr(place, _FIELD), place, item.fqn)
+        _expect(hasher, getattr(place, _FIELD), place, item_index.fqn)
 
 
 def _expect(hasher: Hasher, wanted: str, place: _StorageInfo, name: str) -> None:
@@ -289,6 +295,6 @@ def timed(seconds: Seconds, phase: str) -> Iterator[None]:
 
 
 def has_hashes(index: Metadata) -> bool:
-    """Whether every item of it can be verified."""
+    """Tell whether every item of the index has a hash, so that it can be verified."""
     places = index.storage_data or {}
-    return bool(places) and all(hasattr(one, _FIELD) for one in places.values())
+    return bool(places) and all(hasattr(place, _FIELD) for place in places.values())

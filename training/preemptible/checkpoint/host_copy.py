@@ -2,8 +2,8 @@
 
     <cache>/checkpoint/<store>-<checkpoint>-<save>/__0_0.distcp ...
 
-Each host copies what its ranks write. What a copy is of stands in its name: the store, the step and the
-random number of that very save, which torch keeps in the checkpoint's index. So what an earlier job or an
+Each host copies what its ranks write. A copy's folder is named after its original: the store, the step and
+the random number of that very save, which torch keeps in the checkpoint's index. So what an earlier job or an
 unfinished save left is never taken for it. A file gets its name when it is whole and on the disk.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 _FREE_SHARE = 0.1
-"""Of the disk, left to others: the job's results lie on the same one."""
+"""Share of the disk that a copy leaves free: the job's results are on the same disk."""
 _DRAFT = ".draft-"
 
 
@@ -26,13 +26,13 @@ class Written(Protocol):
 
 
 class HostCopies:
-    """At most one checkpoint, of one job."""
+    """The copies of one job's checkpoints on this host, at most one at a time."""
 
     def __init__(self, cache: Path, *, of: str) -> None:
         self._root, self._of = cache / "checkpoint", of
 
     def begun(self, checkpoint: str, save: str) -> "HostCopy":
-        """Makes room: whatever else is there goes. Every rank of a host calls."""
+        """Begin a copy, and remove all that is there of other saves. Every rank of a host calls."""
         folder = self._folder(checkpoint, save)
         if self._root.exists():
             for other in self._root.iterdir():
@@ -41,7 +41,7 @@ class HostCopies:
         return HostCopy(folder, {})
 
     def found(self, checkpoint: str, save: str, sizes: Mapping[str, int]) -> "HostCopy":
-        """``sizes``: in bytes, that the files must have."""
+        """Return the copy of this save, whose files count only with these ``sizes`` in bytes, by name."""
         return HostCopy(self._folder(checkpoint, save), sizes)
 
     def _folder(self, checkpoint: str, save: str) -> Path:
@@ -54,13 +54,13 @@ class HostCopy:
         self._folder, self._sizes = folder, sizes
 
     def file(self, name: str) -> Path | None:
-        """The whole copy of a file, if this host has one."""
+        """Return the path of a file's whole copy, or None if this host has none."""
         path = self._folder / name
         return path if path.is_file() and path.stat().st_size == self._sizes.get(name) else None
 
     @contextmanager
     def beside(self, name: str, stream: Written) -> Iterator[io.BufferedIOBase]:
-        """Writes to both; a copy that does not succeed is given up, the other goes on."""
+        """Write to both; a copy that does not succeed is given up, and the write to ``stream`` goes on."""
         both = _Both(stream, self._folder / f"{_DRAFT}{name}")
         try:
             yield both
@@ -114,7 +114,10 @@ class _Both(io.BufferedIOBase):
             pass  # the draft goes
 
     def give_up(self) -> None:
-        """What is not kept by now; after ``keep_as`` there is nothing left to remove."""
+        """Remove the draft, if it has not become the copy by now.
+
+        After ``keep_as`` nothing is left to remove.
+        """
         copy, self._copy = self._copy, None
         if copy is not None:
             try:

@@ -1,4 +1,4 @@
-"""CheckpointStore over a directory: of one host, of each of several, or one that they all mount."""
+"""CheckpointStore over a directory: that of one host, one on each of several, or one that they all mount."""
 
 import errno
 import os
@@ -63,7 +63,7 @@ class LocalStore:
             place.rmdir()
 
     def abort_uploads(self) -> None:
-        """What a directory has of a file is seen, and removed with its checkpoint."""
+        """Do nothing: what a directory has of a file is listed, and removed with its checkpoint."""
 
     def writer(self, checkpoint: str) -> StorageWriter:
         # Nothing is copied ahead from a GPU: a thread that did would hold memory on the first one.
@@ -87,10 +87,10 @@ class LocalStore:
 class _Files(FileSystem):
     @contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Generator[IOBase, None, None]:
-        """As torch's, but a full disk is an OSError.
+        """Open a file as torch does, but raise OSError if the disk is full.
 
-        Else the writer of torch.save, which closes its half file on the way out, hides it behind an error
-        of its own about positions.
+        The writer of torch.save, which closes its half-written file on the way out, would hide that error
+        behind one of its own about positions.
         """
         try:
             with super().create_stream(path, mode) as stream:
@@ -102,7 +102,7 @@ class _Files(FileSystem):
 
 
 def _sync(directory: Path) -> None:
-    """Make the names in it durable."""
+    """Make the names in this directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,6 @@
-"""What a checkpoint says about itself, ``manifest.json``, written last; and which are whole by it.
+"""The manifest of a checkpoint, ``manifest.json``, which is written last.
+
+And which checkpoints are whole by it.
 
 It lists the files of all hosts with their sizes, so a copy that lost one on the way is found out, and it has
 the hash of the index, which has those of all else.
@@ -18,12 +20,12 @@ from training.preemptible.checkpoint.store import CheckpointStore, name_of
 
 MANIFEST = "manifest.json"
 ALGORITHM = "multilinear64-sha256"
-"""Of the hashes: ``hashes.py`` says what it is."""
+"""Name of the algorithm of the hashes, which ``hashes.py`` describes."""
 INDEX, INDEX_COPY = ".metadata", "metadata"
 """Torch's index of the shards, a pickle, and its copy; the manifest lists the copy."""
 _MISSING = "is missing"
 _SHOWN = 3
-"""Files in a message."""
+"""The most files that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,31 +33,31 @@ class Manifest:
     step: int
     world_size: int
     hosts: int
-    """With disks of their own, or machines where the store is shared."""
+    """Hosts with disks of their own, or machines where the store is shared."""
     guard: Mapping[str, str]
     """Options it was trained with that another attempt may not change."""
     carried: Mapping[str, float]
-    """What the caller wants back beside weights and optimizer, e.g. seconds of useful work."""
+    """Values the caller wants back beside weights and optimizer, e.g. seconds of useful work."""
     files: Mapping[str, int]
-    """Bytes by name, of all hosts, without this file."""
+    """Bytes of each file of all hosts by its name, without this manifest."""
     seconds: float
-    """From the first file to this one."""
+    """Seconds from the first file to this manifest."""
     saved_at: str
     """ISO 8601, UTC."""
     hashes: Mapping[str, str] | None = None
-    """``algorithm``, and by it the hash of ``metadata``; None: written before hashes were taken."""
+    """``algorithm``, and the hash of ``metadata`` by it; None if written before hashes were taken."""
     notes: Mapping[str, str] | None = None
-    """What the caller wants to know before it makes a model to load this into, e.g. its precision; unlike
-    ``guard`` it may differ. None: written before there were notes."""
+    """Facts the caller wants before it makes a model to load this into, e.g. its precision; unlike ``guard``
+    they may differ. None if written before there were notes."""
 
     @property
     def size(self) -> int:
-        """Bytes, of all files."""
+        """Bytes of all files together."""
         return sum(self.files.values())
 
     @property
     def bytes_per_second(self) -> float:
-        """Of one host."""
+        """Bytes that one host wrote in a second."""
         return self.size / self.hosts / max(self.seconds, 1e-3)
 
     def text(self) -> bytes:
@@ -63,23 +65,26 @@ class Manifest:
 
     @classmethod
     def parsed(cls, text: bytes) -> Self:
-        """Raises ValueError for half a file, KeyError for one that is not of this program."""
-        found = json.loads(text)
-        if not isinstance(found, dict):
+        """Read a manifest.
+
+        Raises ValueError for half a file, KeyError for one that is not of this program.
+        """
+        document = json.loads(text)
+        if not isinstance(document, dict):
             raise KeyError("step")
-        known = {"hashes": None, "notes": None, **found}
+        known = {"hashes": None, "notes": None, **document}
         return cls(**{name: known[name] for name in cls.__slots__})
 
 
 def sizes_of(storage_data: Mapping[Any, Any]) -> dict[str, int]:
-    """Bytes of each file of shards, of all ranks, from the index that torch made of them.
+    """Compute the bytes of each file of shards, of all ranks, from torch's index of them.
 
     A file is its items, one after the other, so it ends where the last one ends.
     """
     sizes: dict[str, int] = {}
-    for item in storage_data.values():
-        ends_at = item.offset + item.length
-        sizes[item.relative_path] = max(sizes.get(item.relative_path, 0), ends_at)
+    for place in storage_data.values():
+        ends_at = place.offset + place.length
+        sizes[place.relative_path] = max(sizes.get(place.relative_path, 0), ends_at)
     return dict(sorted(sizes.items()))
 
 
@@ -102,14 +107,14 @@ class Torn:
     name: str
     reason: str
     was_published: bool = True
-    """It has a manifest, which is written when all else is durable."""
+    """True if it has a manifest, which is written when all else is durable."""
     lacks_files: bool = False
-    """And that is all that is wrong: an upload that was interrupted leaves it so, too."""
+    """True if missing files are all that is wrong: an interrupted upload leaves a checkpoint so, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Neither to be loaded nor to be passed over."""
+    """A checkpoint that may neither be loaded nor be passed over."""
 
     name: str
     reason: str
@@ -117,13 +122,13 @@ class Refused:
 
 Finding: TypeAlias = Whole | Torn | Refused
 View: TypeAlias = Mapping[str, Sight]
-"""By the name of the checkpoint."""
+"""The checkpoints as one host sees them, by name."""
 
 _NOTHING = Sight(manifest=None, sizes={})
 
 
 def view_of(store: CheckpointStore) -> View:
-    """What this host sees."""
+    """Read what this host sees of each checkpoint."""
     return {
         name: Sight(manifest=store.read(f"{name}/{MANIFEST}"), sizes=dict(store.sizes(name)))
         for name in store.checkpoints()
@@ -131,7 +136,7 @@ def view_of(store: CheckpointStore) -> View:
 
 
 def findings(views: Mapping[str, View]) -> list[Finding]:
-    """What is there, the newest first. ``views`` are by host."""
+    """Rate each checkpoint by the ``views`` of all hosts, which are by host; the newest comes first."""
     # Names have their steps in as many digits, so they sort as their steps do; a longer one is newer.
     names = {name for view in views.values() for name in view}
     newest_first = sorted(names, key=lambda name: (len(name), name), reverse=True)
@@ -142,13 +147,13 @@ def findings(views: Mapping[str, View]) -> list[Finding]:
 
 
 def is_work_lost(torn: Sequence[Torn]) -> bool:
-    """Whether there was a whole checkpoint, where only torn ones are left.
+    """Tell whether there was a whole checkpoint, where only torn ones are left.
 
     The only one that was ever published may lack files because its upload was interrupted: it was never
     whole where it is now, and what it held is as little as can be lost.
     """
-    published = [one for one in torn if one.was_published]
-    return len(published) > 1 or any(not one.lacks_files for one in published)
+    published = [checkpoint for checkpoint in torn if checkpoint.was_published]
+    return len(published) > 1 or any(not checkpoint.lacks_files for checkpoint in published)
 
 
 def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
@@ -180,7 +185,7 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
 
 
 def _foreign(name: str, manifest: Manifest) -> str | None:
-    """Why this manifest is not to be used here."""
+    """Say why this manifest must not be used here, or None if it may be."""
     if name_of(manifest.step) != name:
         return f"its {MANIFEST} is that of {name_of(manifest.step)}"
     algorithm = manifest.hashes["algorithm"] if manifest.hashes else ALGORITHM
@@ -190,7 +195,10 @@ def _foreign(name: str, manifest: Manifest) -> str | None:
 
 
 def _manifest(sights: Mapping[str, Sight]) -> tuple[bytes, Manifest]:
-    """The first that can be read. Raises FileNotFoundError, ValueError or KeyError where there is none."""
+    """Find the first manifest that can be read.
+
+    Raises FileNotFoundError, ValueError or KeyError if none can.
+    """
     texts = [sight.manifest for sight in sights.values() if sight.manifest is not None]
     if not texts:
         raise FileNotFoundError(MANIFEST)
@@ -203,12 +211,12 @@ def _manifest(sights: Mapping[str, Sight]) -> tuple[bytes, Manifest]:
 
 
 def _problems(manifest: Manifest, sight: Sight, *, is_same: bool) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong with it) on one host."""
+    """Yield (file, what is wrong with it) for one host."""
     if not is_same:
         yield MANIFEST, _MISSING if sight.manifest is None else "is another one"
     for file, size in manifest.files.items():
-        found = sight.sizes.get(file)
-        if found is None:
+        actual = sight.sizes.get(file)
+        if actual is None:
             yield file, _MISSING
-        elif found != size:
-            yield file, f"has {found} bytes of {size}"
+        elif actual != size:
+            yield file, f"has {actual} bytes of {size}"

@@ -1,6 +1,6 @@
 """The shards of a checkpoint in S3: s3torchconnector's writer and reader for torch.distributed.checkpoint.
 
-Added to them: hashes, errors that say what was asked for, and a copy on this host's disk.
+This module adds hashes, errors that name the request, and a copy on this host's disk.
 """
 
 import atexit
@@ -32,7 +32,7 @@ _BUSY = frozenset({"SlowDown", "ServiceUnavailable", "InternalError", "RequestTi
 _KEYS = frozenset({"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"})
 _NO_BUCKET = "NoSuchBucket"
 _SHOWN = 200
-"""Characters of S3's own words."""
+"""The most characters of S3's own words in a message."""
 _PART_BYTES = 32 * 2**20
 """An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
 _JOIN_SECONDS = 2.0
@@ -40,11 +40,11 @@ _JOIN_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the checkpoints of a job are."""
+    """The bucket and prefix where the checkpoints of a job are."""
 
     bucket: str
     prefix: str
-    """Without slashes around it; empty for the whole bucket."""
+    """The prefix, no slashes around it; empty for the whole bucket."""
 
     @property
     def uri(self) -> str:
@@ -58,11 +58,11 @@ class S3RequestError(Exception):
     """A request that failed for good.
 
     Args:
-        place: Of the store.
+        place: Bucket and prefix of the store.
         action: The IAM action, e.g. ``s3:PutObject``.
-        key: What it was about; empty for the bucket.
-        code: S3's; empty when it has none to offer, as the same request works now.
-        text: What the client said.
+        key: The object that was asked for; empty for the bucket.
+        code: S3's error code; empty when it has none to offer, as the same request works now.
+        text: The client's own message.
     """
 
     def __init__(self, place: Place, action: str, key: str, code: str, text: str) -> None:
@@ -71,7 +71,7 @@ class S3RequestError(Exception):
 
 
 def explained(error: S3RequestError) -> str:
-    """What is wrong, and what to do."""
+    """Say what is wrong, and what to do."""
     place = error.place
     what = f"{error.action} on s3://{place.bucket}/{error.key}".rstrip("/")
     if error.code in DENIED:
@@ -89,7 +89,7 @@ def explained(error: S3RequestError) -> str:
 
 
 def _rights(place: Place) -> str:
-    """See the guide for the whole statement."""
+    """Name the permissions that a job needs in short; the guide has the whole statement."""
     folder = f"{place.bucket}/{place.prefix}".rstrip("/")
     return (
         f"the job's role needs s3:ListBucket on arn:aws:s3:::{place.bucket} and s3:GetObject, s3:PutObject, "
@@ -101,10 +101,10 @@ def _rights(place: Place) -> str:
 class Connection:
     place: Place
     region: str
-    """The bucket's; the connector follows no redirection."""
+    """The region of the bucket; the connector follows no redirection."""
     client: S3Client
     code_of: Callable[..., str]
-    """Of ``key`` and ``is_write``: the code with which S3 refuses such a request now; empty: it does not."""
+    """Takes ``key`` and ``is_write``; returns the code with which S3 refuses such a request now, or ""."""
 
 
 def connected(
@@ -121,7 +121,7 @@ def connected(
 def released(client: "weakref.ref[S3Client]") -> None:
     """End the threads of the client, if it is still alive, as the connector does before a fork.
 
-    One that logs a request's end when the interpreter is gone panics, and the exit code would be lost.
+    A thread that logs a request's end when the interpreter is gone panics, and the exit code would be lost.
     """
     if alive := client():
         alive._native_client = None  # noqa: SLF001  it has no method for this
@@ -138,7 +138,10 @@ class S3Writer(HashingWriter, S3StorageWriter):
         self._checkpoint, self._copies = checkpoint, copies
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        """Runs on the first rank; so the others learn what the index will call this save."""
+        """Give each rank's plan the identifier of this save, as the index will have it.
+
+        Runs on the first rank.
+        """
         return [
             replace(plan, storage_data=_Share(prefix=plan.storage_data.prefix, save=self.save_id))
             for plan in super().prepare_global_plan(plans)
@@ -157,7 +160,7 @@ class S3Writer(HashingWriter, S3StorageWriter):
 
 @dataclass
 class _Share(StorageMetadata):
-    """What a rank knows about its part of a save."""
+    """The part of one rank in a save: its prefix, and the identifier that the index gives the save."""
 
     save: str
 
@@ -215,15 +218,15 @@ class _Objects(S3FileSystem):
 
     @contextmanager
     def _named(self, action: str, path: str | PathLike[str]) -> Iterator[None]:
-        """An error of the connector is a sentence and nothing more; S3 is asked for the code of it."""
+        """Replace the connector's errors, which are only a sentence, by S3RequestError with S3's code."""
         try:
             yield
         except (S3Exception, RuntimeError) as error:
             # A writer of torch.save that is interrupted raises a RuntimeError of its own over it.
-            found = error if isinstance(error, S3Exception) else error.__context__
-            if not isinstance(found, S3Exception):
+            refusal = error if isinstance(error, S3Exception) else error.__context__
+            if not isinstance(refusal, S3Exception):
                 raise
             place = self._connection.place
             key = fspath(path).removeprefix(f"s3://{place.bucket}/")
             code = self._connection.code_of(key=key, is_write=action == "s3:PutObject")
-            raise S3RequestError(place, action, key, code, str(found)) from error
+            raise S3RequestError(place, action, key, code, str(refusal)) from error

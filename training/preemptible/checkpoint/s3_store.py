@@ -1,6 +1,6 @@
 """CheckpointStore over a prefix in S3: the shards by s3torchconnector, all else by boto3.
 
-S3 shows an object whole or not at all, and to everybody at once (Amazon S3 user guide, data consistency
+S3 shows an object whole or not at all, and to all readers at once (Amazon S3 user guide, data consistency
 model), so every host sees what any host wrote, and a manifest that is there is whole.
 """
 
@@ -32,9 +32,9 @@ from training.preemptible.checkpoint.s3_shards import (
 from training.preemptible.checkpoint.store import PREFIX, STATUS, CheckpointStore, is_checkpoint
 
 _ATTEMPTS = 10
-"""Of each request; the waits between them double, up to 20 s."""
+"""The most attempts of one request; the waits between them double, up to 20 s."""
 _DELETED_AT_ONCE = 1000
-"""S3 API reference, DeleteObjects."""
+"""The most keys in one request (S3 API reference, DeleteObjects)."""
 _NO_UPLOAD = "NoSuchUpload"
 _MISSING = frozenset({"NoSuchKey", "404"})
 _ACTIONS = {
@@ -44,7 +44,8 @@ _ACTIONS = {
     "ListMultipartUploads": "s3:ListBucketMultipartUploads",
     "DeleteObjects": "s3:DeleteObject",
 }
-"""By operation, where they differ (Amazon S3 user guide, required permissions for API operations)."""
+"""IAM actions by operation, where their names differ (Amazon S3 user guide, required permissions for API
+operations)."""
 
 
 class S3Store:
@@ -59,15 +60,15 @@ class S3Store:
         copies: HostCopies | None = None,
         mirrored: Path | None = None,
     ) -> None:
-        """Of one job.
+        """Make the store of one job's checkpoints; no request is sent yet.
 
         Args:
             place: Bucket and prefix.
-            endpoint: In place of AWS's own.
-            attempts: Of each request.
-            copies: Of the newest checkpoint on this host's disk.
-            mirrored: The directory that SageMaker copies to ``checkpoint_s3_uri``: gets ``status.json``, so
-                that the scheduler, which looks there, knows of these checkpoints.
+            endpoint: The address of an S3 other than AWS's.
+            attempts: The most attempts of each request.
+            copies: Copies of the newest checkpoint on this host's disk.
+            mirrored: The directory that SageMaker copies to ``checkpoint_s3_uri``. It gets ``status.json``,
+                so that the scheduler, which looks there, knows of these checkpoints.
         """
         self._place, self._endpoint, self._attempts = place, endpoint, attempts
         self.location = place.uri
@@ -76,7 +77,7 @@ class S3Store:
 
     @classmethod
     def at(cls, uri: str, env: Mapping[str, str], *, cache_dir: str = "") -> Self:
-        """``s3://BUCKET/PREFIX``, at the endpoint that AWS's own variables name."""
+        """Make the store of ``s3://BUCKET/PREFIX``, at the endpoint that AWS's own variables name."""
         parts = urlsplit(uri)
         endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
         copies = HostCopies(Path(cache_dir), of=uri.rstrip("/")) if cache_dir else None
@@ -93,13 +94,15 @@ class S3Store:
     def checkpoints(self) -> list[str]:
         start = len(self._place.key(""))
         pages = self._pages("list_objects_v2", "", Delimiter="/")
-        folders = [found["Prefix"][start:-1] for page in pages for found in page.get("CommonPrefixes", ())]
+        folders = [folder["Prefix"][start:-1] for page in pages for folder in page.get("CommonPrefixes", ())]
         return [name for name in folders if is_checkpoint(name)]
 
     def sizes(self, checkpoint: str) -> Mapping[str, int]:
         start = len(self._place.key(f"{checkpoint}/"))
         pages = self._pages("list_objects_v2", f"{checkpoint}/")
-        return {one["Key"][start:]: one["Size"] for page in pages for one in page.get("Contents", ())}
+        return {
+            stored["Key"][start:]: stored["Size"] for page in pages for stored in page.get("Contents", ())
+        }
 
     def read(self, name: str) -> bytes | None:
         try:
@@ -140,8 +143,8 @@ class S3Store:
             self._may_list_uploads = False
             print(f"uploads that were never finished are not removed: {explained(error)}", flush=True)
             return
-        for one in (one for page in pages for one in page.get("Uploads", ())):
-            self._abort(one["Key"], one["UploadId"])
+        for upload in (upload for page in pages for upload in page.get("Uploads", ())):
+            self._abort(upload["Key"], upload["UploadId"])
 
     def _abort(self, key: str, upload: str) -> None:
         try:
@@ -186,13 +189,13 @@ class S3Store:
             code_of=self._code_of,
         )
 
-    def _pages(self, operation: str, name: str, **more: str) -> list[dict[str, Any]]:
-        """Of a list of all that begins with the name."""
+    def _pages(self, operation: str, name: str, **parameters: str) -> list[dict[str, Any]]:
+        """Read all pages of a list of what begins with the name."""
         prefix, pages = self._place.key(name), self._client.get_paginator(operation)
-        found: list[dict[str, Any]] = self._call(
-            lambda **where: list(pages.paginate(**where)), about=prefix, Prefix=prefix, **more
+        pages_read: list[dict[str, Any]] = self._call(
+            lambda **where: list(pages.paginate(**where)), about=prefix, Prefix=prefix, **parameters
         )
-        return found
+        return pages_read
 
     def _delete(self, keys: list[str]) -> None:
         objects = [{"Key": key} for key in keys]
@@ -203,9 +206,10 @@ class S3Store:
             raise S3RequestError(self._place, "s3:DeleteObject", error["Key"], error["Code"], "")
 
     def _code_of(self, *, key: str, is_write: bool) -> str:
-        """The code with which S3 refuses such a request now; empty when it does not.
+        """Return the code with which S3 refuses such a request now, or "" if it does not.
 
-        The connector has only a sentence. A write leaves an empty object, of a checkpoint that failed.
+        The connector's error is only a sentence. Asking for a write leaves an empty object in a checkpoint
+        that has failed anyway.
         """
         try:
             if is_write:
@@ -219,14 +223,14 @@ class S3Store:
     def _call(
         self, operation: Callable[..., Any], *, key: str = "", about: str = "", **parameters: object
     ) -> Any:  # noqa: ANN401  as boto3 answers
-        """Raises S3RequestError."""
-        more = {"Key": key, **parameters} if key else parameters
+        """Send one request, about ``key`` or, in a message only, ``about``. Raises S3RequestError."""
+        request = {"Key": key, **parameters} if key else parameters
         try:
-            return operation(Bucket=self._place.bucket, **more)
+            return operation(Bucket=self._place.bucket, **request)
         except ClientError as error:
             name = error.operation_name
             action = _ACTIONS.get(name, f"s3:{name}")
-            found = error.response["Error"]
+            refusal = error.response["Error"]
             raise S3RequestError(
-                self._place, action, key or about, found["Code"], found.get("Message", "")
+                self._place, action, key or about, refusal["Code"], refusal.get("Message", "")
             ) from error

@@ -1,7 +1,7 @@
 """Writes one checkpoint, from the first file to what is removed after it, and ``status.json`` beside them.
 
-A crash at any point leaves whole checkpoints and at most one without a manifest, which nobody loads.
-``status.json`` says how far the job is, for whoever asks without asking the job.
+A crash at any point leaves whole checkpoints and at most one without a manifest, which is never loaded.
+``status.json`` says how far the job is, to readers that cannot ask the job itself.
 """
 
 import json
@@ -57,7 +57,7 @@ class Status:
 
     @property
     def lost_steps(self) -> int:
-        """Trained, and not in the newest checkpoint."""
+        """Count the steps that were trained and are not in the newest checkpoint."""
         return max(0, self.step - (self.newest.step if self.newest else 0))
 
     def text(self, *, now: datetime) -> bytes:
@@ -78,20 +78,23 @@ class Status:
 
 
 class StatusFile:
-    """Written by the first rank alone, from the thread that saves and the one that trains."""
+    """``status.json``, which the first rank alone writes, from the thread that saves and the one training."""
 
     def __init__(self, store: CheckpointStore, status: Status, *, clock: Callable[[], datetime]) -> None:
         self._store, self._status, self._clock = store, status, clock
         self._lock = Lock()
 
     def resumed(self) -> None:
-        """Not all that was there was used; else the first save is soon enough."""
+        """Write the status if checkpoints were passed over; else the first save writes it soon enough."""
         if self._status.skipped:
             with self._lock:
                 self._write()
 
     def published(self, newest: Manifest) -> None:
-        """The end of a job stays its end, also when a last save was done after it was reported."""
+        """Record a new checkpoint.
+
+        A job that has ended stays ended, even if its last save is published later.
+        """
         with self._lock:
             step = max(self._status.step, newest.step)
             self._status = replace(self._status, newest=newest, step=step)
@@ -112,23 +115,26 @@ def instant(when: datetime) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Saver:
-    """Every rank calls."""
+    """Saves checkpoints and removes old ones; every rank calls."""
 
     store: CheckpointStore
     places: Places
     ranks: Ranks
-    """For the thread that saves, whichever it is."""
+    """Ranks of the thread that saves; the thread that trains has its own, so that messages do not mix."""
     guard: Mapping[str, str]
     notes: Mapping[str, str]
     keep: Retention
     status: StatusFile
     clock: Callable[[], datetime]
     whole: Mapping[int, Manifest]
-    """By step, what may be loaded; all else in the store is remains. Replaced, never changed: the thread
-    that trains reads it."""
+    """Checkpoints that may be loaded, by step; all else in the store may be removed. The mapping is replaced
+    and never changed in place: the thread that trains reads it."""
 
     def save(self, step: int, state: shards.State, carried: Mapping[str, float]) -> None:
-        """Raises CheckpointSaveError on all ranks; what was there before is then still there."""
+        """Save one checkpoint. Raises CheckpointSaveError on all ranks.
+
+        Earlier checkpoints are then still there.
+        """
         name = name_of(step)
         try:
             manifest = self._write(step, state, carried)
@@ -137,12 +143,14 @@ class Saver:
             raise CheckpointSaveError(self._told(name, failures_of(error, self.store))) from error
         self.whole = {**self.whole, step: manifest}
         stay = kept(self.whole, self.keep)
-        self.whole = {one: manifest for one, manifest in self.whole.items() if one in stay}
+        self.whole = {
+            whole_step: manifest for whole_step, manifest in self.whole.items() if whole_step in stay
+        }
         try:
             self.ranks.agreed(self._clear_remains)
         except RanksFailedError as error:
-            told = f"checkpoint {name} is saved, and older ones could not be removed"
-            raise CheckpointSaveError(f"{told}: {described(error.failures)}") from error
+            problem = f"checkpoint {name} is saved, and older ones could not be removed"
+            raise CheckpointSaveError(f"{problem}: {described(error.failures)}") from error
 
     def _write(self, step: int, state: shards.State, carried: Mapping[str, float]) -> Manifest:
         began = time.monotonic()
@@ -179,13 +187,13 @@ class Saver:
         return manifest
 
     def _clear_before(self) -> None:
-        """What attempts that were killed have left, on this host."""
+        """Remove what killed attempts have left on this host."""
         if self.ranks.rank in self.places.lookouts:
             self.store.abort_uploads()
         self._clear_remains()
 
     def _clear_remains(self) -> None:
-        """Of the checkpoints on this host, those that are not to be kept, torn ones included."""
+        """Remove the checkpoints on this host that are not to be kept, torn ones included."""
         if self.ranks.rank not in self.places.lookouts:
             return
         stay = {name_of(step) for step in self.whole}
@@ -193,7 +201,10 @@ class Saver:
             self.store.remove(name)
 
     def _clear_after_failure(self, name: str) -> None:
-        """Half a checkpoint on a full disk would leave no room to say why the job failed."""
+        """Remove the half-written checkpoint.
+
+        On a full disk it would leave no space to say why the job failed.
+        """
         if self.ranks.rank not in self.places.lookouts:
             return
         try:

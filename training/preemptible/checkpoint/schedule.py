@@ -4,18 +4,21 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 _SAFETY = 1.5
-"""The last save may be slower than the one that was measured."""
+"""Factor on the estimate: the last save may be slower than the one that was measured."""
 _FIXED_SECONDS = 5.0
-"""Agreeing, copying to the CPU, the manifest."""
+"""Seconds of a save that do not grow with its size: agreeing, copying to the CPU, the manifest."""
 _UNKNOWN_BYTES_PER_SECOND = 100e6
-"""Where nothing was measured yet. A gp2 volume writes 128 to 250 MB/s (Amazon EBS user guide)."""
+"""Assumed where nothing was measured yet. A gp2 volume writes 128 to 250 MB/s (Amazon EBS user guide)."""
 _SHORTEST_SECONDS = 60.0
 _STALLS = 20
 """An interval is at least this many times what a save holds training up, which then costs 5 % at most."""
 
 
 def seconds_needed(bytes_on_host: float, *, bytes_per_second: float | None) -> float:
-    """For one blocking save, by the speed that a host wrote an earlier one with."""
+    """Estimate the seconds of one blocking save, by the speed of a host in an earlier one (None.
+
+    No save yet).
+    """
     speed = bytes_per_second or _UNKNOWN_BYTES_PER_SECOND
     return bytes_on_host / speed * _SAFETY + _FIXED_SECONDS
 
@@ -26,7 +29,10 @@ def next_interval(stall_seconds: float) -> float:
 
 
 class SaveTimer:
-    """Seconds of one clock go in. Ask it on one rank and let the others know: clocks differ."""
+    """Tells when a save is due, by seconds of one clock.
+
+    Ask it on one rank and let the others know: clocks differ.
+    """
 
     def __init__(self, now: float) -> None:
         self._saved_at, self._stall = now, 0.0
@@ -35,7 +41,7 @@ class SaveTimer:
         return now - self._saved_at >= next_interval(self._stall)
 
     def saved(self, now: float, *, stall_seconds: float) -> None:
-        """A save returned just now, after it held training up for this long."""
+        """Record that a save returned just now, after it held training up for this long."""
         self._saved_at, self._stall = now, stall_seconds
 
 
@@ -44,9 +50,9 @@ class Retention:
     """Which checkpoints are kept."""
 
     newest: int = 2
-    """So many of the newest; two, so that a newest one that is lost on its way leaves one to go back to."""
+    """How many of the newest are kept; two, so that one is left if the newest is lost on its way."""
     every: int = 0
-    """And those whose step divides by it; 0: no others."""
+    """Checkpoints whose step divides by this are kept, too; 0 for no others."""
 
     def __post_init__(self) -> None:
         if self.newest < 1 or self.every < 0:
@@ -54,6 +60,6 @@ class Retention:
 
 
 def kept(steps: Collection[int], keep: Retention) -> set[int]:
-    """Of these whole checkpoints."""
+    """Choose which of these whole checkpoints are kept, by step."""
     newest = sorted(steps, reverse=True)[: keep.newest]
     return {*newest, *(step for step in steps if keep.every and step % keep.every == 0)}

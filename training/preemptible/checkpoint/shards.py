@@ -1,7 +1,7 @@
 """The bulk of a checkpoint: weights and optimizer state, through torch.distributed.checkpoint.
 
 Every rank calls, and each writes and reads only its own part, whatever the number of ranks was before.
-Torch's index of it is a pickle: verified before it is decoded, and decoded as data alone.
+Torch's index of it is a pickle: it is verified before it is decoded, and decoded as data alone.
 """
 
 import io
@@ -46,19 +46,24 @@ class OtherTensorsError(Exception):
 
 
 def state_of(model: nn.Module, optimizer: Optimizer) -> State:
-    """References to all weights and moments; an optimizer that never stepped gets its moments here.
+    """Return references to all weights and moments; an optimizer that never stepped gets its moments here.
 
-    (Loading into an empty dictionary would load nothing, without a word.)
+    Loading into an empty dictionary would load nothing, without an error.
     """
     if not optimizer.state:
         _make_moments(model, optimizer)
     weights, moments = get_state_dict(model, optimizer)
-    plain = {name: as_stored(one) if isinstance(one, DTensor) else one for name, one in weights.items()}
+    plain = {
+        name: as_stored(weight) if isinstance(weight, DTensor) else weight for name, weight in weights.items()
+    }
     return {"model": plain, "optimizer": moments}
 
 
 def as_stored(weight: DTensor) -> DTensor:
-    """Without what torchao wraps a sharded weight in, for FSDP to gather it in float8; the same memory."""
+    """Remove what torchao wraps a sharded weight in so that FSDP gathers it in float8.
+
+    The memory is the same.
+    """
     inner = getattr(weight.to_local(), "_tensor", None)
     if inner is None:
         return weight
@@ -69,7 +74,7 @@ def as_stored(weight: DTensor) -> DTensor:
 
 
 def _make_moments(model: nn.Module, optimizer: Optimizer) -> None:
-    """Torch makes them by a step with zeros for gradients; that step must not count.
+    """Make the optimizer's moments; torch does so by a step with zero gradients, which must not count.
 
     Bias corrections depend on the count, so a save before the first step would change the training.
     """
@@ -83,13 +88,13 @@ def _make_moments(model: nn.Module, optimizer: Optimizer) -> None:
 
 
 def bytes_of(state: State) -> int:
-    """Of all ranks, each tensor once."""
-    tensors = (one for one in tree_leaves(state) if isinstance(one, torch.Tensor))
-    return sum(one.numel() * one.element_size() for one in tensors)
+    """Count the bytes of all tensors over all ranks, each tensor once."""
+    tensors = (leaf for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor))
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def write(state: State, writer: StorageWriter, group: dist.ProcessGroup | None) -> Mapping[Any, Any]:
-    """The places of all tensors in the files. Raises CheckpointException on all ranks."""
+    """Write the state, and return the places of all its tensors. Raises CheckpointException on all ranks."""
     index = save(state, storage_writer=writer, process_group=group, no_dist=group is None)
     places: Mapping[Any, Any] = index.storage_data
     return places
@@ -102,11 +107,11 @@ def read(
     group: dist.ProcessGroup | None,
     seconds: Seconds,
 ) -> None:
-    """Fill model and optimizer; ``seconds``, to which the reader adds its own, gets where the time goes.
+    """Fill model and optimizer; add to ``seconds`` where the time goes, as the reader does, too.
 
     Raises:
-        CheckpointException: On all ranks; model and optimizer may be half filled.
-        OtherTensorsError: On all ranks; they are untouched.
+        CheckpointException: Raised on all ranks; model and optimizer may be half filled.
+        OtherTensorsError: Raised on all ranks; model and optimizer are untouched.
     """
     began = time.perf_counter()
     state = state_of(model, optimizer)
@@ -140,7 +145,7 @@ class Staging:
         self._stager = StateDictStager(pin_memory=self._gpus, share_memory=False)
 
     def copied(self, state: State) -> State:
-        """Overwrites the copy before."""
+        """Copy the state to the CPU; this overwrites the copy before."""
         staged = self._stager.stage(state, non_blocking=self._gpus)
         if self._gpus:
             torch.cuda.synchronize()
@@ -160,14 +165,14 @@ class _ExactPlanner(DefaultLoadPlanner):
     def create_local_plan(self) -> LoadPlan:
         assert self.metadata is not None
         were = {
-            name: _described(one.size, one.properties.dtype)
-            for name, one in self.metadata.state_dict_metadata.items()
-            if isinstance(one, TensorStorageMetadata)
+            name: _described(stored.size, stored.properties.dtype)
+            for name, stored in self.metadata.state_dict_metadata.items()
+            if isinstance(stored, TensorStorageMetadata)
         }
         now = {
-            name: _described(one.size(), one.dtype)
-            for name, one in self.state_dict.items()
-            if isinstance(one, torch.Tensor)
+            name: _described(value.size(), value.dtype)
+            for name, value in self.state_dict.items()
+            if isinstance(value, torch.Tensor)
         }
         names = were.keys() | now.keys()
         pairs = {name: (were.get(name, "absent"), now.get(name, "absent")) for name in names}
@@ -177,7 +182,10 @@ class _ExactPlanner(DefaultLoadPlanner):
         return super().create_local_plan()
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """An option of the optimizer. Torch would run what code it holds, so that is looked for first."""
+        """Load an option of the optimizer.
+
+        Torch would run code in it, so it is first decoded as plain data.
+        """
         try:
             torch.load(value, weights_only=True)
         except pickle.UnpicklingError as error:
@@ -187,11 +195,11 @@ class _ExactPlanner(DefaultLoadPlanner):
 
 
 def _described(size: torch.Size, dtype: torch.dtype) -> str:
-    return f"{'x'.join(str(one) for one in size) or 'a number'} {str(dtype).removeprefix('torch.')}"
+    return f"{'x'.join(str(length) for length in size) or 'a number'} {str(dtype).removeprefix('torch.')}"
 
 
 def verified_index(content: bytes, manifest: Manifest) -> Metadata:
-    """Torch's index, its hash looked at before a byte of it is decoded.
+    """Read torch's index, after its hash was compared and before a byte of it is decoded.
 
     Raises:
         DamagedError: It is not the one that was written.
@@ -206,7 +214,7 @@ def verified_index(content: bytes, manifest: Manifest) -> Metadata:
 
 
 def read_index(content: bytes) -> Metadata:
-    """Torch's index of a checkpoint, a pickle, from which no code is run.
+    """Read torch's index of a checkpoint, a pickle, from which no code is run.
 
     Raises:
         DamagedError: It holds something else than an index, which may be code.
@@ -226,15 +234,15 @@ class _IndexReader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  pickle's
         if module.partition(".")[0] == "pathlib" and name.endswith("Path"):
             return PurePosixPath
-        if module == "torch" and isinstance(found := getattr(torch, name, None), torch.dtype):
-            return found
-        if (found := _KNOWN.get((module, name))) is None:
+        if module == "torch" and isinstance(known := getattr(torch, name, None), torch.dtype):
+            return known
+        if (known := _KNOWN.get((module, name))) is None:
             raise DamagedError(f"the index names {module}.{name}, which is not run")
-        return found
+        return known
 
 
 def _member(of: object, name: str) -> object:
-    """Python 3.11 before 3.11.4 pickles a member of an enumeration as an attribute of it."""
+    """Read a member of an enumeration, which Python before 3.11.4 pickles as an attribute of it."""
     if of is not torch_index._MEM_FORMAT_ENCODING or name not in of.__members__:  # noqa: SLF001  the index has it
         raise DamagedError(f"the index takes {name} of {of!r}, which is not run")
     return of[name]
@@ -246,8 +254,8 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("torch.serialization", "_get_layout"): torch.serialization._get_layout,  # noqa: SLF001  the index has it
     ("torch.distributed.checkpoint.filesystem", "_StorageInfo"): _StorageInfo,
 } | {
-    (torch_index.__name__, one.__name__): one
-    for one in (
+    (torch_index.__name__, kind.__name__): kind
+    for kind in (
         torch_index.BytesStorageMetadata,
         torch_index.ChunkStorageMetadata,
         torch_index.Metadata,
@@ -258,4 +266,4 @@ _KNOWN: dict[tuple[str, str], Any] = {
         torch_index._MEM_FORMAT_ENCODING,  # noqa: SLF001  the index has it
     )
 }
-"""All that torch's index is made of."""
+"""Everything that torch's index is made of."""

@@ -1,4 +1,4 @@
-"""Where checkpoints are: the port, the names in it, and what is never done there.
+"""The port to the place of a job's checkpoints, the names in it, and what is never done there.
 
     step-00000020/           a checkpoint; whole when its manifest is there and every file has its size
         __0_0.distcp ...     the shards, written by torch.distributed.checkpoint, a file or more a rank
@@ -26,7 +26,7 @@ class CheckpointStore(Protocol):
 
     @property
     def location(self) -> str:
-        """As people write it: a path or ``s3://BUCKET/PREFIX``."""
+        """The location as people write it: a path or ``s3://BUCKET/PREFIX``."""
 
     @property
     def is_shared(self) -> bool:
@@ -37,40 +37,49 @@ class CheckpointStore(Protocol):
 
     @property
     def original(self) -> "CheckpointStore | None":
-        """This store without the copies that hosts read from; None where they read from none."""
+        """This store without the copies that hosts read from; None if they read from none."""
 
     def checkpoints(self) -> list[str]:
-        """The names of all checkpoints here, whole or torn, in any order."""
+        """Return the names of all checkpoints here, whole or torn, in any order."""
 
     def sizes(self, checkpoint: str) -> Mapping[str, int]:
-        """Bytes of each file of it, by its name within the checkpoint; empty when there is none."""
+        """Return the bytes of each file of a checkpoint, by its name within it; empty if there is none."""
 
     def read(self, name: str) -> bytes | None:
-        """A small file, e.g. ``step-00000020/manifest.json``; None when it is not there."""
+        """Read a small file, e.g. ``step-00000020/manifest.json``; None if it is not there."""
 
     def write(self, name: str, content: bytes) -> None:
-        """A small file, at once and for good: a reader sees the old one or the new one."""
+        """Write a small file at once and durably: a reader sees the old one or the new one."""
 
     def remove(self, checkpoint: str) -> None:
-        """What is here of it, the manifest first, so that half of it is torn; nothing is no error."""
+        """Remove what is here of a checkpoint, the manifest first, so that half of it is torn.
+
+        A checkpoint that is not here is no error.
+        """
 
     def abort_uploads(self) -> None:
         """End uploads to checkpoints that were never finished: what is stored of them is paid for, unseen.
 
-        None of this job's may be under way.
+        No upload of this job may be under way.
         """
 
     def writer(self, checkpoint: str) -> StorageWriter:
-        """For torch to write the shards with, hashes taken, from tensors that are on the CPU."""
+        """Make what torch writes the shards with.
+
+        It takes hashes, and expects tensors that are on the CPU.
+        """
 
     def reader(self, checkpoint: str, index: Metadata, seconds: dict[str, float]) -> StorageReader:
-        """For torch to read the shards with, hashes verified; ``seconds`` gets where the time goes."""
+        """Make what torch reads the shards with.
+
+        It verifies hashes, and adds to ``seconds`` where the time goes.
+        """
 
     def explained(self, error: BaseException) -> str | None:
-        """What is wrong with the store and what to do, in words for the user.
+        """Say what is wrong with the store and what to do, in words for the user.
 
-        None for an error that is not the store's. Given is what any other method or a reader or writer
-        raised, perhaps pickled on another rank: its ``__context__`` is lost by then.
+        Returns None for an error that is not the store's. The error is one that any other method, a reader or
+        a writer raised, perhaps pickled on another rank: its ``__context__`` is lost by then.
         """
 
 
@@ -79,6 +88,6 @@ def name_of(step: int) -> str:
 
 
 def is_checkpoint(name: str) -> bool:
-    """Whether a folder of a store is one: ``step-`` and digits."""
+    """Tell whether a folder of a store is a checkpoint: ``step-`` and digits."""
     digits = name.removeprefix(PREFIX)
     return name.startswith(PREFIX) and digits.isascii() and digits.isdigit()

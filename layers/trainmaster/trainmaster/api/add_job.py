@@ -7,6 +7,15 @@ from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
+from trainmaster.api.namesakes import conflict, existing, namesake
+from trainmaster.api.parent_jobs import (
+    parent_views,
+    parents_of,
+    require_known,
+    states_of,
+    waits_for_parents,
+    with_violations,
+)
 from trainmaster.api.request_context import (
     Answer,
     Call,
@@ -33,6 +42,7 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.dependents import with_conditions
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
 from trainmaster.core.records import Admission, Entrance, TeamStanding
@@ -51,10 +61,13 @@ from trainmaster.core.submission.admission import (
     ulid,
 )
 from trainmaster.core.submission.identity import team_for
-from trainmaster.core.submission.repeats import conflict_error, conflict_with, hash_of_key
+from trainmaster.core.submission.parents import Parents
+from trainmaster.core.submission.repeats import hash_of_key
 from trainmaster.core.submission.run_time_tip import run_time_tip
 from trainmaster.core.submission.team_limits import over_limit
 
+TRIES = 3
+"""Of a submission whose parents keep ending while it is stored."""
 RANDOM_BYTES = 10
 """Random bytes of an entry id."""
 
@@ -116,7 +129,9 @@ class _PolicyChangedError(TrainmasterError):
     """The policy was changed since this process read it."""
 
 
-def _submit(context: RequestContext, submission: Submission, *, version: int | None = None) -> Answer:
+def _submit(
+    context: RequestContext, submission: Submission, *, version: int | None = None, tries: int = TRIES
+) -> Answer:
     """Store the job and send a wake-up; an earlier job of the name is looked up only to explain a failure.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the wake-up
@@ -127,25 +142,29 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
         context: Holds the caller, and the policy that decides.
         submission: The request as read.
         version: The policy's version, for the table to confirm. Raises _PolicyChangedError if it does not.
+        tries: How often it may be stored again because a job that it is to wait for ended meanwhile.
     """
-    verdict = judge(submission, context.policy)
-    if verdict.violations and (repeated := _existing(context, submission)):
+    verdict, parents = _judged(context, submission)
+    if (verdict.violations or parents.errors) and (repeated := existing(context, submission)):
         return _answer(context, submission, repeated, verdict)
+    require_known(parents)
     pool = verdict.accepted()
     entrance = _entrance(context, submission, pool)
     if version is not None and entrance.policy_version != version:
         raise _PolicyChangedError("the policy was changed")
-    job = _new(context, submission, pool, entrance)
+    job = _new(context, submission, pool, entrance, parents)
     admission = _admission(context, submission, pool, entrance)
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
         raise over_limit(job.spec.team, pool, error.limit, at=job.spec.submitted_at) from error
     except LostRaceError as error:
-        existing = _existing(context, submission)
-        if existing is None:
+        earlier = existing(context, submission)
+        if earlier is None and job.waits_for_others and tries > 1:  # most likely a parent has ended
+            return _submit(context, submission, version=version, tries=tries - 1)
+        if earlier is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(context, submission, existing, verdict)
+        return _answer(context, submission, earlier, verdict)
     _wake(context, submission, job, verdict)
     shared = folder_warnings(submission, context)
     verdict = replace(verdict, warnings=(*verdict.warnings, *shared))
@@ -174,40 +193,26 @@ def _entrance(context: RequestContext, submission: Submission, pool: PoolPolicy)
     return context.outside.reader.entrance(pool.name, submission.team, lane, learned=keys, now=now)
 
 
-def _new(context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance) -> Job:
+def _judged(context: RequestContext, submission: Submission) -> tuple[Verdict, Parents]:
+    """What the policy says to a submission, and what became of the conditions in its tags."""
+    verdict = judge(submission, context.policy)
+    parents = parents_of(context, submission, verdict.pool)
+    return with_violations(verdict, parents), parents
+
+
+def _new(
+    context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance, parents: Parents
+) -> Job:
     now = context.outside.clock()
     likely = likely_lengths(entrance.learned, limit=submission.ask.max_runtime)
-    return new_job(
+    job = new_job(
         submission,
         pool,
         entry_id=ulid(now, context.outside.random_bytes(RANDOM_BYTES)),
         now=now,
         known=Known(predicted=entrance.predicted, likely=likely),
     )
-
-
-def _existing(context: RequestContext, submission: Submission) -> Job | None:
-    """Return the job that this submission made before; None if the name is free. Raises JobConflictError."""
-    job = _namesake(context, submission)
-    conflict = _conflict(context, submission, job)
-    if conflict is not None:
-        raise conflict_error(conflict)
-    return job
-
-
-def _namesake(context: RequestContext, submission: Submission) -> Job | None:
-    """Return the job that has the name, or one of whose attempts has it."""
-    reader = context.outside.reader
-    alias = reader.alias(submission.ask.name)
-    return reader.job(alias.job) if alias else None
-
-
-def _conflict(context: RequestContext, submission: Submission, job: Job | None) -> FieldError | None:
-    """Return why the submission cannot have its name; None if it is free, or is that of its own job."""
-    if job is None:
-        return None
-    is_seen = context.sees(job.spec.team)
-    return conflict_with(job, submission, now=context.outside.clock(), is_seen=is_seen)
+    return job if parents.after is None else with_conditions(job, parents.after, pool=pool, now=now)
 
 
 def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
@@ -225,8 +230,15 @@ def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Ve
 
 def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
     pool, position = context.policy.pool(job.spec.pool), position_if_near(job, context)
-    around = JobContext(now=context.outside.clock(), pool=pool, position=position)
-    if job.is_waiting and pool is not None:
+    states = states_of(context, [job])
+    around = JobContext(
+        now=context.outside.clock(),
+        pool=pool,
+        position=position,
+        why=waits_for_parents(job, states),
+        parents=parent_views(job, context, states),
+    )
+    if job.is_waiting and not job.waits_for_others and pool is not None:
         verdict = _with_tip(verdict, run_time_tip(job.spec, pool, position))
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
 
@@ -254,17 +266,18 @@ def _written_down(
 
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    verdict = judge(submission, context.policy)
+    verdict, parents = _judged(context, submission)
+    require_known(parents)
     verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
-    conflict = _conflict(context, submission, _namesake(context, submission))
-    violations = (*([] if conflict is None else [conflict]), *verdict.violations)
-    foreseen = UNFORESEEN
+    taken = conflict(context, submission, namesake(context, submission))
+    violations = (*([] if taken is None else [taken]), *verdict.violations)
+    foreseen, after = UNFORESEEN, tuple[View, ...]()
     if verdict.pool is not None and not violations:
         pool = verdict.pool
         entrance = _entrance(context, submission, pool)
-        job = _new(context, submission, pool, entrance)
-        foreseen = foresee(job, pool, context)
-        if foreseen is not UNFORESEEN:
+        job = _new(context, submission, pool, entrance, parents)
+        foreseen, after = foresee(job, pool, context), parent_views(job, context, states_of(context, [job]))
+        if foreseen is not UNFORESEEN and not job.waits_for_others:
             verdict = _with_tip(verdict, run_time_tip(job.spec, pool, foreseen.position))
     body = {
         "valid": not violations,
@@ -272,6 +285,7 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
         "warnings": _warnings(verdict),
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
+        "after": list(after),
         "estimated_start": foreseen.prospect.start,
         "estimate_note": foreseen.prospect.note,
         "would_preempt": list(foreseen.victims),

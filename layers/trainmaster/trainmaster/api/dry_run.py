@@ -17,6 +17,7 @@ from trainmaster.api.job_context import (
     position_behind,
     snapshot_of,
 )
+from trainmaster.api.parent_ends import ParentEnds
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View
 from trainmaster.core.costs.ledger import budget_cents, month_of
@@ -83,6 +84,8 @@ UNFORESEEN = Foreseen(
 def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     if not context.has_time:
         return replace(UNFORESEEN, prospect=TOO_SLOW)
+    if job.waits_for_others:
+        return _foresee_child(job, pool, context)
     now, entry = context.outside.clock(), waiting_entry(job)
     snapshot = _with_budget(snapshot_of(pool, context, now=now), job.spec.team, context, now=now)
     others = tuple(
@@ -99,6 +102,20 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
         position=standing.position,
         victims=tuple(_victims(job, decided, context)),
         prospect=estimated_start(job, standing, context),
+        usd_per_hour=None if rate is None else float(rate),
+        cost_usd=_cost_usd(job, rate),
+        spot_record=spot_chances(job, context),
+    )
+
+
+def _foresee_child(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
+    """Of a job that waits for others: it has no position, and whom it would stop is not known yet."""
+    snapshot = snapshot_of(pool, context, now=context.outside.clock())
+    rate = _usd_per_hour(job, job.shapes[0], snapshot.prices)
+    return Foreseen(
+        position=NO_POSITION,
+        victims=(),
+        prospect=ParentEnds(context=context).prospect(job, Standing(look=None, position=NO_POSITION)),
         usd_per_hour=None if rate is None else float(rate),
         cost_usd=_cost_usd(job, rate),
         spot_record=spot_chances(job, context),

@@ -168,11 +168,25 @@ def job_context_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prospect:
-    """Holds ``estimated_start``; where a waiting job has none, ``note`` says why."""
+class Likely:
+    """Something is as likely to happen before ``p50`` as after it; nine times out of ten before ``p90``."""
 
-    start: View | None = None
+    p50: datetime
+    p90: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """When a job is likely to start; where that is None for a job that waits, ``note`` says why."""
+
+    likely: Likely | None = None
     note: str | None = None
+
+    @property
+    def start(self) -> View | None:
+        """The estimate as an answer has it."""
+        found = self.likely
+        return None if found is None else {"p50": instant_text(found.p50), "p90": instant_text(found.p90)}
 
 
 NO_PROSPECT = Prospect()
@@ -197,7 +211,7 @@ def estimated_start(job: Job, standing: Standing, context: RequestContext) -> Pr
     forecast = forecast_of(seen, context, in_time=in_time)
     start = forecast.by_job.get(job.name)
     if start is not None:
-        return Prospect(start={"p50": instant_text(start.p50), "p90": instant_text(start.p90)})
+        return Prospect(likely=Likely(p50=start.p50, p90=start.p90))
     return _not_estimated(_why_none(job, look, forecast))
 
 

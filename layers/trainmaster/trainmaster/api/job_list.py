@@ -19,6 +19,7 @@ from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
 from trainmaster.api.list_sections import Entry, ListSection, finished, unfinished
 from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.parent_jobs import States, parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import JobContext, job_view, masked_view
 from trainmaster.core.jobs.model import FINAL, Job
@@ -203,9 +204,11 @@ def _views(context: RequestContext, query: ListQuery, page: Page) -> Iterator[tu
         if (job := jobs.get(match.entry.name)) and query.still_fits(job)
     ]
     looks = _looks(context, (job for _, job in shown))
+    seen = [job for _, job in shown if context.sees(job.spec.team)]
+    states = states_of(context, seen)
     for match, job in shown:
         position = match.position if job.is_waiting else NO_POSITION
-        yield match.mark, _view(context, job, position, looks)
+        yield match.mark, _view(context, job, position, looks, states)
 
 
 def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | None]:
@@ -215,7 +218,11 @@ def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | Non
 
 
 def _view(
-    context: RequestContext, job: Job, position: QueuePosition, looks: dict[str, Look | None]
+    context: RequestContext,
+    job: Job,
+    position: QueuePosition,
+    looks: dict[str, Look | None],
+    states: States,
 ) -> dict[str, Any]:
     if not context.sees(job.spec.team):
         return masked_view(job, position)
@@ -224,7 +231,8 @@ def _view(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         position=position,
-        why=reason_now(job, position, look, paused=context.stored.paused),
+        why=waits_for_parents(job, states) or reason_now(job, position, look, paused=context.stored.paused),
+        parents=parent_views(job, context, states),
         share=share_of(job, look),
     )
     return job_view(job, around)

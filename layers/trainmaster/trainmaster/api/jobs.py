@@ -1,37 +1,33 @@
-"""GET, PATCH and DELETE /jobs/{name}: one job, by the name of any of its attempts."""
+"""GET and DELETE /jobs/{name}: one job, by the name of any of its attempts."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from types import MappingProxyType
 
-from trainmaster.api.job_context import NO_PROSPECT, Prospect, estimated_start, job_context_of, standing_of
+from trainmaster.api.job_context import NO_PROSPECT, Prospect, Standing, job_context_of, standing_of
 from trainmaster.api.paging import fitting
+from trainmaster.api.parent_ends import ParentEnds
+from trainmaster.api.parent_jobs import parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
-from trainmaster.core.errors import (
-    FieldError,
-    JobConflictError,
-    NotFoundError,
-    PolicyViolationError,
-    TeamLimit,
-    invalid,
-)
+from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError
 from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.end_conditions import Dependent
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.order import score_again
 from trainmaster.core.records import HistoryLine
-from trainmaster.core.request.options import MAX_PRIORITY
-from trainmaster.core.request.strict_json import JsonObject, parse_object
-from trainmaster.core.submission.admission import over_ceiling
-from trainmaster.core.submission.team_limits import over_limit
 from trainmaster.services import job_steps
+
+MOST_DEPENDENTS = 100
+"""Names of dependents in the view of one job."""
+NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
 
 
 def story_view(
@@ -134,11 +130,51 @@ def show_job(context: RequestContext, name: str) -> Answer:
     job = find_job(context, name)
     attempts, history = context.outside.reader.story(job)
     standing = standing_of(job, context, estimate=wanted["estimate"])
-    around = job_context_of(job, standing, context, latest=attempts[-1] if attempts else None)
-    estimate = estimated_start(job, standing, context) if wanted["estimate"] else NO_PROSPECT
+    ends = ParentEnds(context=context)
+    estimate = ends.prospect(job, standing) if wanted["estimate"] else NO_PROSPECT
+    latest = attempts[-1] if attempts else None
+    view = full_view(job, standing, context, latest=latest, ends=ends.likely_ends())
     request = {"request": context.outside.reader.request(job.name)} if wanted["request"] else {}
-    body = job_view(job, around) | story_view(attempts, history, estimate) | request
+    body = view | story_view(attempts, history, estimate) | _dependents_view(job, context) | request
     return Answer(status=HTTPStatus.OK, body=body)
+
+
+def full_view(
+    job: Job,
+    standing: Standing,
+    context: RequestContext,
+    *,
+    latest: Attempt | None = None,
+    ends: Mapping[str, datetime] = NO_ENDS,
+) -> View:
+    """A JobView with the states of the job's parents.
+
+    Args:
+        job: Of a team that the caller may see.
+        standing: Of the job.
+        context: Who asks.
+        latest: As for ``JobContext``.
+        ends: When parents are likely to end, by entry id.
+    """
+    states = states_of(context, [job])
+    around = job_context_of(job, standing, context, latest=latest)
+    why = around.why or waits_for_parents(job, states, ends)
+    return job_view(job, replace(around, why=why, parents=parent_views(job, context, states)))
+
+
+def dependents_count(job: Job, context: RequestContext) -> View:
+    """How many jobs wait for this one, or did; nothing is read for the many that none ever waited for."""
+    reader = context.outside.reader
+    return {"dependents_count": reader.dependents_count(job.spec.entry_id) if job.has_dependents else 0}
+
+
+def _dependents_view(job: Job, context: RequestContext) -> View:
+    """The first by name, of teams that the caller may see; all are counted."""
+    children: tuple[Dependent, ...] = ()
+    if job.has_dependents:
+        children = context.outside.reader.dependents(job.spec.entry_id, after="", limit=MOST_DEPENDENTS)
+    names = [child.name for child in children if context.sees(child.team)]
+    return {"dependents": names, **dependents_count(job, context)}
 
 
 def cancel_job(context: RequestContext, name: str) -> Answer:
@@ -146,8 +182,12 @@ def cancel_job(context: RequestContext, name: str) -> Answer:
     context.call.parameters()
     job = change_job(context, name, lambda job: _stop(context, job))
     wake(context.outside.wake_ups, [job.spec.pool])
-    around = JobContext(now=context.outside.clock(), pool=context.policy.pool(job.spec.pool))
-    return Answer(status=HTTPStatus.ACCEPTED, body=job_view(job, around))
+    around = JobContext(
+        now=context.outside.clock(),
+        pool=context.policy.pool(job.spec.pool),
+        parents=parent_views(job, context, states_of(context, [job])),
+    )
+    return Answer(status=HTTPStatus.ACCEPTED, body=job_view(job, around) | dependents_count(job, context))
 
 
 def _stop(context: RequestContext, job: Job) -> Change | None:
@@ -157,110 +197,3 @@ def _stop(context: RequestContext, job: Job) -> Change | None:
         return None
     reason = Reason(code=ReasonCode.STOPPED_BY_USER, message=f"stopped by {context.caller.arn}")
     return Change(before=job, after=steps.cancelled(job, reason=reason, now=context.outside.clock()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPatch:
-    """Holds the fields to change; None leaves a field as it is."""
-
-    priority: int | None
-    held: bool | None
-
-
-def patch_job(context: RequestContext, name: str) -> Answer:
-    """Change a job. Repeating the call has no effect: a job that is as requested is not written again."""
-    context.call.parameters()
-    call = context.call
-    patch = _patch(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
-    _count(context, find_job(context, name))
-    job = change_job(context, name, lambda job: _change(context, job, patch))
-    wake(context.outside.wake_ups, [job.spec.pool])
-    return Answer(
-        status=HTTPStatus.OK, body=job_view(job, job_context_of(job, standing_of(job, context), context))
-    )
-
-
-def _count(context: RequestContext, job: Job) -> None:
-    """Count the change with the submissions of the job's team; an admin's changes are not counted.
-
-    Raises TooManyRequestsError.
-    """
-    pool = context.policy.pool(job.spec.pool)
-    if context.is_admin or pool is None:
-        return
-    team, now = job.spec.team, context.outside.clock()
-    most = pool.limits.max_submissions_per_minute
-    if not context.outside.store.count_change(pool.name, team, most=most, at=now):
-        raise over_limit(team, pool, TeamLimit.MAX_SUBMISSIONS_PER_MINUTE, at=now)
-
-
-def _patch(body: JsonObject) -> JobPatch:
-    errors = [_unknown(key) for key in body if key not in {"priority", "held"}]
-    priority, held = body.get("priority"), body.get("held")
-    if "priority" in body and not _is_priority(priority):
-        errors.append(_wrong("priority", f"is not a whole number from 0 to {MAX_PRIORITY}", "5"))
-    if "held" in body and not isinstance(held, bool):
-        errors.append(_wrong("held", "is neither true nor false", "true"))
-    if not body:
-        errors.append(_wrong("priority", "is missing, and so is held: there is nothing to change", "5"))
-    if errors:
-        raise invalid(errors)
-    return JobPatch(
-        priority=priority if isinstance(priority, int) else None,
-        held=held if isinstance(held, bool) else None,
-    )
-
-
-def _is_priority(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_PRIORITY
-
-
-def _unknown(key: str) -> FieldError:
-    return FieldError(field=key, message="cannot be changed", hint='send "priority", "held" or both')
-
-
-def _wrong(field: str, message: str, example: str) -> FieldError:
-    return FieldError(field=field, message=message, hint=f'send for example {{"{field}": {example}}}')
-
-
-def _change(context: RequestContext, job: Job, patch: JobPatch) -> Change | None:
-    """Apply the patch, with a line for the job's history; None if the job already is as requested."""
-    refuse_final(job)
-    after, notes = job, list[Reason]()
-    by = f"by {context.caller.arn}"
-    if patch.held is not None and patch.held is not (job.state is JobState.HELD):
-        after = _held(job, by, now=context.outside.clock()) if patch.held else steps.released(job)
-        code = ReasonCode.HELD if patch.held else ReasonCode.RELEASED
-        notes.append(Reason(code=code, message=f"{code} {by}"))
-    if patch.priority is not None and patch.priority != job.priority:
-        after = _reranked(after, patch.priority, context)
-        message = f"priority {job.priority} became {patch.priority} {by}"
-        notes.append(Reason(code=ReasonCode.PRIORITY, message=message))
-    if not notes:
-        return None
-    note = Reason(code=notes[0].code, message="; ".join(note.message for note in notes))
-    return Change(before=job, after=after, note=note)
-
-
-def _held(job: Job, by: str, *, now: datetime) -> Job:
-    """Hold the job. Raises JobConflictError for a live one, which can only be stopped."""
-    if job.is_live:
-        error = FieldError(
-            field="held",
-            message=f"the job is {job.state}: only a waiting job can be held",
-            hint="cancel it, or hold it once it waits again",
-        )
-        raise JobConflictError(error.message, errors=[error])
-    return steps.held(job, Reason(code=ReasonCode.HELD, message=f"held {by} since {instant_text(now)}"))
-
-
-def _reranked(job: Job, priority: int, context: RequestContext) -> Job:
-    """Change the priority. Raises PolicyViolationError above the maximum of the job's team."""
-    refusal = over_ceiling(priority, job.spec.team, context.policy, field="priority")
-    if refusal is not None:
-        raise PolicyViolationError(f"{refusal.field}: {refusal.message}", errors=[refusal])
-    pool = context.policy.pool(job.spec.pool)
-    assert pool is not None, f"pool {job.spec.pool} is gone while {job.name} needs it"
-    return steps.reranked(
-        job, priority=priority, score=score_again(job, priority, pool), ranked_by=pool.order_key
-    )

@@ -11,6 +11,7 @@ from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import View, instant_text, pool_view
 from trainmaster.core.errors import FieldError, invalid
+from trainmaster.core.jobs.end_conditions import NOT_YET
 from trainmaster.core.planning.refusal_records import RoleStarts
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy
@@ -70,7 +71,8 @@ def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:
     """Return since when the longest wait lasts, among the first jobs of the pool."""
     waiting = reader.waiting(pool, after=None, limit=looks)
     parked = reader.parked(pool, after=None, limit=looks)
-    return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
+    turns = (entry for entry in (*waiting, *parked) if entry.not_before != NOT_YET)
+    return min((entry.submitted_at for entry in turns), default=None)
 
 
 def pause_views(roles: Iterable[RoleStarts], *, teams: Collection[str] | None) -> list[View]:

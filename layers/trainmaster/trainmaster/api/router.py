@@ -15,7 +15,8 @@ from trainmaster.api.estimates import show_estimates
 from trainmaster.api.events import show_events
 from trainmaster.api.history_export import export_history
 from trainmaster.api.job_list import list_jobs
-from trainmaster.api.jobs import cancel_job, patch_job, show_job
+from trainmaster.api.job_patches import patch_job
+from trainmaster.api.jobs import cancel_job, show_job
 from trainmaster.api.paging import fitting
 from trainmaster.api.policy import put_paused, put_policy, show_policy
 from trainmaster.api.pool_history import show_pool_history

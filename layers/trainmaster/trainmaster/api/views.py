@@ -40,6 +40,7 @@ class JobContext:
     """How the job's team stands; None where that has no effect, or was not asked."""
     latest: Attempt | None = None
     """The last attempt of a job that has no live one, if it was read."""
+    parents: tuple[View, ...] = ()  # its conditions, with the states of their jobs
 
 
 def job_view(job: Job, around: JobContext) -> View:
@@ -62,6 +63,8 @@ def job_view(job: Job, around: JobContext) -> View:
         **_times_of_the_live_attempt(job),
         **_position_view(around.position),
         "waiting": reason_view(_why_it_waits(job, around)),
+        "after": list(around.parents),
+        "eligible_at": instant_text(job.queued_since),
         "fair_share": job_share_view(around.share, around.pool),
         "attempt": job.attempt,
         "training_job_name": attempt.training_job_name if attempt else None,
@@ -103,9 +106,9 @@ def effective_priority(
     """Add to the base priority what waiting and past use add; it stands still once the job has ended."""
     base = job.priority + (share.points if share else 0.0)
     aging = pool.order.aging if pool else None
-    if aging is None:
+    if aging is None or job.queued_since is None:
         return round(base, 2)
-    age = max((job.ended_at or now) - job.spec.submitted_at, timedelta())
+    age = max((job.ended_at or now) - job.queued_since, timedelta())
     return round(base + age / aging.per * aging.add, 2)
 
 
@@ -238,11 +241,9 @@ _REFUSALS = frozenset({ReasonCode.ACCOUNT_LIMIT, ReasonCode.REFUSED})
 
 def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
     """Return the reason found just now, else the one stored; a refusal by AWS takes precedence."""
-    if job.is_final:
-        return None
-    if job.is_live:
-        return job.waiting
-    if job.is_waiting and job.not_before is not None:
+    if job.is_final or job.is_live:
+        return job.waiting if job.is_live else None
+    if job.is_waiting and job.not_before is not None and not job.waits_for_others:
         return _backs_off(job, until=job.not_before, now=around.now)
     why = around.why or job.waiting or wait_reasons.in_line(around.position)
     refused_with = job.starts.refused_with

@@ -3,6 +3,7 @@
 Adapters implement them, and so do the fakes of the tests.
 """
 
+from trainmaster.ports.dependencies import DependencyReader, DependencyStore
 from trainmaster.ports.history import HistoryReader
 from trainmaster.ports.outside import (
     AlarmKeeper,
@@ -45,6 +46,8 @@ __all__ = [
     "Beside",
     "CheckpointReader",
     "Clock",
+    "DependencyReader",
+    "DependencyStore",
     "FolderRegister",
     "FrontRegister",
     "HistoryReader",

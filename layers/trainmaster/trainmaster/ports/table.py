@@ -35,10 +35,11 @@ from trainmaster.core.records import (
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
+from trainmaster.ports.dependencies import DependencyReader, DependencyStore
 from trainmaster.ports.reasons import PoolMarkStore, ReasonStore
 
 
-class JobStore(ReasonStore, PoolMarkStore, Protocol):
+class JobStore(ReasonStore, PoolMarkStore, DependencyStore, Protocol):
     """Writes jobs; each call is one transaction."""
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
@@ -85,10 +86,7 @@ class JobStore(ReasonStore, PoolMarkStore, Protocol):
         """Write all changes or none; return the jobs with their new versions. Raises LostRaceError."""
 
     def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:
-        """Drop the queue or parking entry of a job that is gone (None), or that is elsewhere by now.
-
-        Raises LostRaceError if the entry or the job is not as it was read.
-        """
+        """Drop the entry of a job that is gone (None) or elsewhere; LostRaceError if it is not as read."""
 
     def drop_lanes(self, pool: str, lanes: Iterable[LaneRow]) -> None:
         """Drop the rows of empty lanes; a row stays if a job entered the lane since it was read."""
@@ -153,7 +151,7 @@ class ViolationReader(Protocol):
         """List records of one month (``YYYY-MM``, UTC) by instant and name, from behind ``after``."""
 
 
-class JobReader(Protocol):
+class JobReader(DependencyReader, Protocol):
     """Reads single jobs, strongly consistent."""
 
     def job(self, name: str) -> Job | None:

@@ -29,6 +29,7 @@ from trainmaster.ports import (
 )
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.deadline import Deadline
+from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.metric_looks import MetricLooks
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
@@ -93,6 +94,7 @@ class Reconciler:
     metric_looks: MetricLooks
     checkpoint_looks: CheckpointLooks
     sweep: UnmanagedJobSweep
+    dependency_sweep: DependencySweep
     wake_ups: WakeUps
     rotation: Rotation
     front_looks: FrontLooks
@@ -125,6 +127,7 @@ class Reconciler:
             with repairs.bulkhead():
                 self.front_looks.run(pool, repairs.fronts)
         repairs.failures += self.sweep.run(deadline)
+        repairs.failures += self.dependency_sweep.run(pools, deadline)
         with repairs.bulkhead():
             self.repair.run(deadline)
         if everybody:

@@ -18,6 +18,25 @@ ALL: dict[str, Any] = {
 }
 
 
+class Handle:
+    """What ``submit`` gives, as far as a condition asks."""
+
+    name = "prepare"
+
+
+@pytest.mark.parametrize(
+    ("after", "value"),
+    [
+        pytest.param("prepare", "prepare", id="a name"),
+        pytest.param("prepare afterany:clean", "prepare afterany:clean", id="conditions in one text"),
+        pytest.param(Handle(), "prepare", id="a handle"),
+        pytest.param([Handle(), "afternotok:clean"], "prepare afternotok:clean", id="a list"),
+    ],
+)
+def test_conditions_are_names_texts_or_handles(after: Any, value: str) -> None:
+    assert job_tags(after=after) == [{"Key": "trainmaster:after", "Value": value}]
+
+
 def test_each_option_is_one_tag() -> None:
     assert job_tags(**ALL) == [
         {"Key": "priority", "Value": "5"},
@@ -38,9 +57,13 @@ def test_an_option_that_is_left_out_or_none_is_no_tag() -> None:
 
 
 def test_the_api_reads_every_option_and_has_no_other() -> None:
-    tags = {tag["Key"]: tag["Value"] for tag in job_tags(**ALL)}
+    parents = [f"afterany:{'p' * 60}-{number:02d}" for number in range(30)]
+    waits: dict[str, Any] = {"after": parents, "after_failed": "hold"}
+    tags = {tag["Key"]: tag["Value"] for tag in job_tags(**ALL, **waits)}
     assert set(tags) == set(READERS)
     options = read_options(tags)
+    assert [f"{one.kind}:{one.job}" for one in options.after] == parents
+    assert options.holds_after_failure
     assert (options.priority, options.team, options.preemptible, options.retries) == (5, "vision", False, 2)
     assert [one.count for one in options.alternatives] == [1, 4]
     assert (rules.MAX_PRIORITY, rules.MAX_RETRIES) == (MAX_PRIORITY, MAX_RETRIES)
@@ -97,8 +120,24 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         pytest.param(
             {"prioritty": 5},
             "prioritty: is not an option; use one of priority, team, preemptible, retries, "
-            "on_oom, alternatives",
+            "on_oom, alternatives, after, after_failed",
             id="no such option",
+        ),
+        pytest.param(
+            {"after": ["afterok:prepare", "afterrok:clean"]},
+            "after: 'afterrok' is not a type of condition; did you mean afterok? use one of afterok, "
+            "afterany, afternotok",
+            id="a typo in a condition",
+        ),
+        pytest.param(
+            {"after": "-prepare"},
+            "after: '-prepare' names no job; give names of jobs, like 'prepare' or 'afterany:prepare'",
+            id="a condition without a job",
+        ),
+        pytest.param(
+            {"after_failed": "wait"},
+            "after_failed: 'wait' is not allowed; give 'hold' or 'stop'",
+            id="no such consequence",
         ),
     ],
 )

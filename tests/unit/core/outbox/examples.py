@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.jobs.attempts import Reason, StopsInARow
+from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies, ParentEnd, Root
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import after_another
 from trainmaster.core.jobs.instances import Choice, Shape
@@ -23,11 +24,12 @@ from trainmaster.core.outbox import (
     unmanaged_notice,
 )
 from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
+from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
 from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
-from tests.builders import NOON, attempt, changed, job, live_job, minutes, of, waiting
+from tests.builders import ENTRY, NOON, attempt, changed, job, live_job, minutes, of, waiting
 
 _OOM = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
@@ -217,6 +219,18 @@ def _futile() -> OutboxMessage:
     return to_tell(notice, cause="01JBN8Q0000000000000000000#000005", at=_HALF_PAST)
 
 
+def _dependents_ended() -> OutboxMessage:
+    root = Root(
+        name="prepare", entry_id=ENTRY, team="vision", message="failed (user-code): exit code 1 in train.py"
+    )
+    condition = Condition(
+        kind=ConditionKind.AFTER_OK, job="prepare", entry_id=ENTRY, team="vision", end=ParentEnd.FAILED
+    )
+    after = Dependencies(conditions=(condition,), root=root)
+    first = job("llama-7", state=JobState.STOPPED, team="vision", after=after)
+    return to_tell(dependents_ended_notice(first), cause=f"{ENTRY}#dependents#vision", at=_HALF_PAST)
+
+
 def _only(change: Change) -> OutboxMessage:
     (message,) = [one for one in messages_of(change, at=_HALF_PAST) if one.notice is not None]
     return message
@@ -226,4 +240,5 @@ EXAMPLES: Mapping[NoticeKind, OutboxMessage] = {
     **{kind: _only(change) for kind, change in CHANGES.items()},
     **_BESIDE,
     NoticeKind.PREEMPTION_FUTILE: _futile(),
+    NoticeKind.DEPENDENTS_ENDED: _dependents_ended(),
 }

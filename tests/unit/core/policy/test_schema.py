@@ -80,7 +80,12 @@ FULL: dict[str, Any] = {
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
             "warm_pool": {"keep_alive": "10m", "retain": "1m", "max_idle": "30m"},
-            "limits": {"max_waiting": 100, "max_submissions_per_minute": 10, "max_reads_per_minute": 60},
+            "limits": {
+                "max_waiting": 100,
+                "max_submissions_per_minute": 10,
+                "max_parents": 9,
+                "max_reads_per_minute": 60,
+            },
             "capacity_wait": "1h",
         }
     ],
@@ -323,7 +328,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 55
+    assert len(shown) == 56
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

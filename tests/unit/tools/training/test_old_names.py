@@ -63,6 +63,22 @@ def test_a_command_of_before_runs_the_program_of_now(old: str) -> None:
     assert "--" in ran.stdout
 
 
+def test_a_folder_that_an_update_emptied_hides_no_old_name(tmp_path: Path) -> None:
+    """As ``git pull`` leaves it where Python has run: nothing in it but compiled files."""
+    for folder in ("training", "tools/training", "benchmarks/training"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for empty in ("training/proof/__pycache__", "training/checkpoint/__pycache__"):
+        (tmp_path / empty).mkdir(parents=True)
+        (tmp_path / empty / "old.cpython-311.pyc").write_bytes(b"")
+    lines = [
+        f"import sys; sys.path[:0] = [{str(tmp_path)!r}]",
+        "import training.checkpoint, training.proof",
+        "print(training.checkpoint.__name__, training.proof.__name__)",
+    ]
+    ran = _ran("-P", "-W", "ignore", "-c", "\n".join(lines), folder=tmp_path)
+    assert ran.stdout == "training.preemptible.checkpoint benchmarks.training.proof\n", ran.stderr
+
+
 def test_a_job_that_has_the_folder_alone_has_no_old_name(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "training", tmp_path / "training", ignore=shutil.ignore_patterns("__pycache__"))
     ran = _ran("-S", "-c", "import training.preemptible.preempt, training.preempt", folder=tmp_path)

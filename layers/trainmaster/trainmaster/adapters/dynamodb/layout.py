@@ -11,7 +11,7 @@
 | the same in its team's | ``OT#pool#team`` | ``score#name`` |
 | the same in its lane | ``Q#pool#team#lane`` | ``score#name`` |
 | lane | ``L#pool`` | hash of team and lane |
-| parked: backing off, held | ``B#pool`` | ``until#name`` |
+| parked: backing off, held, waiting for others | ``B#pool`` | ``until#name`` |
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
 | why its candidates wait | ``P#pool`` | ``told`` |
@@ -60,7 +60,7 @@ CLOSED_BELOW = "closed_below"
 """Attribute of a team while the policy changes: submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until this time (epoch milliseconds), in case the change never comes."""
-MESSAGE_SCHEMA = 1  # attribute of messages; rows of a higher one are left to the version that knows them
+MESSAGE_SCHEMA = 2  # highest known attribute of messages; what has a higher one is left to who knows it
 MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 
 Key = tuple[str, str]

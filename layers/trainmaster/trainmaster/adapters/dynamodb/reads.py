@@ -20,6 +20,7 @@ from trainmaster.adapters.dynamodb.codec import (
     ties_by_name,
     usage_line,
 )
+from trainmaster.adapters.dynamodb.dependency_rows import DependencyReads
 from trainmaster.adapters.dynamodb.guard import Item
 from trainmaster.adapters.dynamodb.history_reads import HistoryReads
 from trainmaster.adapters.dynamodb.pool_reads import PoolReads, job_row
@@ -45,7 +46,7 @@ BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 
 
-class DynamoReader(PoolReads, HistoryReads):
+class DynamoReader(PoolReads, HistoryReads, DependencyReads):
     """Implements JobReader, SnapshotReader, QueueReader, PoolReader and HistoryReader over one table.
 
     Of several rows those that cannot be understood are left out and reported; a single one that was asked

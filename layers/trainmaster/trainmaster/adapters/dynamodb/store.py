@@ -14,9 +14,9 @@ from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update, note_role
+from trainmaster.adapters.dynamodb.dependency_rows import DependencyRows
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.history_rows import Retention, event_rows
-from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
@@ -37,7 +37,7 @@ def _unmeasured(_: Iterable[Sample]) -> None:
     """Take samples and drop them: the default where nothing is measured."""
 
 
-class DynamoJobStore(LaneRows, PoolMarks):
+class DynamoJobStore(DependencyRows, PoolMarks):
     """Passes each write's samples to ``measure`` once the write is done: a lost race is not counted."""
 
     def __init__(
@@ -138,7 +138,7 @@ class DynamoJobStore(LaneRows, PoolMarks):
     def commit(
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
-        versioned = _with_new_versions(changes)
+        versioned = [change.versioned for change in changes]
         self._transactions.write(self._writes.of(versioned, at=at, condition=condition))
         for change in versioned:
             self._measure(samples(change))
@@ -153,7 +153,7 @@ class DynamoJobStore(LaneRows, PoolMarks):
         """
         if not changes:
             return {}
-        versioned = _with_new_versions(changes)
+        versioned = [change.versioned for change in changes]
         operations = self._writes.of(versioned, at=at, condition=None)
         if len(operations) > MAX_ITEMS:
             return self._halves(changes, at=at)
@@ -253,10 +253,6 @@ class DynamoJobStore(LaneRows, PoolMarks):
         )
 
 
-def _with_new_versions(changes: Sequence[Change]) -> list[Change]:
-    return [replace(change, after=replace(change.after, ver=change.before.ver + 1)) for change in changes]
-
-
 def _all(
     changes: Sequence[Change], error: LostRaceError | WriteRefusedError
 ) -> dict[str, LostRaceError | WriteRefusedError]:
@@ -283,4 +279,6 @@ def message_row(item: Item) -> OutboxMessage:
         require(message.notice is not None, "it has nothing to tell")
     if message.kind is MessageKind.STOP_UNMANAGED:
         require(message.training_job_name is not None and message.found is not None, "it names no job")
+    if message.kind is MessageKind.RELEASE_DEPENDENTS:
+        require(message.parent is not None, "it names no parent")
     return message

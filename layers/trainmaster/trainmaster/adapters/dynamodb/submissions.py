@@ -13,6 +13,7 @@ from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import Update, Updates, counted_in, enters_lane
+from trainmaster.adapters.dynamodb.dependency_rows import of_new_conditions
 from trainmaster.adapters.dynamodb.history_rows import event_rows, submission_rows
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
@@ -48,9 +49,10 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
         writes.update(layout.team_key(spec.pool, spec.team), _one_more(job, admission)),
         *([] if admission is None else [_this_minute(job, admission, writes)]),
         writes.put(layout.request_key(job.name), {"body": packed}),
-        *writes.puts(layout.queue_keys(spec.pool, entry), encode(entry)),
+        *writes.puts(layout.row_keys(spec.pool, entry), encode(entry)),
         writes.history(job, line),
-        *_enter_lane(job, entry, writes),
+        *([] if job.is_parked else _enter_lane(job, entry, writes)),
+        *of_new_conditions(job, job.after.conditions if job.after else (), writes, at=spec.submitted_at),
         *(_mark_team(job, writes) if admission is not None and admission.marks_team else []),
         *writes.updates(submission_rows(job, ttl=writes.retention.of_history(spec.submitted_at))),
     ]
@@ -109,7 +111,7 @@ def minute_was_full(positions: Collection[int]) -> bool:
 
 def _one_more(job: Job, admission: Admission | None) -> Update:
     spec = job.spec
-    update = Update(add=Counter({layout.WAITING: 1}))
+    update = Update(add=Counter({layout.WAITING: 1, layout.PARKED: int(job.is_parked)}))
     if admission is not None:
         most = admission.limits.max_waiting
         update.conditions.append(("attribute_not_exists(#n) OR #n < :v", layout.WAITING, most))

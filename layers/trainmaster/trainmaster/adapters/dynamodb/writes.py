@@ -39,6 +39,8 @@ from trainmaster.core.records import Alias, HistoryLine, WriteCondition
 
 Operation = dict[str, Any]
 """One element of TransactItems."""
+UNMARKED = "attribute_not_exists(has_dependents)"
+"""A job that had no dependents when it was read has none still: a child stored since is never overlooked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class Writes:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
 
     def message(self, pool: str, message: OutboxMessage, *, only_if: str | None = None) -> Operation:
-        item = {**encode(message), "schema": layout.MESSAGE_SCHEMA}
+        item = {**encode(message), "schema": message.schema}
         return self.put(layout.message_key(pool, message.id), item, only_if=only_if)
 
     def of_warm(
@@ -121,7 +123,8 @@ class Writes:
         if after.is_final:
             item["ttl"] = self.retention.of_final(after.ended_at or at)
             yield from self._expire(after, item["ttl"])
-        yield self.put(layout.job_key(after.name), item, only_if="ver = :ver", values={":ver": before.ver})
+        only_if = "ver = :ver" if before.has_dependents else f"ver = :ver AND {UNMARKED}"
+        yield self.put(layout.job_key(after.name), item, only_if=only_if, values={":ver": before.ver})
         yield from self._rows(before, after, sums)
         yield from self._attempt(change, at=at)
         yield from self._left_warm(change)

@@ -119,8 +119,8 @@ def wait_counts(changes: Iterable[Change]) -> Mapping[tuple[str, Capacity], int]
 
 
 def waits_for(job: Job) -> tuple[tuple[str, Capacity], ...]:
-    """Return team and capacities that it is counted under while it waits; empty while it does not."""
-    if job.is_live or job.is_final:
+    """Return team and capacities that it is counted under while it waits for instances; else empty."""
+    if job.is_live or job.is_final or job.waits_for_others:
         return ()
     return tuple((job.spec.team, capacity) for capacity in job.vector)
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason, StopsInARow
+from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
@@ -225,6 +226,11 @@ class Job:
     comebacks: Comebacks = Comebacks()
     spot: SpotRecord = SpotRecord()
     spent: Spent = Spent()
+    after: Dependencies | None = None
+    """The jobs that it waits for, or waited for; None: none."""
+    eligible_at: datetime | None = None
+    """When the last of its conditions held; None: it waits for them, or never had any."""
+    has_dependents: bool | None = None  # other jobs wait for its end, or did; None: none ever did
 
     @property
     def name(self) -> str:
@@ -269,8 +275,18 @@ class Job:
         return self.state in WAITING
 
     @property
+    def waits_for_others(self) -> bool:
+        """Its conditions do not all hold yet, so it is in no queue, held or not."""
+        return self.after is not None and self.eligible_at is None and not self.is_final
+
+    @property
+    def queued_since(self) -> datetime | None:
+        """When its time in the queue began; None: it waits for other jobs."""
+        return None if self.waits_for_others else self.eligible_at or self.spec.submitted_at
+
+    @property
     def is_parked(self) -> bool:
-        """Whether it waits for an instant or for a person, not for its turn."""
+        """Whether it waits for an instant, a person or other jobs, not for its turn."""
         return self.state is JobState.HELD or (self.is_waiting and self.not_before is not None)
 
     def moved_to(self, state: JobState) -> "Job":

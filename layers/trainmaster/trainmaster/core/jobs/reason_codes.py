@@ -25,6 +25,8 @@ class ReasonCode(StrEnum):
     BACKOFF = "backoff"
     PAUSED = "paused"
     HELD = "held"
+    DEPENDENCY = "dependency"
+    """It waits for the ends of other jobs; also of a job that ended because a condition can hold no more."""
     RECOUNT = "recount"
     """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"

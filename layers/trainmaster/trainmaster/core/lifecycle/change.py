@@ -1,7 +1,7 @@
 """A change: one step of a job, as it is written, and what notices and metrics read from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from types import MappingProxyType
 
@@ -30,6 +30,11 @@ class Change:
     """Change of the record of its role, if AWS refused a start of it."""
     note: Reason | None = None
     """Reason of a requested change, for the history; with a note there is a line even if the state stays."""
+
+    @property
+    def versioned(self) -> "Change":
+        """The change with the version that writing it makes."""
+        return replace(self, after=replace(self.after, ver=self.before.ver + 1))
 
 
 def status_is_news(change: Change) -> bool:

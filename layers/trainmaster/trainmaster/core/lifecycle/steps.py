@@ -13,6 +13,7 @@ from trainmaster.core.jobs.run_time import runtime_left
 from trainmaster.core.jobs.start_troubles import AccountRefusals, StartTrouble
 from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.dependents import waiting_for_others
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
 from trainmaster.core.lifecycle.unserved_attempts import with_room_made, with_training_seen
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
@@ -266,9 +267,10 @@ def held(job: Job, reason: Reason) -> Job:
 
 
 def released(job: Job) -> Job:
-    """Put a held job back in its turn; its past attempts still count."""
+    """Put a held job back in its turn, or to the jobs that it waits for; its past attempts still count."""
     back = JobState.PREEMPTED if job.preemptions else JobState.PENDING
-    return replace(job.moved_to(back), waiting=None)
+    released_job = replace(job.moved_to(back), waiting=None)
+    return waiting_for_others(released_job) if job.waits_for_others else released_job
 
 
 def reranked(job: Job, *, priority: int, score: int, ranked_by: str) -> Job:

@@ -81,7 +81,7 @@ def _samples_of_start(change: Change) -> Iterator[Sample]:
         return
     yield Sample(metric=STARTS, value=1, of=spec.pool)
     if started.number == 0:
-        waited = started.claim.at - spec.submitted_at
+        waited = started.claim.at - (change.after.queued_since or spec.submitted_at)
         yield Sample(metric=WAIT, value=waited.total_seconds(), of=spec.team)
 
 

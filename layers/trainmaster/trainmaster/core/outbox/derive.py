@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.dependents import ended_parent
 from trainmaster.core.monitoring.alarms import names_of
 from trainmaster.core.outbox.messages import MessageKind, Notice, OutboxMessage
 from trainmaster.core.outbox.texts.job_ended import end_notice
@@ -52,8 +55,15 @@ def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> 
     )
 
 
+def _end_notice(change: Change) -> Notice | None:
+    """Tell of an end, unless it followed from another job's: those have one notice together."""
+    reason = change.after.reason
+    follows = change.after.is_final and reason is not None and reason.code is ReasonCode.DEPENDENCY
+    return None if follows else end_notice(change)
+
+
 _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
-    end_notice,
+    _end_notice,
     idle_notice,
     busy_again_notice,
     underused_notice,
@@ -80,4 +90,20 @@ def messages_of(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
     cause = f"{change.before.spec.entry_id}#{change.before.ver + 1:06d}"
     notices = [notice for about in _NOTICES if (notice := about(change)) is not None]
     messages = tuple(to_tell(notice, cause=cause, at=at) for notice in notices)
-    return (*messages, *messages_of_end(change, at=at))
+    return (*messages, *messages_of_end(change, at=at), *messages_to_dependents(change, at=at))
+
+
+def messages_to_dependents(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
+    """Return the message that releases or ends the jobs that wait for this one; none unless it ended now."""
+    job = change.after
+    if change.before.is_final or not job.is_final or not job.has_dependents:
+        return ()
+    return (message_to_dependents(job, at=at),)
+
+
+def message_to_dependents(job: Job, *, at: datetime) -> OutboxMessage:
+    """The same for the same job, however often it is left."""
+    parent = ended_parent(job)
+    # "#" sorts before every entry id: children do not wait behind notices that cannot be sent for now.
+    message_id = f"#dependents#{parent.entry_id}"
+    return OutboxMessage(id=message_id, kind=MessageKind.RELEASE_DEPENDENTS, at=at, parent=parent)

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from trainmaster.core.jobs.end_conditions import EndedParent
 from trainmaster.core.rules.violation import ViolationRecord
 
 
@@ -42,6 +43,8 @@ class NoticeKind(StrEnum):
     """AWS has refused to start it a few times in a row, for a limit of the account."""
     PREEMPTION_FUTILE = "Preemption Did Not Help"
     """Others were stopped for a job, and AWS did not let it train; sent once until it trains."""
+    DEPENDENTS_ENDED = "Dependents Ended"
+    """A job ended, and so did others that were to run after it; once a team, however many there are."""
     PLATFORM_WARNING = "Platform Warning"
     """AWS does not do what the policy or the stack counts on; sent to operators."""
 
@@ -69,6 +72,8 @@ class MessageKind(StrEnum):
     TELL = "tell"
     DELETE_ALARMS = "delete-alarms"
     STOP_UNMANAGED = "stop-stray"
+    RELEASE_DEPENDENTS = "release-dependents"
+    """A job has ended that others wait for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +95,15 @@ class OutboxMessage:
     """Names of alarms, without ``trainmaster-`` and the stack; only of kind DELETE_ALARMS."""
     lease_until: datetime | None = None
     """End of the lease of the pass that is doing it; should that pass die, another takes it from then on."""
+    parent: EndedParent | None = None
+    """Of RELEASE_DEPENDENTS."""
+    upto: str | None = None
+    """Of RELEASE_DEPENDENTS: name of the last child that knows of the end; None: none does yet."""
+
+    @property
+    def schema(self) -> int:
+        """The first release that understands the message: one before it leaves the row alone."""
+        is_new = self.kind is MessageKind.RELEASE_DEPENDENTS or (
+            self.notice is not None and self.notice.kind is NoticeKind.DEPENDENTS_ENDED
+        )
+        return 2 if is_new else 1

@@ -26,6 +26,7 @@ MAILED = frozenset(
         NoticeKind.BUDGET_WARNING,
         NoticeKind.START_REFUSED,
         NoticeKind.PREEMPTION_FUTILE,
+        NoticeKind.DEPENDENTS_ENDED,
         NoticeKind.PLATFORM_WARNING,
     },
 )

@@ -1,6 +1,6 @@
 """The one total order of a pool: which job goes first, and which is stopped last."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.model import Job, JobSpec, epoch_ms
 from trainmaster.core.jobs.run_time import likely_left, likely_length
@@ -19,12 +19,16 @@ def score_of(spec: JobSpec, priority: int, pool: PoolPolicy) -> int:
     It never changes while the job waits, so ageing rewrites nothing: a job outranks another of d points
     less for d x per/add of age.
     """
-    return _score(spec, priority, pool, likely_length(spec))
+    return _score(spec, priority, pool, likely_length(spec), since=spec.submitted_at)
 
 
 def score_again(job: Job, priority: int, pool: PoolPolicy) -> int:
-    """Return the same for a job that may have trained: only what is left of it counts."""
-    return _score(job.spec, priority, pool, likely_left(job))
+    """Return the same for a job that may have trained, or waited for others.
+
+    Only what is left of it counts, from the instant on at which its conditions held.
+    """
+    since = job.queued_since or job.spec.submitted_at
+    return _score(job.spec, priority, pool, likely_left(job), since=since)
 
 
 def score_after(before: Job, after: Job) -> int:
@@ -34,8 +38,8 @@ def score_after(before: Job, after: Job) -> int:
     return after.score - behind_ms(_left(before)) + behind_ms(_left(after))
 
 
-def _score(spec: JobSpec, priority: int, pool: PoolPolicy, left: timedelta | None) -> int:
-    score = epoch_ms(spec.submitted_at) - pool.boost_ms(priority)
+def _score(spec: JobSpec, priority: int, pool: PoolPolicy, left: timedelta | None, *, since: datetime) -> int:
+    score = epoch_ms(since) - pool.boost_ms(priority)
     if pool.order.shortest_first:
         score += behind_ms(spec.max_runtime if left is None else min(left, spec.max_runtime))
     return score

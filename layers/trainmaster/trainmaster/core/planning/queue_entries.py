@@ -23,7 +23,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         priority=job.priority,
         score=job.score,
         ranked_by=job.ranked_by,
-        submitted_at=job.spec.submitted_at,
+        submitted_at=job.queued_since or job.spec.submitted_at,
         runs_at_most=runtime_left(job)[0],
         max_wait=job.max_wait,
         has_checkpoint=job.spec.has_checkpoint,

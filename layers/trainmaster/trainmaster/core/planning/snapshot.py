@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
+from trainmaster.core.jobs.end_conditions import NOT_YET as FOREVER
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedStarts
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
@@ -22,7 +23,6 @@ from trainmaster.core.policy.governance import Watch
 
 Held: TypeAlias = tuple[tuple[Capacity, int], ...]
 """Instances as a key: a plan has fewer of them than jobs."""
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # until then a held job is parked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 
+from trainmaster.core.jobs.end_conditions import MOST_PARENTS
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
@@ -141,6 +142,11 @@ class Limits(Section):
         100,
         "Submissions of one team and changes of its jobs (PATCH); one more is refused (429) until the minute "
         "is over.",
+    )
+    max_parents: int = key(
+        Whole(least=1, most=MOST_PARENTS),
+        MOST_PARENTS,
+        "Jobs that one job may wait for with `trainmaster:after`; one that names more is refused (422).",
     )
     max_reads_per_minute: int = key(
         Whole(least=1),

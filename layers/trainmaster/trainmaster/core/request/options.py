@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from trainmaster.core.errors import FieldError, path_text, quoted
+from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"
@@ -17,6 +20,10 @@ PREEMPTIBLE = "trainmaster:preemptible"
 RETRIES = "trainmaster:retries"
 ON_OOM = "trainmaster:on_oom"
 ALTERNATIVES = "trainmaster:alternatives"
+AFTER = "trainmaster:after"
+AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
+"""Tags whose conditions count together: the value of one tag has 256 characters at most."""
+AFTER_FAILED = "trainmaster:after-failed"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0
@@ -25,6 +32,11 @@ MAX_RETRIES = 5
 _ALTERNATIVE = re.compile(
     r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+))?"
 )
+
+# Source: SageMaker API reference, TrainingJobName.
+_JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
+_ARRAY_CONDITION = "aftercorr"
+_CONDITION_HINT = "write [TYPE:]JOB with one space between two, e.g. afterok:prepare afterany:clean-up"
 
 _OUR_PREFIX = re.compile(r"^trainmaster[\s:./_-]*")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
@@ -46,6 +58,14 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantedCondition:
+    """A condition as its author wrote it: the name says which job only once somebody looks it up."""
+
+    kind: ConditionKind
+    job: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserOptions:
     priority: int = DEFAULT_PRIORITY
     team: str | None = None
@@ -55,6 +75,10 @@ class UserOptions:
     on_oom: OnOom | None = None
     alternatives: tuple[Alternative, ...] = ()
     """Shapes in the order of preference; empty: only the one in ResourceConfig."""
+    after: tuple[WantedCondition, ...] = ()
+    """All of its tags together."""
+    holds_after_failure: bool = False
+    """It is held, not ended, once a condition can hold no more."""
 
 
 class BadOptionError(ValueError):
@@ -68,7 +92,9 @@ class BadOptionError(ValueError):
 
 def read_options(tags: Mapping[str, str]) -> UserOptions:
     """Read the options among a job's tags. Raises BadOptionError."""
-    return UserOptions(**{READERS[key][0]: READERS[key][1](tags[key]) for key in READERS if key in tags})
+    read = {key: READERS[key][1](tags[key]) for key in READERS if key in tags}
+    after = tuple(chain.from_iterable(read[key] for key in AFTER_TAGS if key in read))
+    return UserOptions(**{READERS[key][0]: value for key, value in read.items()} | {"after": after})
 
 
 def _priority(text: str) -> int:
@@ -127,6 +153,40 @@ def _alternative(text: str) -> Alternative:
     )
 
 
+def read_conditions(text: str) -> tuple[WantedCondition, ...]:
+    """Read conditions separated by one space. Raises BadOptionError."""
+    return tuple(_condition(part) for part in text.split(" "))
+
+
+def _condition(text: str) -> WantedCondition:
+    written, colon, job = text.rpartition(":")
+    kind = ConditionKind.AFTER_OK if not colon else _condition_kind(written)
+    if _JOB_NAME.fullmatch(job) is None:
+        raise BadOptionError(f"has {quoted(text)}, which names no job", _CONDITION_HINT)
+    return WantedCondition(kind=kind, job=job)
+
+
+def _condition_kind(written: str) -> ConditionKind:
+    try:
+        return ConditionKind(written)
+    except ValueError as error:
+        if written == _ARRAY_CONDITION:
+            message = f"has {_ARRAY_CONDITION}, which is for tasks of arrays, and this stack has no arrays"
+            raise BadOptionError(message, "name the jobs one by one, with afterok") from error
+        near = get_close_matches(written.lower(), list(ConditionKind), n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        known = ", ".join(ConditionKind)
+        raise BadOptionError(
+            f"has {quoted(written)}, which is not a type of condition", f"{meant}use one of {known}"
+        ) from error
+
+
+def _after_failed(text: str) -> bool:
+    if text in {"hold", "stop"}:
+        return text == "hold"
+    raise BadOptionError("is neither stop nor hold", "write hold, or leave the tag out for stop")
+
+
 READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     PRIORITY: ("priority", _priority),
     TEAM: ("team", _team),
@@ -134,6 +194,8 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     RETRIES: ("retries", _retries),
     ON_OOM: ("on_oom", _on_oom),
     ALTERNATIVES: ("alternatives", _alternatives),
+    **dict.fromkeys(AFTER_TAGS, ("after", read_conditions)),
+    AFTER_FAILED: ("holds_after_failure", _after_failed),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
 

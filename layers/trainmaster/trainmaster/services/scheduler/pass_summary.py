@@ -55,6 +55,8 @@ class Summary:
     """Length of the chain of passes, see ``chains.hops_of_next``."""
     chain: Chain | None = None
     """The chain as the first look read it; None before the first look."""
+    woken: set[str] = field(default_factory=set)
+    """Other pools in which jobs became eligible: each is to have a pass."""
     left_alone: bool = False
     """Whether the pool was left to passes in a row."""
 

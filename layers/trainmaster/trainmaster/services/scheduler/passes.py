@@ -32,12 +32,12 @@ from trainmaster.ports import (
     Turns,
 )
 from trainmaster.services.deadline import Deadline
-from trainmaster.services.outbox_relay import relay_messages
 from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.scheduler.broken_rows import without
 from trainmaster.services.scheduler.context import KnownRoles, PassContext
 from trainmaster.services.scheduler.executor import execute
 from trainmaster.services.scheduler.explanations import explain
+from trainmaster.services.scheduler.outbox_relay import relay_messages
 from trainmaster.services.scheduler.pass_summary import Summary
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
@@ -196,6 +196,7 @@ class Scheduler:
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]
         summary.failures += messages.failures
+        summary.woken |= messages.woken - {context.pool}
         return messages.more
 
     def _pass(

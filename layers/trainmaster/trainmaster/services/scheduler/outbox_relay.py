@@ -15,6 +15,7 @@ from trainmaster.core.outbox.messages import MessageKind, NoticeKind, OutboxMess
 from trainmaster.core.outbox.render import event_detail, is_mailed, mail_of, notice_of
 from trainmaster.core.rules.violation import Outcome
 from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.dependent_releases import release_dependents
 
 
 def stop(message: OutboxMessage, context: PassContext) -> None:
@@ -73,10 +74,15 @@ class Relayed:
     overdue: int = 0
     """Number of these that were left for longer than ``OVERDUE``."""
 
+    woken: set[str] = field(default_factory=set)
+    """Pools in which jobs became eligible, or messages were left, because a job of this pool ended."""
+    looks_again: bool = False
+    """A job of this pool became eligible, or children of one that ended are left."""
+
     @property
     def more(self) -> bool:
-        """Whether the look reached its limit, so that another is worth it."""
-        return len(self.done) == AT_ONCE and self.left > 0
+        """Whether the look reached its limit, or changed what plans rest on, so that another is worth it."""
+        return self.looks_again or (len(self.done) == AT_ONCE and self.left > 0)
 
 
 def relay_messages(context: PassContext) -> Relayed:
@@ -147,9 +153,17 @@ class _Look:
                 self.now.alarms.delete([full_name(self.now.stack, alarm) for alarm in message.alarms])
             case MessageKind.STOP_UNMANAGED:
                 stop(message, self.now)
+            case MessageKind.RELEASE_DEPENDENTS:
+                return self._release(message)
             case _:
                 assert_never(message.kind)
         return True
+
+    def _release(self, message: OutboxMessage) -> bool:
+        released = release_dependents(message, self.now)
+        self.result.woken |= released.pools
+        self.result.looks_again |= not released.is_whole or self.now.pool in released.pools
+        return released.is_whole
 
     def _tell(self, message: OutboxMessage) -> bool:
         notice = notice_of(message)
