@@ -9,13 +9,16 @@ from trainmaster_client.simulate.io.processes import Work, spread
 
 from benchmarks.replay.bound import Bound, bound_of
 from benchmarks.replay.cells import Run, World, run_of
-from benchmarks.replay.deciders import Decider
+from benchmarks.replay.deciders import BASES, DEFAULT, SHORTEST_FIRST, Decider
 from benchmarks.replay.figures import capacities
 from benchmarks.replay.jobs import jobs_of
+from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.windows import Window
 
 FEW_JOBS = 500
 """Jobs of all windows together up to which processes would cost more than they save."""
+DAY_DECIDERS = frozenset({*BASES, DEFAULT, SHORTEST_FIRST})
+"""Labels of the deciders that are also replayed with a requested time of a day for all jobs."""
 _PRODUCT_WEIGHT, _QUEUE_WEIGHT, _BOUND_WEIGHT = 1.0, 0.05, 0.6
 """Approximate time of a replay, relative to that of the product."""
 
@@ -28,6 +31,7 @@ class Draw:
     """Index of the window."""
     load: float
     seed: int
+    requests: Requests = Requests.DRAWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,11 @@ class Field:
     account: Callable[[Mapping[str, int]], AccountBounds] | None = None
     """Makes the account's bounds from the instances of the pools; None allows everything."""
 
+    def deciders_of(self, draw: Draw) -> list[Decider]:
+        """Return the deciders that replay the draw: with a day for all those that ``DAY_DECIDERS`` names."""
+        is_day = draw.requests is Requests.DAY
+        return [decider for decider in self.deciders if not is_day or decider.label in DAY_DECIDERS]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -57,12 +66,16 @@ class Outcome:
 
 def play(field: Field, *, progress: Progress | None = None, processes: int | None = None) -> list[Outcome]:
     """Replay every decider in every draw; the result does not depend on the number of processes."""
-    units = [Unit(draw=draw, decider=decider) for draw in field.draws for decider in (None, *field.deciders)]
+    units = [
+        Unit(draw=draw, decider=decider)
+        for draw in field.draws
+        for decider in (None, *field.deciders_of(draw))
+    ]
     weights = [_weight(unit, field.windows[unit.draw.window]) for unit in units]
     work = Work(task=_played, shared=field, units=units, weights=weights)
     few = sum(len(window.rows) for window in field.windows) <= FEW_JOBS
     results = iter(spread(work, progress=progress, processes=1 if few else processes))
-    return [_outcome(draw, [next(results) for _ in (None, *field.deciders)]) for draw in field.draws]
+    return [_outcome(draw, [next(results) for _ in (None, *field.deciders_of(draw))]) for draw in field.draws]
 
 
 def _outcome(draw: Draw, results: Sequence[Run | Bound]) -> Outcome:
@@ -85,7 +98,7 @@ def _played(field: Field, unit: Unit, progress: Progress) -> Run | Bound:
 
 def world_of(field: Field, draw: Draw) -> World:
     """Return the world that every decider gets in the draw."""
-    jobs = jobs_of(field.windows[draw.window].rows, seed=draw.seed)
+    jobs = jobs_of(field.windows[draw.window].rows, seed=draw.seed, requests=draw.requests)
     capacity = capacities(jobs, load=draw.load)
     account = None if field.account is None else field.account(capacity)
     return World(jobs=jobs, capacity=capacity, account=account)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trainmaster_client.simulate.engine.past_jobs import AccountBounds
 
-from benchmarks.replay.jobs import DAY_S, HOUR_S, POOLS
+from benchmarks.replay.jobs import DAY_S, POOLS
 
 DAYS = 6
 TEAMS = ("language", "vision", "speech", "ranking", "robotics")
@@ -32,8 +32,6 @@ SWEEPS_A_DAY = 55
 NIGHT_SHARE = 0.35
 """Submissions in the quietest hour, as a share of those in the busiest."""
 FAILED_SHARE, BROKEN_SHARE = 0.06, 0.03
-REQUESTS = (2, 4, 10)
-"""Users ask for this many times what a project usually takes, in whole hours."""
 ACCOUNT_SHARE = 0.97
 """Share of the single-GPU instances promised by the policy that the account allows."""
 START_GAP_S = 1
@@ -47,7 +45,6 @@ class Project:
     prefix: str
     gpus: int
     typical_s: float
-    requested_s: int
 
 
 def rows() -> list[dict[str, str]]:
@@ -77,7 +74,6 @@ def _projects(chance: random.Random) -> Iterator[Project]:
             for number in range(PROJECTS):
                 (gpus,) = chance.choices(list(GPUS), weights=list(GPUS.values()))
                 typical_s = MEDIAN_RUN_S[gpus] * chance.lognormvariate(0, AMONG_PROJECTS)
-                requested_s = math.ceil(typical_s * chance.choice(REQUESTS) / HOUR_S) * HOUR_S
                 name = f"{team}-{user}"
                 yield Project(
                     team=team,
@@ -85,7 +81,6 @@ def _projects(chance: random.Random) -> Iterator[Project]:
                     prefix=f"{name}-project{number}",
                     gpus=gpus,
                     typical_s=typical_s,
-                    requested_s=min(requested_s, 28 * DAY_S),
                 )
 
 
@@ -101,7 +96,7 @@ def _moment_s(chance: random.Random) -> int:
 def _sweep(chance: random.Random, project: Project, begin_s: int) -> Iterator[tuple[int, dict[str, str]]]:
     for number in range(1 + int(chance.expovariate(1 / SWEEP))):
         run_s = project.typical_s * chance.lognormvariate(0, WITHIN_PROJECT)
-        run_s = max(30, int(min(run_s, project.requested_s * 0.95, 5 * DAY_S)))
+        run_s = max(30, int(min(run_s, 5 * DAY_S)))
         fate = chance.random()
         failed = fate < FAILED_SHARE
         row = {
@@ -111,7 +106,6 @@ def _sweep(chance: random.Random, project: Project, begin_s: int) -> Iterator[tu
             "duration_s": str(max(30, run_s // 4) if failed else run_s),
             "vc": project.team,
             "user": project.user,
-            "requested_s": str(project.requested_s),
         }
         if failed:
             row["end"] = "failed"

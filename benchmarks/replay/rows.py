@@ -56,7 +56,7 @@ def _past(job: TraceJob) -> PastJob:
         instances={POOLS[job.pool].type: job.instances},
         capacity_type="on-demand",
         priority=PRIORITIES[job.klass],
-        max_runtime=timedelta(seconds=job.max_runtime_s),
+        max_runtime=timedelta(seconds=job.requested_s),
         trains_for=timedelta(seconds=job.duration_s),
         end=job.end,
         saves_every=None if every is None else timedelta(seconds=every),

@@ -15,6 +15,7 @@ from benchmarks.replay.deciders import Decider, tuned_rules
 from benchmarks.replay.figures import capacities
 from benchmarks.replay.jobs import DAY_S, TraceJob, jobs_of
 from benchmarks.replay.policy import policy_for
+from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.rows import history_of
 from benchmarks.replay.waits import Answer, Estimator, asked, sampled
 
@@ -33,6 +34,7 @@ class Setting:
     shortest_first: bool
     days: float | None
     made_up: bool = False
+    requests: Requests = Requests.DRAWN
 
     @property
     def days_long(self) -> float:
@@ -41,7 +43,7 @@ class Setting:
         return whole if self.days is None else min(whole, self.days)
 
     def jobs(self, seed: int) -> list[TraceJob]:
-        return jobs_of(self.trace, seed=seed, wide=self.wide, days=self.days)
+        return jobs_of(self.trace, seed=seed, wide=self.wide, days=self.days, requests=self.requests)
 
 
 def replay(setting: Setting, seeds: Sequence[int]) -> list[Run]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from benchmarks.replay.bound import Bound
 from benchmarks.replay.cells import Run
 from benchmarks.replay.deciders import BASES, PLAIN, PLAIN_NEWEST
 from benchmarks.replay.figures import flat
 from benchmarks.replay.jobs import WEIGHTS
+from benchmarks.replay.requested_times import Requests
 
 CLASSES = tuple(klass.name.lower() for klass in sorted(WEIGHTS, reverse=True))
 GOODPUT = "goodput"
@@ -26,6 +26,9 @@ COMPARED: Sequence[str] = (
     "idle_warm_gpu_h",
 )
 
+DAY_DELAY = "weighted_delay_h.day"
+"""The weighted delay where every job requests a day."""
+
 Figures = Mapping[str, float]
 
 
@@ -36,6 +39,7 @@ class Heat:
     window: int
     load: float
     seed: int
+    requests: Requests = Requests.DRAWN
     figures: Mapping[str, Figures]
     """Figures by decider."""
     bound: Figures
@@ -55,6 +59,10 @@ class Standing:
     """Mean over heats of the ratio to the better plain queue; None where that has nothing of it."""
     spread: float | None
     """Standard deviation of the ratio; None of a single heat."""
+    least: float | None
+    """Least of the seeds: of each seed the mean ratio over windows."""
+    most: float | None
+    """Most of the seeds."""
     to_oldest: float | None
     """Mean ratio to the plain queue that stops the oldest."""
     to_newest: float | None
@@ -70,28 +78,23 @@ def heat_figures(run: Run) -> Figures:
     return dict(flat(run.figures.as_json())) | {"idle_warm_gpu_h": run.idle_warm_gpu_h}
 
 
-def heat(window: int, load: float, runs: Iterable[Run], bound: Bound) -> Heat:
-    replays = list(runs)
-    return Heat(
-        window=window,
-        load=load,
-        seed=replays[0].seed,
-        figures={run.algorithm: heat_figures(run) for run in replays},
-        bound=bound.figures,
-    )
-
-
 def standing(heats: Sequence[Heat], label: str, figure: str) -> Standing:
+    def base(heat: Heat) -> float:
+        return heat.base(figure)
+
     values = [heat.figures[label][figure] for heat in heats]
-    ratios = ratios_to(heats, label, figure, lambda heat: heat.base(figure))
-    base, best = (sum(heat.base(figure) for heat in heats), sum(heat.bound[figure] for heat in heats))
+    ratios = ratios_to(heats, label, figure, base)
+    by_seed = _seed_ratios(heats, label, figure, base)
+    bases, best = sum(base(heat) for heat in heats), sum(heat.bound[figure] for heat in heats)
     return Standing(
         mean=fmean(values),
         ratio=fmean(ratios) if ratios else None,
         spread=stdev(ratios) if len(ratios) > 1 else None,
+        least=min(by_seed, default=None),
+        most=max(by_seed, default=None),
         to_oldest=_mean_ratio(heats, label, figure, PLAIN),
         to_newest=_mean_ratio(heats, label, figure, PLAIN_NEWEST),
-        closed=None if math.isclose(base, best, abs_tol=1e-9) else (base - sum(values)) / (base - best),
+        closed=None if math.isclose(bases, best, abs_tol=1e-9) else (bases - sum(values)) / (bases - best),
     )
 
 
@@ -100,12 +103,32 @@ def ratios_to(heats: Iterable[Heat], label: str, figure: str, base: Callable[[He
     return [heat.figures[label][figure] / base(heat) for heat in heats if base(heat)]
 
 
+def _seed_ratios(
+    heats: Sequence[Heat], label: str, figure: str, base: Callable[[Heat], float]
+) -> list[float]:
+    """Return the mean ratio of each seed that has one."""
+    by_seed: dict[int, list[Heat]] = {}
+    for heat in heats:
+        by_seed.setdefault(heat.seed, []).append(heat)
+    ratios = (ratios_to(mine, label, figure, base) for mine in by_seed.values())
+    return [fmean(of_seed) for of_seed in ratios if of_seed]
+
+
 def _mean_ratio(heats: Sequence[Heat], label: str, figure: str, to: str) -> float | None:
     ratios = ratios_to(heats, label, figure, lambda heat: heat.figures[to][figure])
     return fmean(ratios) if ratios else None
 
 
 def standings(heats: Sequence[Heat]) -> dict[str, dict[str, Standing]]:
-    """Return the standings by decider and figure."""
-    labels = heats[0].figures if heats else {}
-    return {label: {figure: standing(heats, label, figure) for figure in COMPARED} for label in labels}
+    """Return the standings by decider and figure; ``DAY_DELAY`` only of those that were replayed with it."""
+    drawn, day = (drawn_heats(heats), [heat for heat in heats if heat.requests is Requests.DAY])
+    labels = drawn[0].figures if drawn else {}
+    rows = {label: {figure: standing(drawn, label, figure) for figure in COMPARED} for label in labels}
+    for label in day[0].figures if day else {}:
+        rows.setdefault(label, {})[DAY_DELAY] = standing(day, label, "weighted_delay_h")
+    return rows
+
+
+def drawn_heats(heats: Iterable[Heat]) -> list[Heat]:
+    """Return the heats in which jobs did not all request a day."""
+    return [heat for heat in heats if heat.requests is Requests.DRAWN]

@@ -11,6 +11,7 @@ from trainmaster_client.simulate.io.processes import Work, spread
 
 from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.heats import FEW_JOBS, Draw, Field, Outcome, world_of
+from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.rows import history_of
 from benchmarks.replay.targets import COVERAGE, check_answers
 from benchmarks.replay.waits import Answer, Wait, asked, sampled
@@ -84,9 +85,12 @@ def _checked(report: Report, answered: Asked) -> dict[str, float] | None:
 
 def _units(field: Field, outcomes: Sequence[Outcome], *, count: int) -> Iterator[Unit]:
     labels = [decider.label for decider in field.deciders]
+    draws = [draw for draw in field.draws if draw.requests is Requests.DRAWN] or field.draws
     for outcome in outcomes:
         draw = outcome.draw
-        each = -(-count // sum(other_draw.window == draw.window for other_draw in field.draws))
+        if draw not in draws:
+            continue
+        each = -(-count // sum(other_draw.window == draw.window for other_draw in draws))
         jobs = world_of(field, draw).jobs
         for run in outcome.runs:
             if run.is_product:

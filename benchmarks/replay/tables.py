@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchmarks.replay.standings import CLASSES, Heat, Standing
+from benchmarks.replay.standings import CLASSES, DAY_DELAY, Heat, Standing
 
 LABEL_WIDTH = 20
 Cell = Callable[[Standing], str]
@@ -25,6 +25,13 @@ def ratio(standing: Standing) -> str:
     return _short(standing.ratio) + ("" if standing.spread is None else f" ±{_short(standing.spread)}")
 
 
+def ranged(standing: Standing) -> str:
+    """Write the ratio with its least and most of the seeds."""
+    if standing.ratio is None or standing.least is None or standing.most is None:
+        return "-"
+    return f"{_short(standing.ratio)} ({_short(standing.least)} to {_short(standing.most)})"
+
+
 def closed(standing: Standing) -> str:
     return "-" if standing.closed is None else f"{standing.closed:.0%}"
 
@@ -42,9 +49,8 @@ DELAYS = {
     **{klass: f"mean_delay_h.{klass}" for klass in CLASSES},
     "longest": "longest_delay_h",
 }
-QUANTILES = {
-    f"{measure} {klass}": f"{measure}_delay_h.{klass}" for measure in ("p50", "p99") for klass in CLASSES
-}
+MEDIANS = {f"p50 {klass}": f"p50_delay_h.{klass}" for klass in CLASSES}
+HIGHEST = {f"p99 {klass}": f"p99_delay_h.{klass}" for klass in CLASSES}
 WORK = {
     "waste": "waste_gpu_h",
     "start-up": "startup_gpu_h",
@@ -53,7 +59,17 @@ WORK = {
 }
 TABLES = (
     Table(title="Mean delays, ratio to the better plain queue", columns=DELAYS, cell=ratio),
-    Table(title="Quantiles of delays, ratio to the better plain queue", columns=QUANTILES, cell=ratio),
+    Table(title="Medians of delays, ratio to the better plain queue", columns=MEDIANS, cell=ratio),
+    Table(
+        title="p99 of delays, ratio to the better plain queue (least to most of the seeds)",
+        columns=HIGHEST,
+        cell=ranged,
+    ),
+    Table(
+        title="Weighted delay by requested times (least to most of the seeds)",
+        columns={"drawn": DELAYS["delay"], "24 h for all": DAY_DELAY},
+        cell=ranged,
+    ),
     Table(title="What it costs, ratio to the better plain queue", columns=WORK, cell=ratio),
     Table(
         title="Share of the gap between the better plain queue and the bound that is closed",
@@ -92,7 +108,7 @@ def text(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:
 
 
 def _cells(table: Table, row: Mapping[str, Standing]) -> list[str]:
-    return [table.cell(row[figure]) for figure in table.columns.values()]
+    return [table.cell(row[figure]) if figure in row else "-" for figure in table.columns.values()]
 
 
 def markdown(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:

@@ -26,6 +26,8 @@ class Kind(StrEnum):
     OWN = "own"
     """A file with the five columns, of whole jobs of a shared cluster."""
     OPENB = "openb"
+    WORKLOAD = "workload"
+    """A file in the Standard Workload Format; no target is for it."""
     MADE_UP = "made up"
 
 

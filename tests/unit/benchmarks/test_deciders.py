@@ -76,20 +76,20 @@ def test_the_queue_without_priorities_stops_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs_s", "expected"),
+    ("requested_days", "expected"),
     [
-        pytest.param(
-            90_000, ["running", "small", "wide"], id="it ends by its limit before the head can start"
-        ),
-        pytest.param(80_000, ["running", "wide", "small"], id="it might delay the head"),
+        pytest.param(5, ["running", "small", "wide"], id="it ends by its limit before the head can start"),
+        pytest.param(1, ["running", "wide", "small"], id="it might delay the head"),
     ],
 )
-def test_slurm_lets_a_small_job_pass_that_cannot_delay_the_head(runs_s: int, expected: list[str]) -> None:
+def test_slurm_lets_a_small_job_pass_that_cannot_delay_the_head(
+    requested_days: int, expected: list[str]
+) -> None:
     found = rows(
         "slurm",
-        job("running", duration_s=runs_s),  # its limit is 5 days, or 1 day
+        job("running", duration_s=80_000, requested_s=requested_days * DAY_S),
         job("wide", submit_s=10, instances=2),
-        job("small", submit_s=20, duration_s=100),  # its limit is 1 day
+        job("small", submit_s=20, duration_s=100, requested_s=DAY_S),
         instances=2,
     )
     assert starts(found) == expected

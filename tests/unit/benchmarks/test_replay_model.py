@@ -10,6 +10,7 @@ from benchmarks.replay.deciders import DECIDERS
 from benchmarks.replay.figures import capacities, figures, most_in_use
 from benchmarks.replay.jobs import DAY_S, jobs_of
 from benchmarks.replay.policy import policy_for
+from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.rows import Row, history_of, instant, rows_of
 from tests.unit.benchmarks.traces import job
 
@@ -41,20 +42,26 @@ def test_gpus_are_mapped_to_instances_of_three_pools() -> None:
     }
 
 
-def test_run_times_are_cut_to_five_days_and_limits_say_no_more_than_they_must() -> None:
+def test_run_times_are_cut_to_five_days() -> None:
     runs = {"short": "86399", "day": "86400", "endless": str(31 * DAY_S)}
     jobs = {
-        one.job_id: one for one in jobs_of([line(name, duration_s=s) for name, s in runs.items()], seed=1)
+        job.job_id: job for job in jobs_of([line(name, duration_s=s) for name, s in runs.items()], seed=1)
     }
-    assert {name: one.duration_s for name, one in jobs.items()} == {
+    assert {name: job.duration_s for name, job in jobs.items()} == {
         "short": 86399,
         "day": 86400,
         "endless": 432000,
     }
-    assert {name: one.max_runtime_s for name, one in jobs.items()} == {
-        "short": 86400,
-        "day": 432000,
-        "endless": 2419200,
+    assert all(job.duration_s < job.requested_s for job in jobs.values())
+
+
+def test_with_a_day_for_all_every_job_requests_a_day_and_longer_ones_are_cut_to_it() -> None:
+    lines = [line("short"), line("long", duration_s="90000"), line("told", requested_s="500")]
+    jobs = jobs_of(lines, seed=1, requests=Requests.DAY)
+    assert {job.job_id: (job.duration_s, job.requested_s) for job in jobs} == {
+        "short": (78, DAY_S),
+        "long": (DAY_S, DAY_S),
+        "told": (78, DAY_S),
     }
 
 
@@ -79,7 +86,9 @@ def test_capacity_is_mean_demand_over_load_and_holds_the_widest_job() -> None:
 
 
 def test_a_job_of_the_trace_asks_for_what_the_model_gave_it() -> None:
-    (first,) = history_of([job("a", submit_s=10, duration_s=86_400, klass=Klass.HIGH)]).jobs
+    (first,) = history_of(
+        [job("a", submit_s=10, duration_s=86_400, klass=Klass.HIGH, requested_s=5 * DAY_S)]
+    ).jobs
     assert (first.name, first.team, first.submitted_at) == ("a", "vision", instant(10))
     assert (dict(first.instances), first.priority) == ({"ml.g5.xlarge": 1}, 200)
     assert (first.trains_for.days, first.max_runtime.days, first.saves_every) == (1, 5, None)
@@ -139,7 +148,7 @@ def test_the_made_up_trace_is_always_the_same() -> None:
 def test_the_made_up_account_is_always_the_same_and_its_users_repeat_themselves() -> None:
     rows = made_up_account.rows()
     assert rows == made_up_account.rows()
-    assert len({row["job_id"] for row in rows}) == len(rows) == 4375
+    assert len({row["job_id"] for row in rows}) == len(rows) == 4326
     projects: dict[str, set[str]] = {}
     for row in rows:
         projects.setdefault(row["job_id"].rpartition("-")[0], set()).add(f"{row['user']} {row['gpus']}")

@@ -1,6 +1,8 @@
 """``python -m benchmarks.tournament``: windows, standings, checks and tables."""
 
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.report import Report
 
 from benchmarks import tournament
-from benchmarks.replay import start_estimates
-from benchmarks.replay.standings import Heat, standing
+from benchmarks.replay import jobs, start_estimates, tables
+from benchmarks.replay.requested_times import Requests
+from benchmarks.replay.standings import COMPARED, DAY_DELAY, Heat, standing, standings
 from benchmarks.replay.start_estimates import Asked, check_all
 from benchmarks.replay.tournament_targets import TARGETS, Kind, unfit
 from benchmarks.replay.waits import Answer
@@ -60,11 +63,19 @@ def test_a_small_tournament_end_to_end(trace_file: Path, capsys: pytest.CaptureF
     assert {check["id"]: check["ok"] for check in report["checks"]}["nobody-beats-the-bound"] is True
     facts = report["facts"]
     algorithms = ["fifo", "plain", "plain-newest", "default", "bound"]
-    assert [cell["algorithm"] for cell in facts["cells"]] == algorithms
+    replays = [
+        (seed, requests, label)
+        for seed in (1, 2, 3)
+        for requests, labels in (("drawn", algorithms), ("day", algorithms[1:]))
+        for label in labels
+    ]
+    places = [(cell["seed"], cell["requests"], cell["algorithm"]) for cell in facts["cells"]]
+    assert places == replays
     assert {cell["window"] for cell in facts["cells"]} == {2}
     found = [json.loads(line) for line in events.read_text().splitlines()]
-    starts = {cell["algorithm"]: cell["starts"] for cell in facts["cells"][:-1]}
-    assert starts == {one: sum(event["algorithm"] == one for event in found) for one in starts}
+    counted = Counter((event["seed"], event["requests"], event["algorithm"]) for event in found)
+    runs = [cell for cell in facts["cells"] if cell["algorithm"] != "bound"]
+    assert counted == {(cell["seed"], cell["requests"], cell["algorithm"]): cell["starts"] for cell in runs}
     printed = capsys.readouterr().out.partition("\njobs-that")[0].partition("\nok ")[0]
     assert [line for line in printed.splitlines()[1:] if len(line) > 100] == []
     assert "| `default` |" in page.read_text()
@@ -82,7 +93,7 @@ def test_a_policy_file_is_one_more_decider(trace_file: Path) -> None:
     policy.write_text(
         "version: 1\npools: [{name: a, capacity: {ml.g5.xlarge: 1}, preemption: {max_per_job: 9}}]\n"
     )
-    _, report = run(trace_file, "--deciders", "default", "--policy", str(policy))
+    _, report = run(trace_file, "--deciders", "default", "--policy", str(policy), "--requests", "drawn")
     (pool,) = report["facts"]["policies"]["mine"]["pools"]
     assert pool == {"name": "g1", "capacity": {"ml.g5.xlarge": 1}, "preemption": {"max_per_job": 9}}
     assert [cell["algorithm"] for cell in report["facts"]["cells"]][-2:] == ["mine", "bound"]
@@ -121,13 +132,25 @@ def test_openb_is_recognised_by_its_columns(tmp_path: Path) -> None:
     }
 
 
-def heat(plain: float, newest: float, default: float, bound: float, *, window: int = 1) -> Heat:
+def test_a_workload_is_replayed_with_its_users_programs_and_requests(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    ran, never_ran = "7 60 1 -1 -1 1 120 -1 1 3 2 9", "7 -1 1 -1 -1 1 -1 -1 5 3 2 9"
+    path.write_text(f"; Version: 2.2\n1 0 {ran} -1 -1 -1 -1\n2 5 {never_ran} -1 -1 -1 -1\n")
+    (row,) = jobs.read_file(path).rows
+    (job,) = jobs.jobs_of([row], seed=1)
+    assert (job.job_id, job.team, job.user, job.requested_s) == ("program9-1", "group2", "user3", 120)
+    _, report = run(path, "--deciders", "default", "--seeds", "1")
+    trace = report["facts"]["trace"]
+    assert (trace["kind"], trace["rows"], trace["left_out"]) == ("workload", 1, 1)
+
+
+def heat(plain: float, newest: float, default: float, bound: float, **fields: Any) -> Heat:
     figures = {
         label: {"weighted_delay_h": value, "goodput": value}
         for label, value in (("plain", plain), ("plain-newest", newest), ("default", default))
     }
     found = {"weighted_delay_h": bound, "goodput": 2.0}
-    return Heat(window=window, load=0.95, seed=1, figures=figures, bound=found)
+    return Heat(**{"window": 1, "load": 0.95, "seed": 1} | fields, figures=figures, bound=found)
 
 
 def test_a_figure_is_compared_with_the_better_plain_queue_of_each_window() -> None:
@@ -137,6 +160,42 @@ def test_a_figure_is_compared_with_the_better_plain_queue_of_each_window() -> No
     assert found.spread == pytest.approx(0.3536, abs=1e-4)
     assert found.closed == 0.5  # of 2 + 1 down to 0.5 + 0.5, it comes to 1 + 1
     assert standing(heats, "default", "goodput").ratio == pytest.approx((1 / 4 + 1 / 3) / 2)
+
+
+def test_the_spread_of_seeds_is_of_their_means_over_windows() -> None:
+    heats = [
+        heat(2.0, 2.0, 1.0, 0.5, seed=1),
+        heat(2.0, 2.0, 3.0, 0.5, seed=1, window=2),
+        heat(2.0, 2.0, 0.5, 0.5, seed=2),
+        heat(2.0, 2.0, 1.5, 0.5, seed=2, window=2),
+    ]
+    found = standing(heats, "default", "weighted_delay_h")
+    assert (found.ratio, found.least, found.most) == (0.75, 0.5, 1.0)
+    assert tables.ranged(found) == "0.75 (0.50 to 1.00)"
+
+
+def test_with_a_day_for_all_there_is_a_column_of_its_own() -> None:
+    drawn, day = heat(2.0, 2.0, 1.0, 0.5), heat(2.0, 2.0, 1.8, 0.5, requests=Requests.DAY)
+    heats = [replace(one, figures=with_all_figures(one)) for one in (drawn, day)]
+    heats = [replace(one, bound=dict.fromkeys(COMPARED, 0.5)) for one in heats]
+    by_decider = standings(heats)
+    assert by_decider["default"]["weighted_delay_h"].ratio == 0.5
+    assert by_decider["default"][DAY_DELAY].ratio == 0.9
+    (by_requests,) = (table for table in tables.TABLES if "24 h for all" in table.columns)
+    assert "| `default` | 0.50 (0.50 to 0.50) | 0.90 (0.90 to 0.90) |" in tables.markdown(
+        by_requests, by_decider
+    )
+    assert standings([replace(heats[0])])["default"].keys() == set(COMPARED)
+
+
+def test_unknown_ways_to_request_are_refused(trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(trace_file, "--requests", "week")
+    assert "'week' is no way to request; use drawn or day" in capsys.readouterr().err
+
+
+def with_all_figures(of: Heat) -> dict[str, dict[str, float]]:
+    return {label: dict.fromkeys(COMPARED, found["goodput"]) for label, found in of.figures.items()}
 
 
 def test_where_the_plain_queue_has_nothing_there_is_no_ratio() -> None:

@@ -155,6 +155,26 @@ def test_without_a_trace_a_made_up_one_is_replayed(tmp_path: Path) -> None:
     assert json.loads(report.read_text())["facts"]["trace"] == {"file": None, "sha256": None, "rows": 5600}
 
 
+def test_a_wrong_line_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; Version: 2.2\n1 0 7\n")
+    with pytest.raises(SystemExit, match="line 2: has 3 values, the Standard Workload Format has 18"):
+        trace.main(["--trace", str(path)])
+
+
+def test_a_day_for_all_is_replayed_beside_drawn_requests(
+    trace_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = [one | {"duration_s": "100000"} for one in lines(6)]
+    trace_file.write_text("\n".join([HEADER, *(",".join(one.values()) for one in long)]) + "\n")
+    _, report, _ = run(trace_file)
+    drawn, day = report["facts"]["runs"], report["facts"]["day_for_all"]
+    assert [(one["seed"], one["algorithm"]) for one in day] == [(1, "naive"), (1, "product")]
+    assert [one["unfinished"] for one in day] == [0, 0]
+    assert drawn[0]["capacity"]["g1"] > day[0]["capacity"]["g1"]  # less to train: cut to a day
+    assert "24 h for all" in capsys.readouterr().out
+
+
 def test_each_way_to_run_has_its_targets() -> None:
     assert targets_of(setting()) == (*GENERAL, IN_ORDER)
     assert targets_of(setting(shortest_first=True)) == (*GENERAL, SHORTEST_FIRST)

@@ -3,9 +3,9 @@
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Protocol, TextIO, TypeVar
+from typing import Protocol, TypeVar
 
 from trainmaster_client.simulate.histories.line_problems import LineProblems, listed, shown
 
@@ -13,6 +13,15 @@ REQUIRED = ("job_id", "submit_s", "gpus", "duration_s", "vc")
 OPTIONAL = ("user", "name", "instance_type", "requested_s", "priority", "checkpoint_every_s", "end")
 OPENB = ("task_id", "submit_s", "start_s", "end_s", "gpus", "gpu_milli", "gpu_spec", "qos", "phase")
 """Columns of Alibaba's GPU-sharing cluster (2023)."""
+_SHORT: Mapping[str, str] = {
+    "id": "job_id",
+    "submitted": "submit_s",
+    "seconds": "duration_s",
+    "gpus": "gpus",
+    "group": "vc",
+    "program": "name",
+}
+"""Shorter names of columns, which are known where the first five are all there."""
 _SIMILAR: Mapping[str, tuple[str, ...]] = {
     "job_id": ("id", "job", "jobid", "job_name", "task", "task_id", "jid"),
     "submit_s": (
@@ -90,16 +99,22 @@ class Cells:
         self._problems.add(self.line, column, message, hint)
 
 
-def table(lines: TextIO, problems: LineProblems) -> tuple[tuple[str, ...], Iterator["Cells"]]:
+def table(lines: Iterable[str], problems: LineProblems) -> tuple[tuple[str, ...], Iterator["Cells"]]:
     """Return the columns, and the cells of each further line.
 
     Raises MalformedHistoryError for a wrong first line.
     """
     reader = csv.reader(lines, strict=True)
-    header = tuple(name.strip() for name in _next(reader, problems) or ())
+    header = _full_names(tuple(name.strip() for name in _next(reader, problems) or ()))
     _check_header(header, problems)
     problems.raise_any()
     return header, _cells(reader, header, problems)
+
+
+def _full_names(header: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the header with the columns' full names."""
+    short = [_SHORT.get(name.lower(), name) for name in header]
+    return tuple(short) if set(REQUIRED) <= set(short) and not set(REQUIRED) <= set(header) else header
 
 
 def _next(reader: _Reader, problems: LineProblems) -> list[str] | None:

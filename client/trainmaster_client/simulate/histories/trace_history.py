@@ -158,6 +158,10 @@ def _saves_every(row: TraceRow, seed: int, counts: _Counts) -> timedelta | None:
 def _on_columns(trace: TraceRows) -> Iterator[str]:
     if trace.ignored:
         yield f"Columns that a replay does not use were ignored: {listed(trace.ignored)}."
+    if trace.is_workload_format:
+        yield "The trace is in the Standard Workload Format; its processors are taken as GPUs."
+        if trace.never_placed:
+            yield f"{count_of(trace.never_placed, 'job')} never ran, or with an unknown size: left out."
     if not trace.is_openb:
         return
     yield (

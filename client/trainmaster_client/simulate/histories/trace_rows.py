@@ -1,4 +1,4 @@
-"""The rows of a trace, a CSV file with a job a line: every value checked, every mistake with its place."""
+"""The rows of a trace, a file with a job a line: every value checked, every mistake with its place."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster_client.simulate.histories.csv_table import OPENB, OPTIONAL, REQUIRED, Cells, table
 from trainmaster_client.simulate.histories.line_problems import LineProblems, shown
 from trainmaster_client.simulate.histories.trace_draws import PRIORITIES, Klass
+from trainmaster_client.simulate.histories.workload_format import is_workload_format, peeked, workload_cells
 
 END: Mapping[str, Literal["completed", "failed", "stopped"]] = {
     "completed": "completed",
@@ -67,8 +68,13 @@ class TraceRows:
     ignored: tuple[str, ...] = ()
     """Columns that mean nothing here."""
     is_openb: bool = False
+    is_workload_format: bool = False
+    """Whether it is in the Standard Workload Format."""
     never_placed: int = 0
-    """Tasks of openb without a start: not among ``rows``."""
+    """Tasks of openb without a start, and jobs of a workload that never ran or have no size.
+
+    They are not among ``rows``.
+    """
     shared: int = 0
     """Tasks that had a share of a GPU."""
     limited: int = 0
@@ -78,18 +84,25 @@ class TraceRows:
 
 
 def read_rows(lines: TextIO, *, where: str) -> TraceRows:
-    """Read a trace with the five columns, or with more of the known ones; in its own order.
+    """Read a trace with the five columns or more of the known ones, of openb, or of a workload.
+
+    The content tells which it is.
 
     Raises MalformedHistoryError, which has every mistake with its line.
     """
     problems = LineProblems(where=where)
-    header, body = table(lines, problems)
-    trace = _openb(body) if set(OPENB) <= set(header) else _own(body)
-    known = OPENB if trace.is_openb else (*REQUIRED, *OPTIONAL)
-    trace.columns = header
-    trace.ignored = tuple(name for name in header if name not in known)
+    first, every_line = peeked(lines)
+    if is_workload_format(first):
+        trace = _workload(workload_cells(every_line, problems))
+    else:
+        header, body = table(every_line, problems)
+        trace = _openb(body) if set(OPENB) <= set(header) else _own(body)
+        known = OPENB if trace.is_openb else (*REQUIRED, *OPTIONAL)
+        trace.columns = header
+        trace.ignored = tuple(name for name in header if name not in known)
     if not trace.rows and not problems.count:
-        what = "has no jobs that ran" if trace.never_placed else "has a line of columns and no jobs"
+        header_only = "comments" if trace.is_workload_format else "a line of columns"
+        what = "has no jobs that ran" if trace.never_placed else f"has {header_only} and no jobs"
         problems.add(1, "", what, "add a line for each job")
     problems.raise_any()
     return trace
@@ -99,6 +112,19 @@ def _own(body: Iterator[Cells]) -> TraceRows:
     trace = TraceRows()
     first: dict[str, int] = {}
     for cells in body:
+        row = _row(cells)
+        _refuse_second(cells, "job_id", row.job_id, first)
+        trace.rows.append(row)
+    return trace
+
+
+def _workload(body: Iterator[Cells | None]) -> TraceRows:
+    trace = TraceRows(is_workload_format=True)
+    first: dict[str, int] = {}
+    for cells in body:
+        if cells is None:
+            trace.never_placed += 1
+            continue
         row = _row(cells)
         _refuse_second(cells, "job_id", row.job_id, first)
         trace.rows.append(row)

@@ -290,6 +290,93 @@ def test_a_mistake_in_openb_has_its_line_and_column(tmp_path: Path) -> None:
     ]
 
 
+def test_shorter_names_of_the_columns_are_known(tmp_path: Path) -> None:
+    full = history(tmp_path, FIVE + ",user,name", "a,5,4,60,v,ada,bert").jobs
+    short = history(tmp_path, "id,submitted,seconds,GPUs,group,user,program", "a,5,60,4,v,ada,bert").jobs
+    assert short == full
+    assert (short[0].name, short[0].submitted_by) == ("bert-a", "ada")
+
+
+def swf(
+    job: str,
+    submit: str,
+    run: str,
+    *,
+    allocated: str = "1",
+    asked: str = "-1",
+    requested: str = "-1",
+    status: str = "1",
+    user: str = "-1",
+    group: str = "-1",
+    program: str = "-1",
+) -> str:
+    head = f"{job} {submit} 7 {run} {allocated} -1 -1 {asked} {requested} -1"
+    return f"{head} {status} {user} {group} {program} -1 -1 -1 -1"
+
+
+def test_a_workload_is_known_by_its_content(tmp_path: Path) -> None:
+    found = history(
+        tmp_path,
+        "; Version: 2.2",
+        ";",
+        "",
+        swf("1", "0", "3600", allocated="4", requested="7200", user="3", group="2", program="9"),
+        swf("2", "60", "90", allocated="-1", asked="8", status="0"),
+        swf("3", "70", "-1", status="5"),
+        swf("4", "80", "90", allocated="-1"),
+        swf("1", "0", "1800", status="2"),
+    )
+    first, second = found.jobs
+    assert (first.name, first.team, first.submitted_by) == ("program9-1", "group2", "user3")
+    assert (first.instances, first.end) == ({"ml.g5.12xlarge": 1}, "completed")
+    assert (first.trains_for, first.max_runtime) == (timedelta(hours=1), timedelta(hours=2))
+    assert (second.name, second.team, second.end) == ("2", "default", "failed")
+    assert (second.instances, second.max_runtime) == ({"ml.p5.48xlarge": 1}, timedelta(days=1))
+    said = " ".join(found.not_known)
+    assert "its processors are taken as GPUs" in said
+    assert "2 jobs never ran, or with an unknown size: left out." in said
+
+
+def test_a_workload_without_comments_is_known_too(tmp_path: Path) -> None:
+    assert [job.name for job in history(tmp_path, swf("1", "0", "60")).jobs] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(
+            ["; head", "1 0 7 60 1"],
+            "line 2: has 5 values, the Standard Workload Format has 18; "
+            "write all columns, -1 where one is unknown",
+            id="too few columns",
+        ),
+        pytest.param(
+            ["; head", swf("1", "-1", "60")],
+            "line 2, submit_s: '-1' is not a valid second of submission; use a number, 0 or more",
+            id="unknown submission",
+        ),
+        pytest.param(
+            ["; head", swf("1", "0", "soon")],
+            "line 2, duration_s: 'soon' is not a valid number of seconds; use a number, 0 or more",
+            id="word",
+        ),
+        pytest.param(
+            ["; head", swf("1", "0", "60", status="9")],
+            "line 2, end: '9' is not a status; use one of -1, 0, 1, 2, 3, 4, 5 in column 11",
+            id="status",
+        ),
+        pytest.param(
+            ["; head", swf("1", "0", "60"), swf("1", "5", "60")],
+            "line 3, job_id: '1' is on line 2 already; give each job an id of its own",
+            id="twice",
+        ),
+        pytest.param(["; head"], "line 1: has comments and no jobs; add a line for each job", id="no jobs"),
+    ],
+)
+def test_a_wrong_line_of_a_workload_is_named(tmp_path: Path, lines: list[str], expected: str) -> None:
+    assert problems(written(tmp_path, *lines)) == [expected]
+
+
 @pytest.mark.parametrize(
     ("mode", "limits"),
     [("enforce", [2, 5]), ("audit", [5, 5])],
