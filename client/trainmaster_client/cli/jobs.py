@@ -104,9 +104,13 @@ def after(
     _print(connect().change(job, after=text), "", as_json=as_json)
 
 
-def tree(job: JobName) -> None:
+def tree(job: JobName, *, as_json: JsonFlag = False) -> None:
     """Draw the jobs that a job waits for and those that wait for it, with their states and why."""
-    print_lines(DependencyTree(api=connect(), now=datetime.now(UTC)).lines(job))
+    drawn = DependencyTree(api=connect(), now=datetime.now(UTC))
+    if as_json:
+        print_json({"job": job, "jobs": drawn.documents(job)})
+        return
+    print_lines(drawn.lines(job))
 
 
 def _print(document: Document, done: str, *, as_json: bool) -> None:

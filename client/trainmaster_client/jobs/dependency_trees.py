@@ -36,6 +36,11 @@ class DependencyTree:
         lines = [self._cut(line) for parent in parents for line in self._parent_lines(parent)]
         return [*lines, *(self._cut(line) for line in self._lines(document, "", "", is_asked=True))]
 
+    def documents(self, name: str) -> list[Document]:
+        """Return the jobs that ``lines`` draws as the API answers them. Raises NotFoundError."""
+        self.lines(name)
+        return [document for document in self._documents.values() if document is not None]
+
     def _parent_lines(self, parent: Document) -> Iterator[str]:
         document = self._read(str(parent["job"]))
         standing = _standing(document, self.now) if document else printable(parent.get("state") or "?")
@@ -73,7 +78,7 @@ class DependencyTree:
         yield from self._lines(document, f"{first}{kind}", rest)
 
     def _read(self, name: str) -> Document | None:
-        """None: it is gone, or the tree has read as many as it may."""
+        """Return the job; None if it is gone or the tree has read as many as it may."""
         if name not in self._documents and len(self._documents) < MOST_JOBS:
             try:
                 self._documents[name] = self.api.job(name, estimate=False)

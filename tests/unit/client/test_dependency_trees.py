@@ -60,6 +60,17 @@ def test_a_job_is_drawn_between_its_parents_and_all_that_follow_it() -> None:
     ]
 
 
+def test_the_jobs_of_a_picture_come_as_the_api_answers_them() -> None:
+    jobs = Jobs(
+        prepare={"state": "completed", "dependents": ["train"], "dependents_count": 1},
+        train={"after": after("prepare"), "dependents": ["gone"], "dependents_count": 1},
+    )
+    tree = DependencyTree(api=jobs, now=NOW)  # type: ignore[arg-type]
+    documents = tree.documents("train")
+    assert [document["name"] for document in documents] == ["train", "prepare"]
+    assert documents[0]["after"] == after("prepare")
+
+
 def test_a_job_that_two_others_wait_for_is_drawn_whole_once() -> None:
     jobs = Jobs(
         root={"dependents": ["left", "right"], "dependents_count": 2},
