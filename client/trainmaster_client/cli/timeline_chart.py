@@ -202,9 +202,9 @@ def _preemptions(seen: Timeline, window: Window) -> Iterator[str]:
     yield ""
     left = len(taken) - SHOWN_PREEMPTIONS
     yield "Preempted" + (f" (the newest {SHOWN_PREEMPTIONS} of {len(taken)})" if left > 0 else "")
-    for one in taken[-SHOWN_PREEMPTIONS:]:
-        by = f" by {one.preempted_by}" if one.preempted_by else ""
-        yield f"  {_time(one.ended_at or window.now, window)} {one.label}{by}, {_loss(one)}"
+    for attempt in taken[-SHOWN_PREEMPTIONS:]:
+        by = f" by {attempt.preempted_by}" if attempt.preempted_by else ""
+        yield f"  {_time(attempt.ended_at or window.now, window)} {attempt.label}{by}, {_loss(attempt)}"
 
 
 def _loss(attempt: AttemptSpan) -> str:

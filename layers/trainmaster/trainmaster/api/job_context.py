@@ -184,9 +184,9 @@ class Prospect:
 
     @property
     def start(self) -> View | None:
-        """The estimate as an answer has it."""
-        found = self.likely
-        return None if found is None else {"p50": instant_text(found.p50), "p90": instant_text(found.p90)}
+        """Return the estimate as an answer has it."""
+        likely = self.likely
+        return None if likely is None else {"p50": instant_text(likely.p50), "p90": instant_text(likely.p90)}
 
 
 NO_PROSPECT = Prospect()

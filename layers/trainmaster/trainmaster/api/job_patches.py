@@ -177,7 +177,7 @@ def _change(
         notes.append(Reason(code=ReasonCode.PRIORITY, message=message))
     if not notes:
         return None
-    note = Reason(code=notes[0].code, message="; ".join(one.message for one in notes))
+    note = Reason(code=notes[0].code, message="; ".join(note.message for note in notes))
     return Change(before=job, after=changed, note=note)
 
 
@@ -243,7 +243,7 @@ def _new_conditions(context: RequestContext, job: Job, wanted: tuple[WantedCondi
     """
     refuse_final(job)
     pool, before = _pool(job, context), job.after
-    written = [WrittenCondition(field=AFTER, wanted=one) for one in wanted]
+    written = [WrittenCondition(field=AFTER, wanted=condition) for condition in wanted]
     hold = before is not None and before.hold_when_impossible
     child = Child(
         name=job.name,

@@ -63,7 +63,7 @@ def _written(submission: Submission) -> Iterable[WrittenCondition]:
 
 def look_up(context: RequestContext, wanted: Sequence[WantedCondition]) -> dict[str, Job]:
     """Return by its name each job that is there and that the caller may see; any attempt's name will do."""
-    names = list(dict.fromkeys(one.job for one in wanted))[:MOST_LOOKED_UP]
+    names = list(dict.fromkeys(condition.job for condition in wanted))[:MOST_LOOKED_UP]
     reader = context.outside.reader
     jobs = dict(reader.jobs(names))
     for name in names:

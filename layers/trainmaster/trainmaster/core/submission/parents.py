@@ -61,11 +61,11 @@ def judge_parents(written: Sequence[WrittenCondition], known: Mapping[str, Job],
     too_many = tuple(_too_many(written, child))
     if errors:
         return Parents(errors=errors, violations=too_many)
-    conditions = [_condition(one.wanted, known[one.wanted.job]) for one in written]
+    conditions = [_condition(mention.wanted, known[mention.wanted.job]) for mention in written]
     after = Dependencies(conditions=tuple(conditions), hold_when_impossible=child.hold_when_impossible)
     impossible = (
-        _impossible(one, condition, known[one.wanted.job], child)
-        for one, condition in zip(written, conditions, strict=True)
+        _impossible(mention, condition, known[mention.wanted.job], child)
+        for mention, condition in zip(written, conditions, strict=True)
         if condition.holds is False
     )
     return Parents(violations=(*too_many, *impossible), after=after)
@@ -83,27 +83,27 @@ def _condition(wanted: WantedCondition, parent: Job) -> Condition:
 
 def _errors(written: Iterable[WrittenCondition], known: Mapping[str, Job]) -> Iterator[FieldError]:
     seen: set[str] = set()
-    for one in written:
-        job = known.get(one.wanted.job)
+    for mention in written:
+        job = known.get(mention.wanted.job)
         if job is None:
             yield FieldError(
-                field=one.field,
-                message=f"no such job: {quoted(one.wanted.job)}",
+                field=mention.field,
+                message=f"no such job: {quoted(mention.wanted.job)}",
                 hint="name a job of your teams that waits, runs or has ended; `trainmaster queue` lists them",
             )
         elif job.spec.entry_id in seen:
             message = f"names job {job.name} twice"
-            yield FieldError(field=one.field, message=message, hint="give one condition for each job")
+            yield FieldError(field=mention.field, message=message, hint="give one condition for each job")
         else:
             seen.add(job.spec.entry_id)
 
 
 def after_itself(written: Iterable[WrittenCondition], name: str) -> Iterator[FieldError]:
     """Yield the mistake of each condition that names the job that is submitted."""
-    for one in written:
-        if one.wanted.job == name:
+    for mention in written:
+        if mention.wanted.job == name:
             message = f"has the job wait for itself, {name}"
-            yield FieldError(field=one.field, message=message, hint="name another job")
+            yield FieldError(field=mention.field, message=message, hint="name another job")
 
 
 def _too_many(written: Sequence[WrittenCondition], child: Child) -> Iterator[FieldError]:
@@ -111,15 +111,15 @@ def _too_many(written: Sequence[WrittenCondition], child: Child) -> Iterator[Fie
         yield FieldError(
             field=written[-1].field,
             message=f"the job is to wait for {len(written)} jobs, the pool allows {child.most_parents}",
-            hint="have it wait for one job that waits for the others",
+            hint="have it wait for mention job that waits for the others",
             rule=RULE_MAX_PARENTS,
         )
 
 
-def _impossible(one: WrittenCondition, condition: Condition, parent: Job, child: Child) -> FieldError:
+def _impossible(mention: WrittenCondition, condition: Condition, parent: Job, child: Child) -> FieldError:
     after = Dependencies(conditions=(condition,), root=ended_parent(parent).root)
     return FieldError(
-        field=one.field,
+        field=mention.field,
         message=impossible_text(after, team=child.team),
         hint="name a job that can still end as wanted, or use afterany, which any end fulfils",
         rule=RULE_DEPENDENCY,

@@ -76,7 +76,7 @@ def _release_children(
             if not change.after.is_parked:  # it is eligible, or has ended and left a notice
                 released.pools.add(change.after.spec.pool)
             messages = messages_to_dependents(change, at=context.clock())
-            left += [(change.after.spec.pool, one) for one in messages]
+            left += [(change.after.spec.pool, message) for message in messages]
         released.seen += len(children)
         if len(children) < SLICE:
             return True, left
