@@ -27,7 +27,7 @@ class Requests(StrEnum):
     """Ways in which the jobs of a trace get their requested times."""
 
     DRAWN = "drawn"
-    """What the trace tells, else a draw that does not depend on the run time."""
+    """The time that the trace tells, else one drawn independently of the run time."""
     DAY = "day"
     """A day for every job; run times are cut to it, as SageMaker would."""
 

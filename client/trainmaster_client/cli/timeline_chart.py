@@ -168,7 +168,7 @@ def _draw(cells: list[str], span: SlotSpan, window: Window) -> None:
 
 
 def _is_last(span: SlotSpan, attempt: AttemptSpan, window: Window) -> bool:
-    """Of its attempt, and inside the window."""
+    """Tell whether the span is the last of its attempt and ends inside the window."""
     is_over = span.use in _TRAINED or attempt.training_since is None
     return is_over and span.until < window.until + window.a_column
 

@@ -10,11 +10,11 @@ from trainmaster_client.errors import FieldProblem, InvalidOptionsError
 TYPES = ("afterok", "afterany", "afternotok")
 MOST_TAGS = 10
 MOST_CHARACTERS = 256
-"""In the value of one tag. Source: SageMaker API reference, Tag."""
+"""Longest value of one tag. Source: SageMaker API reference, Tag."""
 AFTER_TAG = "trainmaster:after"
 AFTER_FAILED_TAG = "trainmaster:after-failed"
 AFTER_FAILED = ("stop", "hold")
-"""What becomes of a job whose condition can hold no more."""
+"""Ways to treat a job once one of its conditions can no longer hold."""
 _NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
 
 

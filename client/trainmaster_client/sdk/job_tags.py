@@ -34,7 +34,7 @@ class JobOptions(TypedDict, total=False):
     after: Conditions | None
     """Jobs to wait for: names, conditions such as ``afterany:clean``, handles, or a list of them."""
     after_failed: Literal["stop", "hold"] | None
-    """What becomes of the job once a condition can hold no more. Default stop."""
+    """Whether the job is stopped or held once a condition can no longer hold. Default stop."""
 
 
 MAX_PRIORITY = 1000

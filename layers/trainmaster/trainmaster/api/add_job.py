@@ -67,7 +67,7 @@ from trainmaster.core.submission.run_time_tip import run_time_tip
 from trainmaster.core.submission.team_limits import over_limit
 
 TRIES = 3
-"""Of a submission whose parents keep ending while it is stored."""
+"""Most tries to store a submission whose parents keep ending meanwhile."""
 RANDOM_BYTES = 10
 """Random bytes of an entry id."""
 
@@ -194,7 +194,7 @@ def _entrance(context: RequestContext, submission: Submission, pool: PoolPolicy)
 
 
 def _judged(context: RequestContext, submission: Submission) -> tuple[Verdict, Parents]:
-    """What the policy says to a submission, and what became of the conditions in its tags."""
+    """Hold a submission, and the conditions in its tags, to the policy."""
     verdict = judge(submission, context.policy)
     parents = parents_of(context, submission, verdict.pool)
     return with_violations(verdict, parents), parents

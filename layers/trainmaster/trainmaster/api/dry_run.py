@@ -109,7 +109,7 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
 
 
 def _foresee_child(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
-    """Of a job that waits for others: it has no position, and whom it would stop is not known yet."""
+    """Foresee a job that waits for others: it has no position, and whom it would stop is not known yet."""
     snapshot = snapshot_of(pool, context, now=context.outside.clock())
     rate = _usd_per_hour(job, job.shapes[0], snapshot.prices)
     return Foreseen(

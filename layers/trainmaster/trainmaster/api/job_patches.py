@@ -44,7 +44,7 @@ _FIELDS = ("priority", "held", AFTER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPatch:
-    """None: leave it as it is."""
+    """A patch of a job; a field that is None is left as it is."""
 
     priority: int | None
     held: bool | None
@@ -91,7 +91,7 @@ def _changed(context: RequestContext, name: str, patch: JobPatch) -> Job:
 
 
 def _count(context: RequestContext, job: Job) -> None:
-    """With the submissions of the job's team; an admin's changes count for nobody.
+    """Count the change with the submissions of the job's team; an admin's changes are not counted.
 
     Raises TooManyRequestsError.
     """
@@ -159,7 +159,7 @@ def _wrong(field: str, message: str, example: str) -> FieldError:
 def _change(
     context: RequestContext, job: Job, patch: JobPatch, *, after: "_NewConditions | None" = None
 ) -> Change | None:
-    """What the patch makes of the job, with a line for its history; None when it is so already."""
+    """Return the job as the patch makes it, with a line for its history; None if it is so already."""
     refuse_final(job)
     changed, notes = job, list[Reason]()
     by = f"by {context.caller.arn}"
@@ -227,7 +227,7 @@ def _pool(job: Job, context: RequestContext) -> PoolPolicy:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NewConditions:
     conditions: Dependencies | None
-    """None: it waits for nobody."""
+    """Conditions that the job is to have; None if it is to wait for no job."""
     text: str
     is_as_before: bool
     pool: PoolPolicy

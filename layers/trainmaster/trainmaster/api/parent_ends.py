@@ -15,7 +15,7 @@ from trainmaster.core.planning.queue_entries import running_entry
 MOST_ANCESTORS = 50
 """Jobs that one estimate looks at; behind more there is none."""
 _NINTH_OF_TEN = 8
-"""Of the ten lengths that a job is equally likely to have."""
+"""Index of the ninth of ten equally likely lengths of a job."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class ParentEnds:
         return Likely(p50=start.p50 + likely_length, p90=start.p90 + _long(job, likely_length))
 
     def _own_wait(self, job: Job) -> "_Wait | None":
-        """As long as it would wait if its conditions held now."""
+        """Estimate how long the job would wait if its conditions held now."""
         pool, now = self.context.policy.pool(job.spec.pool), self.context.outside.clock()
         if pool is None:
             return None

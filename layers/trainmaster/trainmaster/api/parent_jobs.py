@@ -85,7 +85,7 @@ def with_violations(verdict: Verdict, parents: Parents) -> Verdict:
 
 
 States = Mapping[str, JobState]
-"""By entry id of a parent that has not ended."""
+"""States of parents that have not ended, by entry id."""
 
 
 def states_of(context: RequestContext, jobs: Iterable[Job]) -> States:

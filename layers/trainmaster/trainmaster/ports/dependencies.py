@@ -1,4 +1,4 @@
-"""What is read and written about jobs that wait for others."""
+"""Port for reading and writing the conditions of jobs that wait for others."""
 
 from datetime import datetime
 from typing import Protocol

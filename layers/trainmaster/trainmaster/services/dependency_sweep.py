@@ -30,7 +30,7 @@ class DependencySweep:
     store: JobStore
     clock: Clock
     _upto: dict[str, str] = field(default_factory=dict)
-    """By pool, the last job that this process looked at; a new process begins again."""
+    """Last job that this process looked at, by pool; a new process begins again."""
     _next_pool: int = 0
 
     def run(self, pools: Sequence[str], deadline: Deadline) -> Iterator[Exception]:

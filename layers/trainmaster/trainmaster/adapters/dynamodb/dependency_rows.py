@@ -124,7 +124,7 @@ def _by_entry(job: Job) -> dict[str, Condition]:
 
 
 class DependencyRows(LaneRows):
-    """What passes and the API write about dependencies; see ``DependencyStore``."""
+    """Reads and writes dependencies for passes and the API; see ``DependencyStore``."""
 
     def commit_conditions(self, change: Change, *, graph_version: int, at: datetime) -> Job:
         versioned = change.versioned

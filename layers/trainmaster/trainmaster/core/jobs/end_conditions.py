@@ -59,7 +59,7 @@ class EndedParent:
     entry_id: str
     end: ParentEnd
     root: Root
-    """What its dependents are ended for, should they be: itself, or the job that it ended for."""
+    """Cause that ended dependents name: the parent itself, or the job that it ended for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +70,15 @@ class Condition:
     job: str
     """Name of the parent."""
     entry_id: str
-    """Of the parent's submission: a later job of the same name is another one."""
+    """Entry id of the parent's submission: a later job of the same name is another one."""
     team: str
-    """Of the parent: its name is shown to those who may see jobs of this team."""
+    """Team of the parent: its name is shown to those who may see jobs of this team."""
     end: ParentEnd | None = None
-    """None: it has not ended, as far as the child was informed."""
+    """The parent's end; None if it has not ended, as far as the child was informed."""
 
     @property
     def holds(self) -> bool | None:
-        """None: that is not decided yet."""
+        """Tell whether the condition holds; None if that is not decided yet."""
         return None if self.end is None else self.end in _HOLDS_AFTER[self.kind]
 
     def known_as(self, *, to: str) -> str:

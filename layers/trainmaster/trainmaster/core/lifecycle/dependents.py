@@ -1,8 +1,4 @@
-"""What becomes of a job that waits for others: it becomes eligible, or ends because that can happen no more.
-
-Only final ends of parents come in here, so a parent that is retried, preempted or requeued changes nothing.
-Each step may be repeated: what a child knows already changes nothing either.
-"""
+"""Decide on a job that waits for others: it becomes eligible, or ends because it never can."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -96,9 +96,9 @@ class OutboxMessage:
     lease_until: datetime | None = None
     """End of the lease of the pass that is doing it; should that pass die, another takes it from then on."""
     parent: EndedParent | None = None
-    """Of RELEASE_DEPENDENTS."""
+    """The parent whose end RELEASE_DEPENDENTS passes on."""
     upto: str | None = None
-    """Of RELEASE_DEPENDENTS: name of the last child that knows of the end; None: none does yet."""
+    """Last child that RELEASE_DEPENDENTS has informed, by name; None if it has informed none."""
 
     @property
     def schema(self) -> int:

@@ -220,4 +220,4 @@ SOON = "within a minute"
 FIRST = Reason(code=ReasonCode.AHEAD, message=f"it is first in line; the next pass decides about it, {SOON}")
 """No job is ahead, and the planner was not asked."""
 NEXT = Reason(code=ReasonCode.AHEAD, message=f"it starts with the next pass, {SOON}")
-"""What the planner would start now."""
+"""The planner would start the job now."""

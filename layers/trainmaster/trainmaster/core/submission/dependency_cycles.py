@@ -22,11 +22,11 @@ class Walk:
     job: Job
     edges: int = 0
     cycle: tuple[Condition, ...] = ()
-    """From a new condition of the job to the one that leads back to it; empty: none was found."""
+    """Conditions from a new one of the job to the one that leads back to it; empty if none was found."""
     next_parents: list[str] = field(default_factory=list)
     """Names of the jobs whose conditions come next; empty: the walk is over."""
     _reached: dict[str, tuple[Condition, str | None]] = field(default_factory=dict)
-    """By entry id of a job: the condition that led to it, and the job that has it (None: where it began)."""
+    """Condition that led to each job, by entry id, and the job that has it (None where the walk began)."""
 
     @classmethod
     def up_from(cls, job: Job, after: Dependencies) -> "Walk":

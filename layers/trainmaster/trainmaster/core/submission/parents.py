@@ -23,14 +23,14 @@ class WrittenCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parents:
-    """What became of the conditions that were written."""
+    """Holds what is known of the conditions that were written."""
 
     errors: tuple[FieldError, ...] = ()
     """Conditions that say nothing: no such job, the job itself, one job twice."""
     violations: tuple[FieldError, ...] = ()
     """Conditions that can hold no more, and more of them than the pool allows."""
     after: Dependencies | None = None
-    """None: there is none, or there are errors."""
+    """Conditions of the job; None if it has none, or if there are errors."""
 
 
 NO_PARENTS = Parents()

@@ -32,10 +32,10 @@ MOST_AT_ONCE = 500
 
 @dataclass(slots=True)
 class Released:
-    """What one call has done, and what it has left."""
+    """Counts what one call has done and what it has left."""
 
     pools: set[str] = field(default_factory=set)
-    """Where something is to be done now: a job became eligible, or a message was left."""
+    """Pools with something to do now: a job became eligible, or a message was left."""
     seen: int = 0
     """Children that know of an end now, changed or not."""
     is_whole: bool = False
