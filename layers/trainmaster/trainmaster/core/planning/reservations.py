@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import chain
 
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Shape, Vector
@@ -54,6 +55,10 @@ class Preemptions:
             return found
         return self._first(preemptor, ahead, until=until, cheapest=True) or found
 
+    def asks_no_price(self, job: WaitingJob) -> bool:
+        """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
+        return self.prices is not None and self.prices.asks_no_price(job)
+
     def _first(
         self,
         preemptor: Preemptor,
@@ -71,8 +76,8 @@ class Preemptions:
         if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
             return None
         reclaimed = self._reclaimed(preemptor, chosen)
-        if self.prices is not None and (
-            no := self.prices.refusal(preemptor, chosen, reclaims=bool(reclaimed))
+        if (no := self._refusal(preemptor, chosen, reclaims=bool(reclaimed))) and not (
+            cheapest and self.asks_no_price(preemptor.job)
         ):
             return no
         for one in ahead:
@@ -117,6 +122,13 @@ class Preemptions:
         )
 
     @cached_property
+    def _highest(self) -> int | None:
+        """Highest priority of all jobs of the pool."""
+        runs = (job.priority for job in self.snapshot.running)
+        waits = (job.priority for job in self.snapshot.waiting)
+        return max(chain(runs, waits), default=None)
+
+    @cached_property
     def _lowest(self) -> dict[int, int]:
         """Lowest priority of those that may be stopped, by tier."""
         found: dict[int, int] = {}
@@ -152,16 +164,19 @@ class Preemptions:
     def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
         """Choose the lowest priority if that is worth it, else the cheapest, as some were asked already."""
         chosen = stoppable.least(short, preemptor)
-        if self.prices is None or not chosen.victims:
+        if not chosen.victims:
             return chosen
-        reclaims = bool(self._reclaimed(preemptor, chosen))
-        if self.prices.refusal(preemptor, chosen, reclaims=reclaims) is None:
+        if self._refusal(preemptor, chosen, reclaims=bool(self._reclaimed(preemptor, chosen))) is None:
             return chosen
         return stoppable.least(short, preemptor, cheapest=True)
 
     def _excess(self, team: str, vector: Vector) -> Vector:
         """Return what exceeds its borrowing limit; only its own jobs bring a team back below it."""
         return self.quotas.excess(team, vector) if self.quotas.quotas else {}
+
+    def _refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
+        """Return why the price keeps these from being stopped; None: it does not."""
+        return None if self.prices is None else self.prices.refusal(preemptor, chosen, reclaims=reclaims)
 
     def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
         victims = (victim for victim in chosen.victims if reclaims(victim, preemptor, self.quotas))
@@ -185,7 +200,7 @@ class Preemptions:
         if not self.rules.cost.enabled:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
-        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
+        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now, highest=self._highest)
 
     @cached_property
     def _waits(self) -> PreemptionWaits:
