@@ -28,7 +28,7 @@ class Place(Protocol):
     """A folder of files that are read in ranges, by several threads at once."""
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         """Its name in messages."""
 
     def sizes(self) -> Mapping[str, int]:
@@ -48,8 +48,8 @@ class DirectoryPlace:
     FastFile fetches what is read: whole blocks are what it serves well; a memory map would fetch pages.
     """
 
-    def __init__(self, path: Path, *, told: str) -> None:
-        self._path, self.told = path, told
+    def __init__(self, path: Path, *, title: str) -> None:
+        self._path, self.title = path, title
 
     def sizes(self) -> Mapping[str, int]:
         try:
@@ -67,7 +67,7 @@ class DirectoryPlace:
 
     def _failed(self, error: OSError) -> DataError:
         return DataError(
-            place=self.told,
+            place=self.title,
             problem=f"{error.strerror or error}: {error.filename or self._path}",
             remedy="check that it is there and that the job may read it",
         )
@@ -153,7 +153,7 @@ class _Fetch:
         wanted = f"{file.blocks[number]} of {size} bytes"
         if found != wanted:
             raise DataError(
-                place=self.place.told,
+                place=self.place.title,
                 problem=f"{file.name} is damaged at byte {offset}: its checksum is {found}, "
                 f"the index has {wanted}",
                 remedy="copy this shard again from where it was prepared",

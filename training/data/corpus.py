@@ -83,7 +83,7 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
 def place_of(data: str, env: Mapping[str, str], *, option: str) -> Place:
     if not data.startswith(_S3):
         told = data.replace(CHANNEL, "channel ", 1) if data.startswith(CHANNEL) else data
-        return DirectoryPlace(directory_of(data, env, option=option), told=told)
+        return DirectoryPlace(directory_of(data, env, option=option), title=told)
     if find_spec("boto3") is None:
         raise ConfigError([f"{option} {data} needs boto3: add it to requirements.txt beside train.py"])
     from training.data.s3 import s3_place  # noqa: PLC0415  only here is boto3 needed

@@ -74,7 +74,7 @@ class S3Place:
     def __init__(self, client: "S3Client", *, bucket: str, prefix: str) -> None:
         self._client, self._bucket = client, bucket
         self._folder = f"{prefix}/" if prefix else ""
-        self.told = f"s3://{bucket}/{self._folder}"
+        self.title = f"s3://{bucket}/{self._folder}"
         self._signed = SignedReads(client, bucket=bucket)
         self._etags: dict[str, str] = {}
 
@@ -143,11 +143,11 @@ class S3Place:
             remedy = "write changed data to another prefix; to train on the new data, start the job again"
         else:
             return self._failed(name, f"S3 answers {code}")
-        return DataError(place=self.told + name, problem=problem, remedy=remedy)
+        return DataError(place=self.title + name, problem=problem, remedy=remedy)
 
     def _keyless(self, name: str, problem: str) -> DataError:
         return DataError(
-            place=self.told + name,
+            place=self.title + name,
             problem=problem,
             remedy="the credentials of this process are missing or have expired: let it use the job's role, "
             "which boto3 renews, not keys in the environment; then start the job again",
@@ -155,7 +155,7 @@ class S3Place:
 
     def _failed(self, name: str, problem: str) -> DataError:
         return DataError(
-            place=self.told + name,
+            place=self.title + name,
             problem=f"{problem}, after retries",
             remedy="start the job again: it resumes from its newest checkpoint",
         )

@@ -22,14 +22,14 @@ _DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 def open_shards(place: Place, config: TrainConfig, *, at_least: int) -> "TokenShards":
     sizes = place.sizes()
     if INDEX not in sizes:
-        raise DataError(place=place.told, problem=f"there is no {INDEX}", remedy=_remedy(place))
-    index = parse_index(place.read(INDEX, 0, sizes[INDEX]), place=place.told)
+        raise DataError(place=place.title, problem=f"there is no {INDEX}", remedy=_remedy(place))
+    index = parse_index(place.read(INDEX, 0, sizes[INDEX]), place=place.title)
     _check_files(place, index, sizes)
     _check_fit(place, index, config)
     corpus = TokenShards(place, index, sequence_length=config.shape.sequence_length)
     if corpus.sequences < at_least:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"it has {corpus.sequences} sequences of {config.shape.sequence_length} tokens, "
             f"a step needs batch_size {at_least}",
             remedy="lower batch_size or sequence_length, or prepare more data",
@@ -41,7 +41,7 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
     wanted = {one.name: one.bytes for shard in index.shards for one in shard.files}
     if missing := sorted(wanted.keys() - sizes.keys()):
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"{len(missing)} of {len(wanted)} shards are missing: {listed(missing, most=_SHOWN)}",
             remedy=_remedy(place),
         )
@@ -51,7 +51,7 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
     if wrong:
         told = listed(wrong, most=_SHOWN)
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {told}",
             remedy="copy them again from where they were prepared",
         )
@@ -61,28 +61,28 @@ def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
     shape = config.text_shape
     if index.vocabulary > shape.vocabulary:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"its vocabulary of {index.vocabulary} tokens is larger than the {shape.vocabulary} "
             f"of the model ({config.model_name})",
             remedy="choose a model with that vocabulary, or prepare the data with the model's tokenizer",
         )
     if index.packed is not None and index.packed != shape.sequence_length:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"it is packed into sequences of {index.packed} tokens, sequence_length is "
             f"{shape.sequence_length}",
             remedy=f"set sequence_length {index.packed}, or prepare it again with --pack",
         )
     if config.document_mask and not index.has_documents:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem="it does not say where documents begin, which document_mask needs",
             remedy="prepare it again from texts or JSON lines, or leave document_mask out",
         )
     longest = max(shard.tokens for shard in index.shards)
     if longest <= shape.sequence_length:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"no shard holds a sequence of {shape.sequence_length} tokens and the one that "
             f"follows: the longest has {longest}",
             remedy="lower sequence_length, or prepare it with larger --shard-tokens",
@@ -155,7 +155,7 @@ class TokenShards:
         if largest >= self._index.vocabulary:
             name = self._index.shards[one.file].name
             raise DataError(
-                place=self._place.told,
+                place=self._place.title,
                 problem=f"{name} has token {largest} behind byte {one.offset}, "
                 f"its vocabulary ends at {self._index.vocabulary - 1}",
                 remedy="prepare the shards again with the --vocabulary of their tokenizer",
