@@ -262,7 +262,7 @@ def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: 
     print("config " + json.dumps(options, default=str), flush=True)
     for line in choice.lines():
         print(line, flush=True)
-    for line in config.said:
+    for line in config.translations:
         print(f"fsdp1: {line}", flush=True)
     if note := tokens_note(config.shape, world.ranks_per_share):
         print(f"tensor parallel: {note}", flush=True)
