@@ -4,7 +4,7 @@ Nothing here imports torch: options are read, and may be refused, before it is l
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from training.config.choices import (
@@ -167,6 +167,11 @@ class TrainConfig:
     """Lines for the log about options of FSDP1 that were translated."""
     described: Shape | None = field(default=None)
     """Shape that ``model_config`` describes; None: the preset counts."""
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Values of all options by name, without what was read beside them."""
+        return {option.name: getattr(self, option.name) for option in fields(self) if option.metadata}
 
     @property
     def model_name(self) -> str:
