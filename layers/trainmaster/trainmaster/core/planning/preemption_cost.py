@@ -46,27 +46,27 @@ _NO_TIME = timedelta()
 class NotWorth:
     """A preemption that would cost more than it spares."""
 
-    deal: "Deal"
+    quote: "PreemptionQuote"
 
     @property
     def victims(self) -> tuple[RunningJob, ...]:
-        return self.deal.chosen.victims
+        return self.quote.chosen.victims
 
     @property
     def lost(self) -> timedelta:
-        """Work of all their instances that is not saved."""
-        now = self.deal.prices.now
-        return sum((_instances(one) * work_lost(one, now=now) for one in self.victims), _NO_TIME)
+        """Instance time of the victims' work that is not saved."""
+        now = self.quote.prices.now
+        return sum((_instances(victim) * work_lost(victim, now=now) for victim in self.victims), _NO_TIME)
 
     @property
     def wait(self) -> timedelta:
-        """Wait of the preemptor without it: so far, and as long as is expected."""
-        return self.deal.waited + self.deal.wait
+        """Whole wait of the preemptor if no job is stopped: so far, and as expected from now on."""
+        return self.quote.waited + self.quote.wait
 
     @property
     def until(self) -> datetime | None:
         """When the victims are stopped if all continues as it is; None: that is beyond ``FARTHEST``."""
-        instants = (self.deal.worth_at(), self.deal.no_price_from)
+        instants = (self.quote.worth_at(), self.quote.no_price_from)
         return min((_full_minute_after(at) for at in instants if at is not None), default=None)
 
 
@@ -81,9 +81,11 @@ class PreemptionPrices:
     """Highest priority of all jobs of the pool; None: no wait has a bound."""
 
     def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of a stop beside the wait that follows.
+        """Return the cost of a stop in weighted instance-hours, without the wait that follows.
 
-        ``later``: if it saves nothing until then.
+        Args:
+            job: The job that would be stopped.
+            later: Time until the stop, in which the job trains on and saves nothing.
         """
         lost = restart = 0.0
         if job.training_since is not None:
@@ -91,6 +93,7 @@ class PreemptionPrices:
             restart = (job.training_since - job.claimed_at).total_seconds()
         elif job.preemptions:
             restart = (self.now - job.claimed_at).total_seconds()
+        # Lost work counts for less the more it is, up to a bound: see the module's second paragraph.
         counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
         restart = max(self._restart_s, restart) + GRACE.total_seconds()
         return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
@@ -100,17 +103,17 @@ class PreemptionPrices:
         return self._weight(priority) * (wait / _HOUR)
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of stopping them ``later``, when another instance is expected after this wait."""
+        """Return the cost of stopping all of them ``later``, if each waits ``wait`` for other instances."""
         waits = sum(
-            self.of_wait(one.priority, wait)
-            * sum(min(one.vector.get(c, 0), n) for c, n in chosen.short.items())
-            for one in chosen.victims
+            self.of_wait(victim.priority, wait)
+            * sum(min(victim.vector.get(c, 0), n) for c, n in chosen.short.items())
+            for victim in chosen.victims
         )
-        return waits + sum(self.of_stop(one, later=later) for one in chosen.victims)
+        return waits + sum(self.of_stop(victim, later=later) for victim in chosen.victims)
 
     def is_small(self, chosen: Chosen, *, later: timedelta = _NO_TIME) -> bool:
-        """Tell whether each of them would lose so little work that the cost is not considered."""
-        return all(self._loses_little(one, later=later) for one in chosen.victims)
+        """Tell whether each victim would lose so little work that the cost is not considered."""
+        return all(self._loses_little(victim, later=later) for victim in chosen.victims)
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
         since = job.training_since
@@ -131,26 +134,26 @@ class PreemptionPrices:
         return since is not None and since <= self.now
 
     def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
-        """Return why these are not stopped for it; None: it is worth it.
+        """Return why the victims are not stopped for the preemptor; None if it is worth it.
 
         Args:
             preemptor: A job that does not fit.
             chosen: The victims that cost least.
-            reclaims: Whether it takes back its team's quota: then it weighs no less than any of them.
+            reclaims: Whether it takes back its team's quota: then it weighs no less than any victim.
         """
         if self.ends.are_guessed(chosen.short):
             return None
-        deal = self._deal(preemptor, chosen, reclaims=reclaims)
-        return None if deal.is_worth(later=_NO_TIME) else NotWorth(deal=deal)
+        quote = self._quote(preemptor, chosen, reclaims=reclaims)
+        return None if quote.is_worth(later=_NO_TIME) else NotWorth(quote=quote)
 
-    def _deal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "Deal":
+    def _quote(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "PreemptionQuote":
         job = preemptor.job
-        theirs = [one.priority for one in chosen.victims] if reclaims else []
-        return Deal(
+        priorities = [victim.priority for victim in chosen.victims] if reclaims else []
+        return PreemptionQuote(
             prices=self,
             chosen=chosen,
-            worth_an_hour=OUTRANKS
-            * self._weight(max([job.priority, *theirs]))
+            value_per_hour=OUTRANKS
+            * self._weight(max([job.priority, *priorities]))
             * sum(preemptor.shape.vector.values()),
             waited=self._waited(job),
             wait=self.ends.wait(chosen.short),
@@ -174,28 +177,30 @@ class PreemptionPrices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deal:
-    """One preemption, weighed now and later."""
+class PreemptionQuote:
+    """Weigh what one preemption spares its preemptor against what it costs its victims, now and later."""
 
     prices: PreemptionPrices
     chosen: Chosen
-    worth_an_hour: float
-    """Value of an hour of the preemptor's wait."""
+    value_per_hour: float
+    """Weighted instance-hours that an hour of the preemptor's wait counts for."""
     waited: timedelta
+    """Wait so far, without the time in which the job trained in earlier attempts."""
     wait: timedelta
-    """Wait expected from now on."""
+    """Wait expected from now on if no job is stopped."""
     no_price_from: datetime | None = None
-    """When its price is not asked any more; None: it always is."""
+    """Instant from which no price is asked of the preemptor; None if one always is."""
 
     def is_worth(self, *, later: timedelta) -> bool:
         if self.prices.is_small(self.chosen, later=later):
             return True
         left = max(self.wait - later, _NO_TIME)
-        spared = self.worth_an_hour * ((self.waited + later + left) / _HOUR)
+        spared = self.value_per_hour * ((self.waited + later + left) / _HOUR)
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
 
     def worth_at(self) -> datetime | None:
         """Return by when it is worth it; None if that is beyond ``FARTHEST``."""
+        # Double the time until it is worth it, then halve the interval in which that happens.
         before, after = _NO_TIME, _FIRST_TRY
         while not self.is_worth(later=after):
             before, after = after, 2 * after

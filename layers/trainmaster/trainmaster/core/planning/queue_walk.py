@@ -77,7 +77,7 @@ class QueueWalk:
             self.answered.forget()
 
     def _waits(self, job: WaitingJob) -> bool:
-        """Tell whether the job waits for others, and nothing else has changed."""
+        """Tell whether the job waits for others and the plan is as before, so that equal jobs wait, too."""
         shapes = self._possible(job)
         why = None if shapes else self.reasons[job.name]
         assert not isinstance(why, Later)  # a refusal is worded at once
@@ -180,8 +180,8 @@ class QueueWalk:
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
         self.front.makes_room(job, hold.vector)
-        if hold.goes_on and not job.is_refused and (more := self.preemptions.rest(job, hold)):
-            self._preempt(more, beside=self.preemptions.stopping_for(hold))
+        if hold.goes_on and not job.is_refused and (preemption := self.preemptions.rest(job, hold)):
+            self._preempt(preemption, beside=self.preemptions.stopping_for(hold))
             return
         if victims := self.preemptions.stopping_for(hold):
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
@@ -235,20 +235,20 @@ class QueueWalk:
         if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
-        found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
-        if not isinstance(found, Preempt):
+        preemption = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
+        if not isinstance(preemption, Preempt):
             self.hopeless[key] = job.priority
-            if found is not None:
-                self.not_worth.setdefault(job.name, found)
+            if preemption is not None:
+                self.not_worth.setdefault(job.name, preemption)
             return False
         self.front.makes_room(job, shape.vector)
-        self._preempt(found)
+        self._preempt(preemption)
         return True
 
-    def _preempt(self, found: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
-        job, victims = found.job, (*beside, *found.victims)
-        self.actions.append(found)
-        self.reasons[job.name] = wait_reasons.making_room(found.shape.vector, victims, to=job.team)
+    def _preempt(self, preemption: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
+        job, victims = preemption.job, (*beside, *preemption.victims)
+        self.actions.append(preemption)
+        self.reasons[job.name] = wait_reasons.making_room(preemption.shape.vector, victims, to=job.team)
 
     # ---- wait
 
