@@ -36,8 +36,8 @@ class ArrayRoutes(ApiCalls):
         return self._read(f"/arrays/{path_name(name)}")
 
     def arrays(self, **filters: Parameter) -> Document:
-        """Return one page; ``filters`` are ``state``, ``team``, ``pool``, ``limit`` and ``next_token``."""
-        return self._read(f"/arrays{query(filters)}")
+        """Return all arrays that match, however many answers that takes; ``state``, ``team``, ``pool``."""
+        return self._whole("/arrays", filters, "arrays")
 
     def array_tasks(self, name: str, *, state: str | None = None) -> Document:
         """Return all tasks of an array, in the order of their indices, however many answers that takes."""

@@ -1,6 +1,6 @@
 """The API's views of arrays and their tasks as typed data, and their counts in words. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -167,6 +167,24 @@ def task_view(document: Document) -> TaskView:
 def is_about_array(error: NotFoundError) -> bool:
     """Tell whether no job has the name because an array has it: the API's hint is the array's route."""
     return any(_is_route(problem) for problem in error.problem.errors)
+
+
+def job_or_array(job: Callable[[], Document], array: Callable[[], Document]) -> Document:
+    """Ask for a job, and where an array has its name, for that; ``is_array`` tells which was answered.
+
+    Raises NotFoundError where the name is nobody's.
+    """
+    try:
+        return job()
+    except NotFoundError as error:
+        if not is_about_array(error):
+            raise
+        return array()
+
+
+def is_array(document: Document) -> bool:
+    """Tell whether a view is an array's."""
+    return isinstance(document.get("tasks"), Mapping)
 
 
 def _is_route(problem: FieldProblem) -> bool:
