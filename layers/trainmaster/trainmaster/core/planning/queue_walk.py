@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
-from operator import attrgetter
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
@@ -37,7 +36,6 @@ class QueueWalk:
     capacity: FreeCapacity
     quotas: Quotas
     budgets: Budgets
-    answered: SameAnswers
     limited: LimitedWarmPools
     pauses: StartPauses
     front: QueueFront = field(default_factory=QueueFront)
@@ -62,15 +60,9 @@ class QueueWalk:
             capacity=capacity,
             quotas=quotas,
             budgets=Budgets(snapshot=snapshot, now=now),
-            answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
         )
-
-    def order(self) -> list[WaitingJob]:
-        """Return the candidates in the one total order."""
-        in_turn, tier = sorted(self.snapshot.waiting, key=attrgetter("rank")), self.quotas.tier
-        return sorted(in_turn, key=lambda job: tier(job.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
         """Start the job, preempt for it, or record why it waits."""
@@ -176,8 +168,9 @@ class QueueWalk:
         return True
 
     def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
-        backfill = self.pool.order.backfill
-        return all(backfill and reservation.admits(vector, ends_by=until) for reservation in ahead)
+        return not ahead or (
+            self.pool.order.backfill and all(first.admits(vector, ends_by=until) for first in ahead)
+        )
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
@@ -238,7 +231,7 @@ class QueueWalk:
             any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
-        key = (*self.quotas.party(job), *shape.vector.items())
+        key = (self.preemptions.asks_no_price(job), *self.quotas.party(job), *shape.vector.items())
         if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
@@ -287,6 +280,11 @@ class QueueWalk:
         if not all(self.front.is_reserved(shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm()
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))
+
+    @cached_property
+    def answered(self) -> SameAnswers:
+        asks_no_price = self.preemptions.asks_no_price
+        return SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
 
     @cached_property
     def preemptions(self) -> Preemptions:
