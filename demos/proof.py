@@ -11,8 +11,8 @@ from pathlib import Path
 from trainmaster_client.report import Report
 
 from benchmarks.training.proof.__main__ import main as prove
-from demos import command
-from demos.patience import STANDSTILL_SECONDS
+from demos.stage import command
+from demos.stage.patience import STANDSTILL_SECONDS
 
 REPORT = Path("build/training.json")
 

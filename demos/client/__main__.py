@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trainmaster_client.report import Report
 
-from demos import command
+from demos.stage import command
 from demos.client.story import tell
 
 REPORT = Path("build/client.json")

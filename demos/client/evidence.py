@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from demos.client.programs import Program
-from demos.evidence import Document
+from demos.stage.evidence import Document
 from training.metrics import metrics_in
 
 _RESUMED = re.compile(r"resumed from step=(\d+) file=(\S+) sha256=([0-9a-f]{64})")

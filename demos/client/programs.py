@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from demos.client.doors.seeing import FACTS_VARIABLE
-from demos.evidence import Document
-from demos.stage import Hold
+from demos.stage.evidence import Document
+from demos.stage.twin_stage import Hold
 from local.namespace import namespaces_refused
 from local.twin_process import TwinProcess, end
 

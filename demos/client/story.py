@@ -11,10 +11,10 @@ from demos.client import evidence
 from demos.client.checks import check
 from demos.client.doors.settings import CHECKPOINT_EVERY, INSTANCE_TYPE
 from demos.client.programs import DOORS, Program, why_not
-from demos.command import Telling
-from demos.evidence import Document, log_lines
-from demos.requests import urgent_request
-from demos.stage import Stage, opened_twin
+from demos.stage.command import Telling
+from demos.stage.evidence import Document, log_lines
+from demos.stage.job_requests import urgent_request
+from demos.stage.twin_stage import Stage, opened_twin
 
 POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: 1}}]}
 STOPPED_AT, RESUMED_TO = 23, 45

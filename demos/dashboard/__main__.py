@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trainmaster_client.report import Report
 
-from demos import command
+from demos.stage import command
 from demos.dashboard.story import Options, tell
 
 REPORT = Path("build/dashboard.json")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response
 from trainmaster_client.gateway.gateway_files import new_ui_url
 
-from demos.patience import ProgramEndedError, Progress
+from demos.stage.patience import ProgramEndedError, Progress
 from local.twin_process import end
 
 PROGRAM = (sys.executable, "-c", "from trainmaster_client.cli import main; main()", "dashboard")

@@ -11,12 +11,12 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from demos.command import Telling
+from demos.stage.command import Telling
 from demos.dashboard import chromium, night, photographs
 from demos.dashboard.checks import check
 from demos.dashboard.dashboard_process import Dashboard, Tab, new_tab, running_dashboard
 from demos.dashboard.world import World, WorldJob, running_world
-from demos.patience import STANDSTILL_SECONDS
+from demos.stage.patience import STANDSTILL_SECONDS
 
 Document = dict[str, Any]
 

@@ -11,9 +11,9 @@ import boto3
 from trainmaster_client.api import ApiClient
 
 from demos.dashboard import container
-from demos.evidence import last_lines
-from demos.stage import control, opened_twin
-from demos.vigil import Vigil
+from demos.stage.evidence import last_lines
+from demos.stage.twin_stage import control, opened_twin
+from demos.stage.vigil import Vigil
 from local.twin_process import TwinProcess
 
 Document = dict[str, Any]

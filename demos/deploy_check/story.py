@@ -16,8 +16,8 @@ from demos.deploy_check.container import CHECKPOINT, END
 from demos.deploy_check.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, POLICY
 from demos.deploy_check.stack import ADMIN, BUCKET, SamError
 from demos.deploy_check.world import World, opened
-from demos.evidence import Bucket, log_lines, transitions
-from demos.screen import Screen
+from demos.stage.evidence import Bucket, log_lines, transitions
+from demos.stage.screen import Screen
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from demos.command import run
+from demos.stage.command import run
 from demos.doors.story import tell
 
 REPORT = Path("build/doors.json")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demos.doors.programs.sight import FACTS_VARIABLE, REQUEST_VARIABLE
-from demos.evidence import Document
-from demos.patience import ProgramEndedError
+from demos.stage.evidence import Document
+from demos.stage.patience import ProgramEndedError
 from local.twin_process import end
 
 ROOT = Path(__file__).parents[2]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from demos.command import Telling
+from demos.stage.command import Telling
 from demos.doors import waiting_jobs
 from demos.doors.checks import check
 from demos.doors.door_programs import DOORS, Door, Program, running_gateway
-from demos.evidence import Document, log_lines
-from demos.requests import INSTANCE_TYPE, urgent_request
-from demos.stage import Stage, opened_twin
+from demos.stage.evidence import Document, log_lines
+from demos.stage.job_requests import INSTANCE_TYPE, urgent_request
+from demos.stage.twin_stage import Stage, opened_twin
 
 _COURSE = ("Pending", "Training", "Pending", "Training")
 """Secondary statuses that each program sees before its job may end; others may come in between."""

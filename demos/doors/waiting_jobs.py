@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from demos.evidence import Document
-from demos.requests import request
+from demos.stage.evidence import Document
+from demos.stage.job_requests import request
 from local.twin_process import TwinProcess
 
 STEPS = 20

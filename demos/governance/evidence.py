@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainmaster_client.api import ApiClient
 
-from demos.vigil import CHANGING
+from demos.stage.vigil import CHANGING
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

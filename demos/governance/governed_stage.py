@@ -6,10 +6,10 @@ from pathlib import Path
 import boto3
 from trainmaster_client.errors import RefusedError
 
-from demos.evidence import Document
+from demos.stage.evidence import Document
 from demos.governance.jobs import DemoJob
-from demos.screen import Screen
-from demos.stage import Stage
+from demos.stage.screen import Screen
+from demos.stage.twin_stage import Stage
 from local.twin_process import TwinProcess
 
 

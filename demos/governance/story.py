@@ -10,12 +10,12 @@ from pathlib import Path
 import boto3
 from trainmaster.core.costs.prices import PriceTable
 
-from demos.command import Telling
-from demos.evidence import Bucket, Document, log_lines
+from demos.stage.command import Telling
+from demos.stage.evidence import Bucket, Document, log_lines
 from demos.governance import container, evidence, jobs
 from demos.governance.checks import check
 from demos.governance.governed_stage import GovernedStage
-from demos.stage import opened_twin
+from demos.stage.twin_stage import opened_twin
 
 STALL_MINUTE = 20
 """Minute of Training at which the stalled job's GPUs stop working."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainmaster_client.report import Report
 
-from demos import command
+from demos.stage import command
 from training.config.choices import Precision
 
 REPORT = Path("build/demo.json")

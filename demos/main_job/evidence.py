@@ -6,7 +6,7 @@ from pathlib import Path
 
 import boto3
 
-from demos.evidence import Document, log_lines
+from demos.stage.evidence import Document, log_lines
 from training.metrics import metrics_in
 
 _RESUMED = re.compile(r"^resumed from step=(\d+) file=(\S+) sha256=([0-9a-f]{64})")

@@ -10,8 +10,8 @@ from sagemaker.session_settings import SessionSettings
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
-from demos.requests import IMAGE, INSTANCE_TYPE
-from demos.stage import Hold
+from demos.stage.job_requests import IMAGE, INSTANCE_TYPE
+from demos.stage.twin_stage import Hold
 from local.twin_process import TwinProcess
 from training.metrics import METRIC_DEFINITIONS
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 
-from demos.command import Telling
-from demos.evidence import last_lines, transitions
+from demos.stage.command import Telling
+from demos.stage.evidence import last_lines, transitions
 from demos.main_job import evidence
 from demos.main_job.attempts import print_attempts, print_steps_lost
 from demos.main_job.checks import check
@@ -33,8 +33,8 @@ from demos.main_job.jobs import (
     DemoJob,
     Submitter,
 )
-from demos.patience import ProgramEndedError
-from demos.stage import FINAL, Hold, Stage, opened_twin
+from demos.stage.patience import ProgramEndedError
+from demos.stage.twin_stage import FINAL, Hold, Stage, opened_twin
 from local.twin_process import end
 
 JOB1_STOPPED_AT = 53

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from demos.command import run
+from demos.stage.command import run
 from demos.scripts.story import tell
 
 REPORT = Path("build/scripts.json")

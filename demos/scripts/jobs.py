@@ -12,8 +12,8 @@ import boto3
 from trainmaster_client.cli.training_code import preemptible_files
 from trainmaster_client.launcher import LAUNCHER
 
-from demos.evidence import Document
-from demos.requests import INSTANCE_TYPE, request
+from demos.stage.evidence import Document
+from demos.stage.job_requests import INSTANCE_TYPE, request
 from demos.scripts import gated
 from demos.scripts.gated import GATE_VARIABLE, PROGRAM_VARIABLE
 from local.twin_process import TwinProcess

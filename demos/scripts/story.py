@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from demos.command import Telling
-from demos.evidence import Document, log_lines
-from demos.patience import ProgramEndedError
-from demos.requests import INSTANCE_TYPE, urgent_request
-from demos.screen import Screen
+from demos.stage.command import Telling
+from demos.stage.evidence import Document, log_lines
+from demos.stage.patience import ProgramEndedError
+from demos.stage.job_requests import INSTANCE_TYPE, urgent_request
+from demos.stage.screen import Screen
 from demos.scripts.checks import check_case
 from demos.scripts.gated import WAITS
 from demos.scripts.jobs import (
@@ -27,7 +27,7 @@ from demos.scripts.jobs import (
 )
 from demos.scripts.printed import printed_in, refusal_in
 from demos.scripts.table import cases_table, refusals
-from demos.stage import FINAL, Hold, Stage, opened_twin
+from demos.stage.twin_stage import FINAL, Hold, Stage, opened_twin
 from local.twin_process import TwinProcess, end
 
 _INSTANCES = HOSTS * len(LIBRARIES)

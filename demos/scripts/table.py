@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from demos.evidence import Document
+from demos.stage.evidence import Document
 
 _COLUMNS = ("STOPPED", "LIBRARY", "LOST", "LOSSES THAT DIFFER", "SAMPLES ONCE")
 

@@ -14,8 +14,8 @@ import torch
 from PIL import Image
 from trainmaster_client.launcher import LAUNCHER
 
-from demos.evidence import Document
-from demos.requests import request
+from demos.stage.evidence import Document
+from demos.stage.job_requests import request
 from local.twin_process import TwinProcess
 from tools.training import prepare_images
 

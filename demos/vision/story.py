@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from demos.command import Telling
-from demos.evidence import Document, log_lines
-from demos.patience import ProgramEndedError
-from demos.requests import INSTANCE_TYPE, urgent_request
+from demos.stage.command import Telling
+from demos.stage.evidence import Document, log_lines
+from demos.stage.patience import ProgramEndedError
+from demos.stage.job_requests import INSTANCE_TYPE, urgent_request
 from demos.scripts.checks import check
-from demos.stage import Hold, Stage, opened_twin
+from demos.stage.twin_stage import Hold, Stage, opened_twin
 from demos.vision.jobs import JOB, STEPS, pictures_request, shards, undisturbed
 from local.twin_process import end
 from training.metrics import metrics_in, validation_in

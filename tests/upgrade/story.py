@@ -15,7 +15,7 @@ from demos.deploy_check.container import CHECKPOINT, END
 from demos.deploy_check.jobs import POLICY, CheckedJob
 from demos.deploy_check.stack import ADMIN, BUCKET
 from demos.deploy_check.world import World, opened
-from demos.evidence import Bucket, log_lines
+from demos.stage.evidence import Bucket, log_lines
 from tests.upgrade.commits import ONE_ORDER, is_since, unpack
 from tests.upgrade.old_client import OldClient
 

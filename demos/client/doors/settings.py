@@ -2,7 +2,7 @@
 
 import os
 
-from demos import requests
+from demos.stage import job_requests as requests
 
 LABEL = os.environ.get("DEMO_LABEL", "door")
 BUCKET = os.environ.get("DEMO_BUCKET", "")

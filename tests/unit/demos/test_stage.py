@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 from trainmaster_client.errors import ApiUnreachableError
 
-from demos import stage as stage_module
-from demos.patience import Progress, TwinEndedError
-from demos.screen import Screen
-from demos.stage import Stage
-from demos.vigil import Vigil
+from demos.stage import twin_stage as stage_module
+from demos.stage.patience import Progress, TwinEndedError
+from demos.stage.screen import Screen
+from demos.stage.twin_stage import Stage
+from demos.stage.vigil import Vigil
 from local.twin_process import TwinProcess
 
 Document = dict[str, Any]

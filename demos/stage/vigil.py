@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from http import HTTPStatus
 from pathlib import Path
 
-from demos.evidence import Document
-from demos.patience import Progress, TwinEndedError
+from demos.stage.evidence import Document
+from demos.stage.patience import Progress, TwinEndedError
 from local.twin_process import TwinProcess
 
 LOOK_SECONDS = 0.5

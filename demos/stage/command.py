@@ -13,8 +13,8 @@ from types import FrameType
 from rich.console import Console
 from trainmaster_client.report import Report
 
-from demos.patience import ProgramEndedError, three_lines
-from demos.screen import Screen
+from demos.stage.patience import ProgramEndedError, three_lines
+from demos.stage.screen import Screen
 
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # programs of other environments read the names below
     from collections.abc import Sequence
 
-    from demos.evidence import Document
+    from demos.stage.evidence import Document
     from local.twin_process import TwinProcess
 
 INSTANCE_TYPE = "ml.m5.xlarge"

@@ -18,10 +18,10 @@ import boto3
 from trainmaster_client.api import ApiClient
 from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, NotFoundError
 
-from demos.evidence import Bucket, Document, last_lines
-from demos.patience import TwinEndedError
-from demos.screen import Screen
-from demos.vigil import LOOK_SECONDS, Grace, Vigil
+from demos.stage.evidence import Bucket, Document, last_lines
+from demos.stage.patience import TwinEndedError
+from demos.stage.screen import Screen
+from demos.stage.vigil import LOOK_SECONDS, Grace, Vigil
 from local.twin_process import TwinProcess, running_twin
 
 MANUAL = ("--clock", "manual")

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demos.evidence import instant_of
+from demos.stage.evidence import instant_of
 
 Document = dict[str, Any]
 
