@@ -22,29 +22,44 @@ TERMINATED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """The things every story needs: a report, where that goes, and a screen."""
+    """The things every story needs: a report, where that goes, a screen, and what its user asked for."""
 
     report: Report
     path: Path
     """File that the report is written to."""
     screen: Screen = field(default_factory=lambda: Screen(Console(highlight=False)))
+    options: argparse.Namespace = field(default_factory=argparse.Namespace)
 
     def finish(self) -> int:
         """Print the checks, write the report, and give the exit code."""
+        self.screen.console.print()
         return self.report.finish(self.path)
 
 
-def parser(name: str, description: str | None, *, report: Path) -> argparse.ArgumentParser:
-    """Take ``--json``, with ``report`` for its default; a demo adds its own options."""
-    made = argparse.ArgumentParser(prog=name, description=description)
-    made.add_argument("--json", type=Path, default=report, help="where the report goes")
-    return made
+def run(
+    tell: Callable[[Telling], int],
+    description: str | None,
+    *,
+    report: str,
+    options: Callable[[argparse.ArgumentParser], object] = lambda _: None,
+) -> int:
+    """Read the command line, play, and give the exit code: 0 means ok.
 
-
-def run(tell: Callable[[Telling], int], *, name: str, description: str | None, report: Path) -> int:
-    """Read the command line, play, and give the exit code: 0 means ok."""
-    arguments = parser(name, description, report=report).parse_args()
-    return play(tell, Telling(report=Report(name=report.stem), path=arguments.json))
+    Args:
+        tell: The story.
+        description: For ``--help``.
+        report: Name of the report, and of its file in ``build`` unless ``--json`` names another.
+        options: Adds the demo's own options.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m demos.{Path(sys.argv[0]).stem}", description=description
+    )
+    parser.add_argument(
+        "--json", type=Path, default=Path(f"build/{report}.json"), help="where the report goes"
+    )
+    options(parser)
+    arguments = parser.parse_args()
+    return play(tell, Telling(report=Report(name=report), path=arguments.json, options=arguments))
 
 
 def play(tell: Callable[[Telling], int], telling: Telling) -> int:

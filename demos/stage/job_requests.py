@@ -1,35 +1,68 @@
-"""The CreateTrainingJob requests that several demos make: what is the same in each."""
+"""The training jobs of the demos, as the CreateTrainingJob requests that submit them."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # programs of other environments read the names below
-    from collections.abc import Sequence
-
-    from demos.stage.evidence import Document
-    from local.twin_process import TwinProcess
+from demos.stage.evidence import Document
 
 INSTANCE_TYPE = "ml.m5.xlarge"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
+GPU_IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312"
+_HOUR_SECONDS = 3600
+_DAY_SECONDS = 24 * _HOUR_SECONDS
 
 
-def request(name: str, twin: TwinProcess, command: Sequence[str], *, instances: int = 1) -> Document:
-    return {
-        "TrainingJobName": name,
-        "RoleArn": twin.ready["role_arn"],
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": list(command),
-        },
-        "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},
-        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": instances, "VolumeSizeInGB": 30},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A training job of a story."""
+
+    name: str
+    command: Sequence[str]
+    image: str = IMAGE
+    instance_type: str = INSTANCE_TYPE
+    instances: int = 1
+    priority: int | None = None
+    """Value of the tag ``priority``; None leaves the tag out."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
+    max_runtime_seconds: int = _HOUR_SECONDS
+    is_spot: bool = False
+
+    def request(self, place: Mapping[str, str]) -> Document:
+        """Return the request; ``place`` has the ``role_arn`` and the ``bucket``, as a twin's ready file."""
+        tags = dict(self.tags) | ({} if self.priority is None else {"priority": str(self.priority)})
+        stopping = {"MaxRuntimeInSeconds": self.max_runtime_seconds}
+        if self.is_spot:
+            stopping["MaxWaitTimeInSeconds"] = self.max_runtime_seconds + _DAY_SECONDS
+        return {
+            "TrainingJobName": self.name,
+            "RoleArn": place["role_arn"],
+            "AlgorithmSpecification": {
+                "TrainingImage": self.image,
+                "TrainingInputMode": "File",
+                "ContainerEntrypoint": list(self.command),
+            },
+            "HyperParameters": dict(self.hyperparameters),
+            "Environment": dict(self.environment),
+            "OutputDataConfig": {"S3OutputPath": f"s3://{place['bucket']}/output"},
+            "CheckpointConfig": {"S3Uri": checkpoints(self.name, place)},
+            "ResourceConfig": {
+                "InstanceType": self.instance_type,
+                "InstanceCount": self.instances,
+                "VolumeSizeInGB": 10,
+            },
+            "StoppingCondition": stopping,
+            "EnableManagedSpotTraining": self.is_spot,
+            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        }
 
 
-def urgent_request(name: str, twin: TwinProcess, *, instances: int = 1, priority: int = 9) -> Document:
-    """Ask for something that makes the others leave: it holds its instances until it is cancelled."""
-    urgent = request(name, twin, ["sleep", "infinity"], instances=instances)
-    return urgent | {"Tags": [{"Key": "priority", "Value": str(priority)}]}
+def checkpoints(name: str, place: Mapping[str, str]) -> str:
+    """Return the S3 prefix of a job's checkpoints."""
+    return f"s3://{place['bucket']}/checkpoints/{name}"
+
+
+def one_pool(instances: int, instance_type: str = INSTANCE_TYPE, **keys: object) -> Document:
+    """Return a policy of one pool, with further keys of a policy."""
+    return {"version": 1, "pools": [{"name": "demo", "capacity": {instance_type: instances}}], **keys}

@@ -31,6 +31,7 @@ class Screen:
         """The last thing of the story that went well."""
         self._labels: dict[str, str] = {}
         self._told: set[tuple[str, str, str]] = set()
+        self._warned: set[str] = set()
         self._shown: list[tuple[str, str]] = []
 
     def say(self, line: str) -> None:
@@ -41,7 +42,7 @@ class Screen:
         self._labels[training_job_name] = label
 
     def show(self, queue: list[Document], jobs: list[Document]) -> None:
-        """Print news of the jobs, each with its reason; then the queue, if it changed."""
+        """Print news of the jobs, each with its reason; the queue, if it changed; who is to be stopped."""
         news = sorted(line for job in jobs for line in self._news(job))
         for (at, _), line in news:
             self.console.print(Text.assemble((f"{at[11:19]}  ", "dim"), line))
@@ -49,6 +50,15 @@ class Screen:
         if rows != self._shown:
             self._shown = rows
             self.console.print(self._table(queue) if queue else Text("The queue is empty.", "bold"), Text())
+        for job in jobs:
+            self._warn(job)
+
+    def _warn(self, job: Document) -> None:
+        last = job["attempts"][-1] if job["attempts"] else {}
+        since, due = last.get("idle_since"), last.get("stop_due")
+        if since and due and job["name"] not in self._warned:
+            self._warned.add(job["name"])
+            self.say(f"{since[11:19]}  {job['name']} is idle and will be stopped at {due[11:19]}")
 
     def _news(self, job: Document) -> list[tuple[tuple[str, bool], str]]:
         news: list[tuple[tuple[str, bool], str]] = []
@@ -71,12 +81,17 @@ class Screen:
         return text
 
     def _table(self, queue: list[Document]) -> Table:
-        table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-        table.add_column("")
-        for heading in ("JOB", "STATE", "PRIORITY", "WHY IT WAITS"):
-            table.add_column(heading)
+        made = table("", "JOB", "STATE", "PRIORITY", "WHY IT WAITS")
         for job in queue:
             waiting = job["waiting"]["message"] if job["waiting"] else ""
             state = Text(job["state"], style=STYLES.get(job["state"], ""))
-            table.add_row("   ", self._short(job["name"]), state, str(job["priority"]), self._short(waiting))
-        return table
+            made.add_row("   ", self._short(job["name"]), state, str(job["priority"]), self._short(waiting))
+        return made
+
+
+def table(*headings: str, gap: int = 3) -> Table:
+    """Make a table without lines, its columns ``gap`` characters apart."""
+    made = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
+    for heading in headings:
+        made.add_column(heading)
+    return made

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from demos.stage.directions import Hold
 from demos.stage.patience import STANDSTILL_SECONDS, Progress, StandstillError, TwinEndedError
-from demos.stage.twin_stage import Hold
 from demos.stage.vigil import GRACE_SECONDS, Grace, Journal, Vigil
 from local.twin_process import TwinProcess
 from training.monitoring.report import last_step_allowed
