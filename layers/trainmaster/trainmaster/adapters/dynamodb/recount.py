@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_layout import array_key
 from trainmaster.adapters.dynamodb.codec import encode
-from trainmaster.adapters.dynamodb.counting import Update, Updates, places
+from trainmaster.adapters.dynamodb.counting import places
 from trainmaster.adapters.dynamodb.guard import Item
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.adapters.dynamodb.pool_rows import read_counters
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.jobs.instances import parse_vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.candidates import lane
@@ -66,6 +68,8 @@ def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iter
         if not _add_vector(counters, layout.WARM, row.get("vector")):
             made.unknown.add(layout.WARM)
     for key, update in updates.items():
+        if key == array_key(key[0].removeprefix("AR#")):
+            continue  # what its tasks add up to is in its own row, and no pool counts it
         made.sums[key] = {name: count for name, count in update.add.items() if count}
     return made
 

@@ -27,6 +27,8 @@ class ReasonCode(StrEnum):
     HELD = "held"
     DEPENDENCY = "dependency"
     """It waits for the ends of other jobs; also of a job that ended because a condition can hold no more."""
+    ARRAY_LIMIT = "array-limit"
+    """As many tasks of its array run as may at once."""
     RECOUNT = "recount"
     """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"

@@ -38,6 +38,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         role=job.spec.role,
         turned_down=job.starts.by_request.count if job.starts.by_request else None,
         futile=job.futile,
+        array=job.spec.array.name if job.spec.array else None,
     )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
+from trainmaster.core.arrays.model import Array
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
@@ -64,6 +65,7 @@ class WaitingJob:
     """Refusals in a row of its request, or of a right that it needs; with the effect of ``refused``."""
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help: it stops no other for a while (``preemption_waits``)."""
+    array: str | None = None  # the array that it is a task of
     share_ms: int | None = None
     """Shift of the score by its team's past use (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
@@ -261,6 +263,8 @@ class Snapshot:
     waiting: tuple[WaitingJob, ...] = ()
     due: tuple[WaitingJob, ...] = ()
     """Parked jobs whose back-off is over."""
+    arrays: tuple[Array, ...] = ()
+    """Arrays of the pool that have not ended, and those of the waiting jobs."""
     running: tuple[RunningJob, ...] = ()
     gone_preemptors: frozenset[str] = frozenset()
     """Owners of holds that are no longer waiting."""
