@@ -257,12 +257,11 @@ def _shares(world: World) -> str:
 def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: PrecisionChoice) -> None:
     if not world.is_first:
         return
-    options = {name: value for name, value in asdict(config).items() if name not in {"said", "described"}}
-    options["shape"] = asdict(config.shape)
+    options = {**config.options, "shape": asdict(config.shape)}
     print("config " + json.dumps(options, default=str), flush=True)
     for line in choice.lines():
         print(line, flush=True)
-    for line in config.said:
+    for line in config.translations:
         print(f"fsdp1: {line}", flush=True)
     if note := tokens_note(config.shape, world.ranks_per_share):
         print(f"tensor parallel: {note}", flush=True)

@@ -1,10 +1,10 @@
-"""What can be chosen: typed options from the strings that SageMaker passes as hyperparameters.
+"""Typed options of the training program, read from the strings that SageMaker passes as hyperparameters.
 
-No torch here: options are read, and may be refused, before it is loaded.
+Nothing here imports torch: options are read, and may be refused, before it is loaded.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from training.config.choices import (
@@ -31,7 +31,7 @@ PRESET_SHAPES: Mapping[str, Shape] = {**PRESETS, **VISION_PRESETS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    # What is trained.
+    # Model.
     preset: str = option("tiny", f"model shape: {', '.join(PRESET_SHAPES)}")
     model_config: str = option(
         "", "instead of a preset: a config.json of Hugging Face, its directory or channel:NAME"
@@ -139,7 +139,7 @@ class TrainConfig:
     model_dir: Path = option(Path("/opt/ml/model"), "where the result goes", env="SM_MODEL_DIR")
     export: bool = option(True, "leave the whole weights as safetensors in model_dir")
 
-    # What is seen.
+    # Monitoring.
     log_every: int = option(1, "steps between metric lines", at_least=1)
     metrics_file: str = option("", "also write the metric lines here, unrounded, as JSON lines")
     debug: DebugLevel = option(DebugLevel.OFF, "what torch.distributed tells: off, info, detail")
@@ -163,31 +163,36 @@ class TrainConfig:
         "", "hold a demonstration: no step after the number in this file begins before it says more"
     )
 
-    said: tuple[str, ...] = field(default=())
-    """What became of options of FSDP1; for the log."""
+    translations: tuple[str, ...] = field(default=())
+    """Lines for the log about options of FSDP1 that were translated."""
     described: Shape | None = field(default=None)
-    """What ``model_config`` says; None: the preset counts."""
+    """Shape that ``model_config`` describes; None: the preset counts."""
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Values of all options by name, without what was read beside them."""
+        return {option.name: getattr(self, option.name) for option in fields(self) if option.metadata}
 
     @property
     def model_name(self) -> str:
-        """One model, one name, whatever length it is trained with."""
+        """Name of the model, the same whatever length it is trained with."""
         return f"{self.described.family} {self.described.fingerprint}" if self.described else self.preset
 
     @property
     def shape(self) -> Shape:
         shape = self.described or PRESET_SHAPES[self.preset]
         if isinstance(shape, VisionShape):
-            return self._of_images(shape)
+            return self._with_image_options(shape)
         return replace(shape, sequence_length=self.sequence_length) if self.sequence_length else shape
 
     @property
     def has_images(self) -> bool:
-        """The model is of images, not of texts."""
+        """Whether the model is trained on images, not on texts."""
         return isinstance(self.shape, VisionShape)
 
     @property
     def text_shape(self) -> ModelShape:
-        """Of a decoder; whoever asks knows that it is one."""
+        """Shape of a decoder; callers know that the model is one."""
         shape = self.shape
         assert isinstance(shape, ModelShape)
         return shape
@@ -198,7 +203,7 @@ class TrainConfig:
         assert isinstance(shape, VisionShape)
         return shape
 
-    def _of_images(self, shape: VisionShape) -> VisionShape:
+    def _with_image_options(self, shape: VisionShape) -> VisionShape:
         return replace(
             shape,
             image_size=self.image_size or shape.image_size,
@@ -208,7 +213,7 @@ class TrainConfig:
 
     @property
     def targets_per_step(self) -> int:
-        """What the loss is the mean over, where none is left out; over all ranks."""
+        """Number of predictions of a step, over all ranks, before any is left out: the loss is their mean."""
         return self.batch_size * self.shape.targets
 
     @property
@@ -216,10 +221,10 @@ class TrainConfig:
         if not self.lora_rank:
             return None
         named = self.lora_targets.split(",")
-        targets = tuple(one for one in PROJECTIONS if one in named or "all" in named)
+        targets = tuple(target for target in PROJECTIONS if target in named or "all" in named)
         return Lora(rank=self.lora_rank, alpha=self.lora_alpha or 2.0 * self.lora_rank, targets=targets)
 
     @property
     def tokens_per_step(self) -> int:
-        """Over all ranks."""
+        """Number of tokens of a step, over all ranks."""
         return self.batch_size * self.shape.sequence_length

@@ -76,6 +76,7 @@ FULL: dict[str, Any] = {
                     "restart": "10m",
                     "small_loss": "1m",
                     "unsaved": "12h",
+                    "longest_wait": "2m",
                 },
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
