@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.api.jobs import story_view
+from trainmaster.api.story_views import story_view
 from trainmaster.api.views import (
     JobContext,
     effective_priority,

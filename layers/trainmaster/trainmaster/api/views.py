@@ -67,6 +67,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "eligible_at": instant_text(job.queued_since),
         "fair_share": job_share_view(around.share, around.pool),
         "attempt": job.attempt,
+        "array": _array(job),
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
@@ -75,6 +76,11 @@ def job_view(job: Job, around: JobContext) -> View:
         "cost_usd": _cost_usd(job, now=around.now),
         "cost_is_estimate": not job.is_final,
     }
+
+
+def _array(job: Job) -> View | None:
+    task = job.spec.array
+    return None if task is None else {"name": task.name, "index": task.index}
 
 
 def masked_view(job: Job, position: QueuePosition = NO_POSITION) -> View:

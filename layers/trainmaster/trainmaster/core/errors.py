@@ -18,6 +18,7 @@
   + RepairNeededError             503  an admin has to repair a row first: trying again does not help
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  another write changed the item first
+      + TaskNameError             a task of an array has the name: answered as JobNameTakenError
     + AccountLimitError           503  a quota of the account forbids it for now
       + InstanceLimitError        503  the account allows no more instances of the type for now
     + ThrottledError              503  the account calls an operation too often: nothing happened
@@ -188,6 +189,10 @@ class UnavailableError(TrainmasterError):
 
 class LostRaceError(UnavailableError):
     """A conditional write lost: the item changed after it was read."""
+
+
+class TaskNameError(LostRaceError):
+    """The name is that of a task of an array, which may not exist as a job yet: nothing was stored."""
 
 
 class AccountLimitError(UnavailableError):

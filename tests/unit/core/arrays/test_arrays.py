@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from trainmaster.core.arrays.index_sets import all_bits, bits_of
+from trainmaster.core.jobs.index_sets import all_bits, bits_of
 from trainmaster.core.arrays.model import Array, ArrayState, TaskEnds, TaskJobs
 from trainmaster.core.arrays.steps import AT_ONCE, end_text, ended_array, equal_failures, expanded, next_tasks
 from trainmaster.core.arrays.tasks import (

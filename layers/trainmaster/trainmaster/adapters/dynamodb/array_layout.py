@@ -4,7 +4,7 @@
 |---|---|---|
 | array | ``AR#name`` | ``array`` |
 | its request and values (gzip) | ``AR#name`` | ``request`` |
-| array with tasks that have not ended | ``AP#pool`` | ``name`` |
+| array with tasks that have not ended | ``OPEN-ARRAYS`` | ``pool#name`` |
 | array that has ended | ``AE#team`` | ``time#name`` |
 """
 
@@ -28,12 +28,16 @@ def array_key(name: str) -> Key:
     return (f"AR#{name}", "array")
 
 
+def is_array_key(key: Key) -> bool:
+    return key[0].startswith("AR#")
+
+
 def array_request_key(name: str) -> Key:
     return (f"AR#{name}", "request")
 
 
 def open_array_key(pool: str, name: str) -> Key:
-    return (f"AP#{pool}", name)
+    return ("OPEN-ARRAYS", f"{pool}#{name}")
 
 
 def ended_array_key(team: str, at: str, name: str) -> Key:

@@ -13,7 +13,7 @@ MAX_ERROR_CHARACTERS = 200
 MOST_SKIPPED = 100
 """Consecutive unreadable rows that a bounded read skips before it leaves the rest to the next read."""
 
-_POOL_ROWS = frozenset((*"RBTWPHESQOLDCG", "OT", "DL", "DW", "AP"))
+_POOL_ROWS = frozenset((*"RBTWPHESQOLDCG", "OT", "DL", "DW"))
 """Prefixes of the partitions that name a pool."""
 
 

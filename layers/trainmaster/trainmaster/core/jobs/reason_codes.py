@@ -48,6 +48,8 @@ class ReasonCode(StrEnum):
 
     # why a job is over
     COMPLETED = "completed"
+    FAILED = "failed"
+    """Of an array: at least one of its tasks did not complete."""
     STOPPED_BY_USER = "stopped-by-user"
     STOPPED_OUTSIDE = "stopped-outside"
     """Its stop was requested neither by us nor through us."""

@@ -206,8 +206,8 @@ def subject(action: Action) -> str:
             return pool.training_job_name
         case WarnOfBudget(team=team):
             return team
-        case ExpandArray(array=array) | HoldArray(array=array) | EndArray(array=array) | TrimArray(array=array):
-            return array.name
+        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+            return action.array.name
         case _:
             return action.job.name
 
@@ -224,8 +224,8 @@ def identity(action: Action) -> tuple[object, ...]:
             return (kind, pool.training_job_name, pool.expires_at, pool.releasing)
         case WarnOfBudget(team=team, month=month):
             return (kind, team, month)
-        case ExpandArray(array=array) | HoldArray(array=array) | EndArray(array=array) | TrimArray(array=array):
-            return (kind, array.name, array.ver)
+        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+            return (kind, action.array.name, action.array.ver)
         case _:
             return (kind, action.job.name, action.job.ver)
 

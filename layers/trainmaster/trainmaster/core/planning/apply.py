@@ -12,7 +12,10 @@ from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.planning.actions import (
     Action,
+    EndArray,
     EndReservation,
+    ExpandArray,
+    HoldArray,
     KeepWarm,
     LimitReservation,
     Preempt,
@@ -20,12 +23,17 @@ from trainmaster.core.planning.actions import (
     SettleWarm,
     Start,
     Stop,
+    TrimArray,
     Unpark,
     WarnOfBudget,
     WatchGpus,
 )
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.changes import (
+    ArrayChange,
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
     HoldEnded,
@@ -37,6 +45,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksExpanded,
     VictimAsked,
     WarmPoolExtended,
     WarmPoolGivenUp,
@@ -44,6 +53,7 @@ from trainmaster.core.planning.changes import (
     WarmPoolReused,
 )
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
+from trainmaster.core.planning.throttles import Throttle
 
 
 class CurrentPool(Protocol):

@@ -55,14 +55,12 @@ class WaitingJob:
     ranked_by: str = ""
     """``PoolPolicy.order_key`` of the order that the score was made with."""
     not_before: datetime | None = None
-    refused: AccountRefusals | None = None
-    """Refusals since AWS last accepted a start of it; while it has any, it neither preempts nor reserves."""
+    refused: AccountRefusals | None = None  # since AWS last accepted a start of it; then it preempts nobody
     preemptible: bool | None = None  # False: never to be stopped for others
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     role: str | None = None
     """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
-    turned_down: int | None = None
-    """Refusals in a row of its request, or of a right that it needs; with the effect of ``refused``."""
+    turned_down: int | None = None  # refusals in a row of its request or a right; like ``refused``
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help: it stops no other for a while (``preemption_waits``)."""
     array: str | None = None  # the array that it is a task of
@@ -263,14 +261,12 @@ class Snapshot:
     waiting: tuple[WaitingJob, ...] = ()
     due: tuple[WaitingJob, ...] = ()
     """Parked jobs whose back-off is over."""
-    arrays: tuple[Array, ...] = ()
-    """Arrays of the pool that have not ended, and those of the waiting jobs."""
+    arrays: tuple[Array, ...] = ()  # those that have not ended, and those of the waiting jobs
     running: tuple[RunningJob, ...] = ()
     gone_preemptors: frozenset[str] = frozenset()
     """Owners of holds that are no longer waiting."""
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
-    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
-    """Starts by ``starts_key``, only of roles that AWS refused starts with."""
+    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)  # by ``starts_key``, if AWS refused
     launchers: Mapping[str, str] = field(default_factory=dict)
     """ARNs of the launcher roles of teams; empty where no start was ever refused."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class Throttles:
         running = array.jobs.running + self.started[array.name]
         if array.at_most is None or running < array.at_most:
             return None
-        message = f"{running} tasks of array {array.name} run, and at most {array.at_most} may at once"
+        message = throttle_text(array.name, running, array.at_most)
         return Reason(code=ReasonCode.ARRAY_LIMIT, message=message)
 
     def throttle(self, job: WaitingJob) -> Throttle | None:
@@ -49,3 +49,8 @@ class Throttles:
             return None
         self.started[array.name] += 1
         return Throttle(array=array.name, at_most=array.at_most)
+
+
+def throttle_text(array: str, running: int, at_most: int) -> str:
+    """Say that an array's throttle keeps further tasks from starting."""
+    return f"{running} tasks of array {array} run, and at most {at_most} may at once"
