@@ -18,7 +18,6 @@
   + RepairNeededError             503  an admin has to repair a row first: trying again does not help
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  another write changed the item first
-      + TaskNameError             a task of an array has the name: answered as JobNameTakenError
     + AccountLimitError           503  a quota of the account forbids it for now
       + InstanceLimitError        503  the account allows no more instances of the type for now
     + ThrottledError              503  the account calls an operation too often: nothing happened
@@ -192,7 +191,7 @@ class LostRaceError(UnavailableError):
 
 
 class TaskNameError(LostRaceError):
-    """The name is that of a task of an array, which may not exist as a job yet: nothing was stored."""
+    """A task of an array has the name, though it may be no job yet; answered as JobNameTakenError."""
 
 
 class AccountLimitError(UnavailableError):
@@ -267,7 +266,6 @@ class UnclassifiedTrainingError(TrainmasterError):
 
 
 _MAX_KEY_CHARACTERS = 64
-
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of the body; empty: the body itself."""
 
@@ -287,15 +285,14 @@ def path_text(path: Path) -> str:
 
 def quoted(text: str) -> str:
     """Return the text in quotes, on one line, in ASCII, cut: fit for an answer and for a log."""
-    cut = text if len(text) <= _MAX_KEY_CHARACTERS else f"{text[:_MAX_KEY_CHARACTERS]}..."
-    return json.dumps(cut)
+    return json.dumps(text if len(text) <= _MAX_KEY_CHARACTERS else f"{text[:_MAX_KEY_CHARACTERS]}...")
 
 
 def invalid(errors: Iterable[FieldError]) -> InvalidRequestError:
     """Return the error that lists them all; its detail gives the first, for clients that show only that."""
     listed = tuple(errors)
-    others = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
-    return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{others}", errors=listed)
+    rest = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+    return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{rest}", errors=listed)
 
 
 def _is_word(key: str) -> bool:

@@ -65,5 +65,5 @@ def message_to_jobs(array: Array, *, at: datetime, releases: bool = False) -> Ou
         kind=MessageKind.FOLLOW_ARRAY,
         at=at,
         array=array.name,
-        releases=releases,
+        releases=releases or None,
     )

@@ -1,6 +1,7 @@
 """Read arrays: each row by itself, unreadable ones set aside like those of jobs."""
 
 import gzip
+import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -70,7 +71,7 @@ def array_row(item: Item) -> Array:
     """Decode an array. Raises for a row that cannot be understood."""
     template = decode(Job, item["job"])
     require(item["pk"] == array_key(template.name)[0], f"it is array {template.name}")
-    indices = unpacked(item["tasks"])
+    indices = unpacked(zlib.decompress(item["tasks"]))
     unexpanded = int.from_bytes(item["unexpanded"], "little")
     require(bool(indices) and unexpanded <= all_bits(len(indices)), "its tasks are not those of its indices")
     ended_at = item.get(rows.ENDED_AT)

@@ -5,6 +5,7 @@ the row's ``ver``. The names of tasks are kept without rows: see ``not_a_task``.
 """
 
 import gzip
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -40,7 +41,7 @@ def array_item(array: Array) -> dict[str, Any]:
     item: dict[str, Any] = {
         rows.ENTRY_ID: array.entry_id,
         "job": encode(array.template),
-        "tasks": packed(array.indices),
+        "tasks": zlib.compress(packed(array.indices)),
         rows.FIRST_INDEX: array.indices[0],
         rows.LAST_INDEX: array.indices[-1],
         "unexpanded": bits_bytes(array.unexpanded),

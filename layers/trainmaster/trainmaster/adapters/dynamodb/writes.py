@@ -239,8 +239,7 @@ class Writes:
 
     def update(self, key: Key, update: Update) -> Operation:
         """Build an Update, or a ConditionCheck if nothing changes, with aliases for names and values."""
-        names: dict[str, str] = {}
-        values: dict[str, Any] = {}
+        names, values = dict[str, str](), dict[str, Any]()
 
         def bound(template: str, attribute: str, content: Any) -> str:
             number = len(names) + len(values)

@@ -108,7 +108,7 @@ class OutboxMessage:
     to, as text; None if there is none."""
     array: str | None = None
     """Name of the array of FOLLOW_ARRAY."""
-    releases: bool = False
+    releases: bool | None = None
     """Whether the array was released, so that FOLLOW_ARRAY releases its held tasks."""
 
     @property

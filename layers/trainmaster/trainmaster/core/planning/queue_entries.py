@@ -62,6 +62,7 @@ def running_entry(job: Job) -> RunningJob:
         has_checkpoint=job.spec.has_checkpoint,
         preemptions=job.preemptions - (job.comebacks.reclaims or 0),
         own_quota=job.spec.own_quota,
+        array=job.spec.array.name if job.spec.array else None,
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),

@@ -43,8 +43,7 @@ class QueueWalk:
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Highest priority, by shape, for which no job can be stopped, or not at this price."""
-    not_worth: dict[str, NotWorth] = field(default_factory=dict)
-    """Preemptions that are not worth it, by preemptor."""
+    not_worth: dict[str, NotWorth] = field(default_factory=dict)  # preemptions that are not, by preemptor
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason | Later] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)

@@ -144,6 +144,7 @@ class RunningJob:
     preempted_for: str | None = None
     """Name of the job that it was asked to stop for; None if it was not."""
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
+    array: str | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
@@ -286,8 +287,7 @@ class Snapshot:
     """Past use by team, of attempts that have ended. None: jobs have their ``share_ms``, or need none."""
     spot_max_wait: timedelta = timedelta(hours=6)
     """Time by which MaxWaitTimeInSeconds exceeds MaxRuntimeInSeconds where the planner picks spot."""
-    watch: Watch | None = None
-    """Monitoring of GPUs that is wanted; None: it does not matter (a forecast)."""
+    watch: Watch | None = None  # monitoring of GPUs that is wanted; None: it does not matter (a forecast)
 
     @property
     def blocked(self) -> bool:

@@ -177,7 +177,7 @@ class _Look:
             array = None if message.array is None else now.reader.array(message.array)
             if array is None:
                 return True
-            upto = jobs.follow(array, now.pool_policy, behind=behind, releases=message.releases)
+            upto = jobs.follow(array, now.pool_policy, behind=behind, releases=bool(message.releases))
             if upto is None:
                 return True
             behind = upto
