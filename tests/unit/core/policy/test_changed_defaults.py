@@ -116,7 +116,7 @@ def warned(old: dict[str, Any], new: dict[str, Any], *, defaults: int = 2) -> di
 
 PRICE, COUNT, WARM = "preemption.cost.enabled", "preemption.max_per_job", "warm_pool.keep_alive"
 BOUND = "preemption.cost.longest_wait"
-ALL = {PRICE, BOUND, COUNT, WARM}
+ALL = {PRICE, COUNT, WARM}
 
 
 @pytest.mark.parametrize("defaults", EARLIER)
@@ -125,11 +125,8 @@ ALL = {PRICE, BOUND, COUNT, WARM}
     [
         pytest.param({}, ALL, id="nothing is written"),
         pytest.param({"preemption": {"cost": {"enabled": False}}}, {COUNT, WARM}, id="no price"),
-        pytest.param({"preemption": {"max_per_job": 3}}, {PRICE, BOUND, WARM}, id="three times"),
-        pytest.param(
-            {"preemption": {"cost": {"longest_wait": "off"}}}, {PRICE, COUNT, WARM}, id="no bound of the wait"
-        ),
-        pytest.param({"warm_pool": {"keep_alive": "0s"}}, {PRICE, BOUND, COUNT}, id="nothing warm"),
+        pytest.param({"preemption": {"max_per_job": 3}}, {PRICE, WARM}, id="three times"),
+        pytest.param({"warm_pool": {"keep_alive": "0s"}}, {PRICE, COUNT}, id="nothing warm"),
         pytest.param({"preemption": {"enabled": False}}, {WARM}, id="nobody is preempted"),
         pytest.param(
             {"preemption": {"cost": {"enabled": True}}, "warm_pool": {"keep_alive": "1m"}},

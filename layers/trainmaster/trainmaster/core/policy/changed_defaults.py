@@ -38,6 +38,7 @@ _CHANGES = (
         field="preemption.cost.longest_wait",
         is_felt=lambda now, then: (
             _has_price(now)
+            and _has_price(then)  # else the price itself is news, and it says so
             and now.preemption.cost.longest_wait is not None
             and now.preemption.cost.longest_wait != then.preemption.cost.longest_wait
         ),
