@@ -8,6 +8,7 @@ import io
 import math
 import tarfile
 from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -207,9 +208,10 @@ def _archive(*, tools: bool) -> bytes:
     packed = io.BytesIO()
     with TemporaryDirectory() as name, tarfile.open(fileobj=packed, mode="w:gz") as tar:
         folder = Path(name)
-        training_code(folder, tools=tools)
-        if tools:
-            training_code(folder, launcher_only=True)
+        with redirect_stdout(io.StringIO()):
+            training_code(folder, tools=tools)
+            if tools:
+                training_code(folder, launcher_only=True)
         for path in sorted(folder.rglob("*.py")):
             tar.add(path, str(path.relative_to(folder)))
     return packed.getvalue()
