@@ -112,7 +112,7 @@ def test_a_silence_of_the_api_is_told_with_its_beginning_and_the_last_picture_st
     watched = Watched(page("running"), AWAY, AWAY, page("completed"))
     text = watched.run()
     silent = text[text.rindex("nothing new since") :]
-    assert " ".join(silent.split()).startswith(f"nothing new since {clock(watched, 5)} (5s): No answer from")
+    assert " ".join(silent.split()).startswith(f"nothing new since {clock(watched, 0)} (10s): No answer from")
     assert text.count("running") == 3
     assert "nothing new" not in text[text.index(clock(watched, 15)) :]
 
