@@ -9,6 +9,7 @@ from typing import Self
 
 from trainmaster.core.forecast.run_times import start_of_month
 from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
@@ -182,6 +183,7 @@ class PoolReplay:
         self.state.commit(change, now=self.sagemaker.now)
         if not job.is_live:
             del self.sagemaker.courses[name]
+            self.tally.ended.append((name, ParentEnd.STOPPED))
         return True
 
     # ---- ends
@@ -221,6 +223,7 @@ class PoolReplay:
         self.turns.discard(job.name)
         if change.after.is_final:
             del self.sagemaker.courses[job.name]
+            self.tally.ended.append((job.name, ParentEnd(change.after.state.value)))
 
     def close(self) -> None:
         """End the replay here: what is live and warm is noted as it is."""

@@ -41,6 +41,11 @@ _HOLDS_AFTER: Mapping[ConditionKind, frozenset[ParentEnd]] = MappingProxyType(
 )
 
 
+def holds_after(kind: ConditionKind) -> frozenset[ParentEnd]:
+    """Return the ends of a parent after which a condition of this kind holds."""
+    return _HOLDS_AFTER[kind]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
     """The job whose end began it, where others ended because of that end."""

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
-from operator import attrgetter
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
@@ -37,7 +36,6 @@ class QueueWalk:
     capacity: FreeCapacity
     quotas: Quotas
     budgets: Budgets
-    answered: SameAnswers
     limited: LimitedWarmPools
     pauses: StartPauses
     front: QueueFront = field(default_factory=QueueFront)
@@ -62,15 +60,9 @@ class QueueWalk:
             capacity=capacity,
             quotas=quotas,
             budgets=Budgets(snapshot=snapshot, now=now),
-            answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
         )
-
-    def order(self) -> list[WaitingJob]:
-        """Return the candidates in the one total order."""
-        in_turn, tier = sorted(self.snapshot.waiting, key=attrgetter("rank")), self.quotas.tier
-        return sorted(in_turn, key=lambda job: tier(job.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
         """Start the job, preempt for it, or record why it waits."""
@@ -85,7 +77,7 @@ class QueueWalk:
             self.answered.forget()
 
     def _waits(self, job: WaitingJob) -> bool:
-        """Tell whether the job waits for others, and nothing else has changed."""
+        """Tell whether the job waits for others and the plan is as before, so that equal jobs wait, too."""
         shapes = self._possible(job)
         why = None if shapes else self.reasons[job.name]
         assert not isinstance(why, Later)  # a refusal is worded at once
@@ -176,8 +168,9 @@ class QueueWalk:
         return True
 
     def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
-        backfill = self.pool.order.backfill
-        return all(backfill and reservation.admits(vector, ends_by=until) for reservation in ahead)
+        return not ahead or (
+            self.pool.order.backfill and all(first.admits(vector, ends_by=until) for first in ahead)
+        )
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
@@ -187,8 +180,8 @@ class QueueWalk:
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
         self.front.makes_room(job, hold.vector)
-        if hold.goes_on and not job.is_refused and (more := self.preemptions.rest(job, hold)):
-            self._preempt(more, beside=self.preemptions.stopping_for(hold))
+        if hold.goes_on and not job.is_refused and (preemption := self.preemptions.rest(job, hold)):
+            self._preempt(preemption, beside=self.preemptions.stopping_for(hold))
             return
         if victims := self.preemptions.stopping_for(hold):
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
@@ -238,24 +231,24 @@ class QueueWalk:
             any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
-        key = (*self.quotas.party(job), *shape.vector.items())
+        key = (self.preemptions.asks_no_price(job), *self.quotas.party(job), *shape.vector.items())
         if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
-        found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
-        if not isinstance(found, Preempt):
+        preemption = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
+        if not isinstance(preemption, Preempt):
             self.hopeless[key] = job.priority
-            if found is not None:
-                self.not_worth.setdefault(job.name, found)
+            if preemption is not None:
+                self.not_worth.setdefault(job.name, preemption)
             return False
         self.front.makes_room(job, shape.vector)
-        self._preempt(found)
+        self._preempt(preemption)
         return True
 
-    def _preempt(self, found: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
-        job, victims = found.job, (*beside, *found.victims)
-        self.actions.append(found)
-        self.reasons[job.name] = wait_reasons.making_room(found.shape.vector, victims, to=job.team)
+    def _preempt(self, preemption: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
+        job, victims = preemption.job, (*beside, *preemption.victims)
+        self.actions.append(preemption)
+        self.reasons[job.name] = wait_reasons.making_room(preemption.shape.vector, victims, to=job.team)
 
     # ---- wait
 
@@ -287,6 +280,11 @@ class QueueWalk:
         if not all(self.front.is_reserved(shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm()
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))
+
+    @cached_property
+    def answered(self) -> SameAnswers:
+        asks_no_price = self.preemptions.asks_no_price
+        return SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
 
     @cached_property
     def preemptions(self) -> Preemptions:

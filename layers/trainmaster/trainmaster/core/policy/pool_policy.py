@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
 from trainmaster.core.policy.findings import Location, nearest
-from trainmaster.core.policy.keys import Keys, Section, key, needed
+from trainmaster.core.policy.keys import OFF, Keys, Section, key, key_or_off, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
@@ -64,6 +64,14 @@ class PreemptionCost(Section):
         "24h",
         "Lost work counts half for a job that has saved nothing for this long, a third after twice as long, "
         "and so on: none is out of reach.",
+    )
+    longest_wait: timedelta | None = key_or_off(
+        Duration(),
+        "5m",
+        "A job of the highest priority in the pool that has waited this long stops others whatever it costs. "
+        "`off`: it waits until it is worth it.",
+        earlier={4: OFF},
+        off=(OFF, False),
     )
 
 
