@@ -79,3 +79,4 @@ _QUESTIONS: Mapping[
     "hold": (lambda job: f"Hold {job.name}?", _held, lambda job: not job.is_waiting),
     "release": (lambda job: f"Release {job.name}?", _released, lambda job: job.state != "held"),
 }
+CHANGES = tuple(_QUESTIONS)
