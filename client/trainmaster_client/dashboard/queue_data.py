@@ -7,16 +7,13 @@ from http import HTTPStatus
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.gateway.queued_calls import RenewingApi
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import FINAL_STATES, LIVE_STATES, job_view
 from trainmaster_client.jobs.queue_reader import QueueReader
-from trainmaster_client.jobs.start_estimates import StartEstimate
 from trainmaster_client.views.consequences import CHANGES, question
-from trainmaster_client.views.queue_model import QueueAnswers, queue_model
-from trainmaster_client.views.queue_rows import COLUMNS, STATE_MARKS, Row, job_row
-from trainmaster_client.views.short_reasons import Surroundings
+from trainmaster_client.views.queue_model import QueueAnswers, job_rows, queue_model
+from trainmaster_client.views.queue_rows import COLUMNS, STATE_MARKS, Row
 
 FIRST_JOBS = "100"
 """Jobs of the part that is shown while the rest of a long queue comes."""
@@ -69,12 +66,8 @@ class QueueData:
         """Return a job as the API answers it, its row, and what each change of it would do."""
         now = _clock(given, now)
         document = self._api.job(name)
-        job, likely = job_view(document), document.get("estimated_start")
-        try:
-            start = StartEstimate.parse(likely) if likely else None
-        except (KeyError, TypeError, ValueError) as error:
-            raise MalformedViewError(f"{type(error).__name__}: {error}") from error
-        row = job_row(job, Surroundings.of([], []), now=now, start=start)
+        job = job_view(document)
+        (row,) = job_rows([job], now=now)
         questions = {change: asdict(question(change, job, now=now)) for change in CHANGES}
         return {"job": document, "row": _row(row, 0), "questions": questions}
 

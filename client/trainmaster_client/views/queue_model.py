@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from trainmaster_client.api import Document
@@ -54,17 +55,13 @@ class QueueModel:
 
 def queue_model(answers: QueueAnswers, *, now: datetime) -> QueueModel:
     """Put answers into words, as of an instant with a zone. Raises MalformedViewError."""
-    around, starts = Surroundings.of(answers.jobs, answers.pools), answers.starts or {}
     try:
         arrays = [array_row(array, now=now) for array in answers.document.get("arrays") or ()]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     folded = {array.name for array in arrays if array.name}
-    jobs = [
-        job_row(job, around, now=now, start=start_of(job, starts))
-        for job in answers.jobs
-        if not (job.is_waiting and job.array in folded)
-    ]
+    rows = job_rows(answers.jobs, now=now, pools=answers.pools, starts=answers.starts or {})
+    jobs = [row for row in rows if not (row.job and row.job.is_waiting and row.job.array in folded)]
     return QueueModel(
         rows=tuple(_merged(jobs, arrays)),
         pools=pool_summaries(answers.pools, answers.jobs, now=now),
@@ -72,6 +69,18 @@ def queue_model(answers: QueueAnswers, *, now: datetime) -> QueueModel:
         if_empty=NO_MATCH if answers.is_filtered else EMPTY_QUEUE,
         more=MORE if answers.document.get("next_token") else "",
     )
+
+
+def job_rows(
+    jobs: Sequence[JobView],
+    *,
+    now: datetime,
+    pools: Sequence[Mapping[str, Any]] = (),
+    starts: StartEstimates = MappingProxyType({}),
+) -> list[Row]:
+    """Put jobs of one list into words; what is ahead of a job, or free, is known as far as these show it."""
+    around = Surroundings.of(jobs, pools)
+    return [job_row(job, around, now=now, start=start_of(job, starts)) for job in jobs]
 
 
 def _merged(jobs: Sequence[Row], arrays: Sequence[Row]) -> list[Row]:

@@ -108,7 +108,7 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
     left = None if job.ends_by is None else max(job.ends_by - now, timedelta())
     born = job.submitted_at or job.started_at
     starts = NOTHING if start is None else _until(start.p50, now)
-    reason = job.waiting or job.reason
+    reason, short = job.waiting or job.reason, short_reason(job, around)
     cells = {
         "job": job.name or NO_NAME,
         "team": job.team,
@@ -124,8 +124,8 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
         "left": NOTHING if left is None else short_length(left),
         "starts": starts,
         "starts_range": starts if start is None else f"{starts} ({_until(start.p90, now)})",
-        "short": short_reason(job, around),
-        "reason": job.why,
+        "short": short,
+        "reason": job.why or short,
     }
     return Row(
         cells=cells,

@@ -192,11 +192,11 @@ def test_a_refusal_of_the_api_keeps_its_status_and_when_to_try_again(world: Gate
 
 def test_a_job_comes_with_its_row_and_with_what_each_change_would_do(world: GatewayWorld) -> None:
     world.api.forget()
-    document = view("wait", position=1, estimated_start={"p50": "2026-11-21T03:30:00Z", "p90": NOW})
+    document = view("wait", position=1)
     world.api.script("GET", "/jobs/wait", Scripted(document=document))
     told = json.loads(asked(world, f"/ui/data/jobs/wait?now={NOW}", **BEARER).body)
     assert told["job"] == document
-    assert told["row"]["cells"]["starts_range"] == "30m (now)"
+    assert told["row"]["cells"]["age"] == "2h00m"
     assert told["questions"]["cancel"]["consequence"] == "It leaves the queue at once and is not requeued."
     assert [change for change, asked_ in told["questions"].items() if asked_["is_vain"]] == ["release"]
 

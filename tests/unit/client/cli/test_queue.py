@@ -84,7 +84,7 @@ def clock(watched: Watched, second: int) -> str:
 
 
 def test_a_pipe_gets_one_picture_a_period_without_escape_codes() -> None:
-    watched = Watched(page("running"), page("running", "pending"))
+    watched = Watched(page("running"), page("running", "stopped"))
     lines = [line.rstrip() for line in watched.run().splitlines()]
     assert lines == [
         f"{clock(watched, 0)}  every 5 s, Ctrl-C to quit",
@@ -94,7 +94,7 @@ def test_a_pipe_gets_one_picture_a_period_without_escape_codes() -> None:
         "job1",
         "    vision in p5, running, priority 0, 1x ml.p5.48xlarge",
         "job2",
-        "    vision in p5, pending, priority 0, 1x ml.p5.48xlarge",
+        "    vision in p5, stopped, priority 0, 1x ml.p5.48xlarge",
     ]
     assert watched.slept == [5]
 
