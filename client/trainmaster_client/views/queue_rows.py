@@ -16,6 +16,9 @@ from trainmaster_client.views.short_reasons import Surroundings, short_reason
 NOTHING = "-"
 """Stands in a cell of which nothing is known, or that does not apply."""
 
+MOST_PARENTS = 5
+"""Parents that are named; further ones are counted."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
@@ -132,7 +135,7 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
         name=job.name or "",
         mark=STATE_MARKS.get(job.state, UNKNOWN_MARK),
         code=reason.code if reason else "",
-        details=tuple(_details(cells)),
+        details=tuple(_details({**cells, "after": _conditions(job)})),
         job=job,
         start=start,
         ran=ran,
@@ -203,10 +206,20 @@ def _details(cells: Mapping[str, str]) -> Iterator[str]:
         ("ran {}", "ran"),
         ("at most {} left", "left"),
         ("likely to start {}" if starts == "now" else "likely to start in {}", "starts"),
+        ("after {}", "after"),
         ("{}", "reason"),
     ):
-        if cells[key] not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):
+        if cells.get(key, "") not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):
             yield phrase.format(cells[key])
+
+
+def _conditions(job: JobView) -> str:
+    """Write what a waiting job waits for, with the states; empty if it is no other job."""
+    if not job.is_waiting:
+        return ""
+    named = [f"{parent.condition}{f' ({parent.state})' if parent.state else ''}" for parent in job.parents]
+    unnamed = len(named) - MOST_PARENTS
+    return ", ".join(named[:MOST_PARENTS]) + (f" and {unnamed} more" if unnamed > 0 else "")
 
 
 def _searched(cells: Mapping[str, str]) -> str:

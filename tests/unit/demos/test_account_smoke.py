@@ -9,11 +9,12 @@ from trainmaster_client.account_check.examination import FACTS
 from trainmaster_client.account_check.facts import Need, Word
 from trainmaster_client.report import Report
 
-from demos.account_smoke.jobs import JOBS
-from demos.account_smoke.lent import Lent, MissingMeansError, lent_by
-from demos.account_smoke.stack import ROOT, SmokeStack, SmokeStackError
-from demos.account_smoke.story import expected_alarms, note
-from demos.account_smoke.verdicts import STACK_VERDICTS
+from demos.account_smoke import JOBS, expected_alarms, note
+from demos.deployed.account_stack import SmokeStack
+from demos.deployed.lent import Lent, MissingMeansError, lent_by
+from demos.deployed.sam import SamError
+from demos.deployed.stack_verdicts import STACK_VERDICTS
+from demos.stage.processes import ROOT
 
 ARN = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Admin_0a1b/ann@example.com"
 FORBIDDEN = {"status": 403, "error_type": "ForbiddenException", "text": "Forbidden"}
@@ -219,7 +220,7 @@ def test_the_stack_goes_with_the_table_and_the_key_that_it_would_keep() -> None:
 
 def test_a_stack_of_somebody_else_is_not_touched() -> None:
     account = Account(tags=[])
-    with pytest.raises(SmokeStackError, match="was not made by account-smoke"):
+    with pytest.raises(SamError, match="was not made by account-smoke"):
         stack_in(account).delete()
     assert account.deleted == []
 
