@@ -112,8 +112,8 @@ def queue(
         print_queue_csv(model)
     else:
         _print_table(model, form)
-    if model.more:
-        say(model.more)
+    if model.further:
+        say(model.further)
 
 
 def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, watch: bool) -> None:

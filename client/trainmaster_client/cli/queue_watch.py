@@ -68,7 +68,7 @@ class QueueWatch:
         model = queue_model(self._seen, now=now)
         summaries = summary_lines(model, self.to.width)
         above = [self._title(now), *summaries, *([Text()] if summaries else [])]
-        below = [Text(model.more)] if model.more else []
+        below = [Text(model.further)] if model.further else []
         left = None
         if height is not None:
             left = max(height - len(self.to.render_lines(Group(*above, *below), pad=False)), 2)

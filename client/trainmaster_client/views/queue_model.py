@@ -13,7 +13,7 @@ from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.start_estimates import StartEstimates, start_of
 from trainmaster_client.views.pool_summaries import PoolSummary, pool_summaries
 from trainmaster_client.views.queue_rows import Row, array_row, job_row
-from trainmaster_client.views.short_reasons import Surroundings
+from trainmaster_client.views.short_reasons import QueueFacts
 
 EMPTY_QUEUE = "No jobs in the queue. Those that have ended: trainmaster history"
 NO_MATCH = "No jobs."
@@ -48,8 +48,8 @@ class QueueModel:
     has_starts: bool
     """Whether the stack estimates starts: else there is no column for them."""
     if_empty: str
-    """Line that stands where the rows would be."""
-    more: str
+    """Line in place of the rows where there are none."""
+    further: str
     """Line below the rows if the queue has further pages, else empty."""
 
 
@@ -67,7 +67,7 @@ def queue_model(answers: QueueAnswers, *, now: datetime) -> QueueModel:
         pools=pool_summaries(answers.pools, answers.jobs, now=now),
         has_starts=answers.starts is not None,
         if_empty=NO_MATCH if answers.is_filtered else EMPTY_QUEUE,
-        more=MORE if answers.document.get("next_token") else "",
+        further=MORE if answers.document.get("next_token") else "",
     )
 
 
@@ -79,8 +79,8 @@ def job_rows(
     starts: StartEstimates = MappingProxyType({}),
 ) -> list[Row]:
     """Put jobs of one list into words; what is ahead of a job, or free, is known as far as these show it."""
-    around = Surroundings.of(jobs, pools)
-    return [job_row(job, around, now=now, start=start_of(job, starts)) for job in jobs]
+    facts = QueueFacts.of(jobs, pools)
+    return [job_row(job, facts, now=now, start=start_of(job, starts)) for job in jobs]
 
 
 def _merged(jobs: Sequence[Row], arrays: Sequence[Row]) -> list[Row]:

@@ -11,7 +11,7 @@ from trainmaster.core.jobs.spans import length, short_length
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import NO_NAME, JobView, Reason
 from trainmaster_client.jobs.start_estimates import StartEstimate
-from trainmaster_client.views.short_reasons import Surroundings, short_reason
+from trainmaster_client.views.short_reasons import QueueFacts, short_reason
 
 NOTHING = "-"
 """Stands in a cell of which nothing is known, or that does not apply."""
@@ -97,12 +97,12 @@ class Row:
     """Text in which a reader may look for a word, in lower case."""
 
 
-def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEstimate | None = None) -> Row:
+def job_row(job: JobView, facts: QueueFacts, *, now: datetime, start: StartEstimate | None = None) -> Row:
     """Put a job into words.
 
     Args:
         job: The job.
-        around: What its short reason may name.
+        facts: What its short reason may name.
         now: An instant with a zone, which ages are counted to.
         start: Its likely start, if one is known.
     """
@@ -111,7 +111,7 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
     left = None if job.ends_by is None else max(job.ends_by - now, timedelta())
     born = job.submitted_at or job.started_at
     starts = NOTHING if start is None else _until(start.p50, now)
-    reason, short = job.waiting or job.reason, short_reason(job, around)
+    reason, short = job.waiting or job.reason, short_reason(job, facts)
     cells = {
         "job": job.name or NO_NAME,
         "team": job.team,

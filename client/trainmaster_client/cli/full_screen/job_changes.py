@@ -143,11 +143,11 @@ class JobChanges(App[None]):
         def ask(document: Document) -> None:
             job = job_view(document)
             wanted = "release" if change == "hold" and job.state == "held" else change
-            asked = question(wanted, job, now=self.options.now())
-            if asked.is_vain:
-                self.say(asked.consequence)
+            warning = question(wanted, job, now=self.options.now())
+            if warning.is_vain:
+                self.say(warning.consequence)
                 return
-            dialog = Dialog(asked.title, asked.consequence, entry=change == "priority")
+            dialog = Dialog(warning.title, warning.consequence, entry=change == "priority")
             self.push_screen(dialog, lambda answer: self._make(name, wanted, answer or ""))
 
         sorry = "Nothing was changed: {}".format
