@@ -1,6 +1,7 @@
 """The screen of ``trainmaster top``: keys, as in k9s, and pages that draw the queue's model."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -109,7 +110,7 @@ class QueueApp(JobChanges):
             pools = api.pools().get("pools") or ()
             answers = QueueAnswers(document=self._reader.whole({}), pools=pools)
             queue_model(answers, now=self.options.now())  # where its shape is wrong, this read has failed
-            return answers
+            return replace(answers, starts=self._reader.starts(answers.jobs))
 
         def came(answers: QueueAnswers) -> None:
             self._answers = answers

@@ -15,6 +15,7 @@ from tests.unit.client.cli.full_screen.queue_screen import (
     HEIGHT,
     NOON,
     RUNNING,
+    WAITING,
     WIDTH,
     FakeApi,
     FakeLogs,
@@ -50,6 +51,19 @@ async def test_the_queue_fits_eighty_columns_with_teams_and_pools() -> None:
         assert lines[5].startswith("(other team's)")
         assert len(lines) == HEIGHT
         assert max(map(len, lines)) <= WIDTH
+
+
+@played
+async def test_likely_starts_are_a_column_where_the_stack_says_them() -> None:
+    class Estimating(FakeApi):
+        def estimates(self, **_pool: Any) -> dict[str, Any]:
+            at = {"p50": "2026-11-22T12:40:00Z", "p90": "2026-11-22T14:00:00Z"}
+            return {"estimates": [{"name": WAITING["name"], "position": 1, **at}]}
+
+    async with shown(Estimating()) as screen:
+        lines = await screen.lines()
+        assert "STARTS" in lines[2].split()
+        assert "40m" in lines[4].split()
 
 
 @played
