@@ -8,6 +8,7 @@ from typing import Any
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.gateway.queued_calls import RenewingApi
+from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import FINAL_STATES, LIVE_STATES, job_view
 from trainmaster_client.jobs.queue_reader import QueueReader
@@ -57,7 +58,8 @@ class QueueData:
         return {
             "columns": [asdict(column) for column in COLUMNS],
             "rows": [_row(row, number) for number, row in enumerate(model.rows)],
-            "pools": answers.pools,
+            "pools": [asdict(pool) for pool in model.pools],
+            "teams": sorted({team for pool in answers.pools for team in _teams(pool)}),
             "has_starts": model.has_starts,
             "is_partial": bool(document.get("next_token")),
         }
@@ -70,6 +72,10 @@ class QueueData:
         (row,) = job_rows([job], now=now)
         questions = {change: asdict(question(change, job, now=now)) for change in CHANGES}
         return {"job": document, "row": _row(row, 0), "questions": questions}
+
+
+def _teams(pool: Mapping[str, Any]) -> list[str]:
+    return [printable(team.get("name")) for team in pool.get("teams") or ()]
 
 
 def states() -> Document:

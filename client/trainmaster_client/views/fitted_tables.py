@@ -56,7 +56,7 @@ _LEAST = {"state": len("preempting")}
 """Least width of columns, in every layout."""
 _UNLIMITED = 10_000
 _GROWTH = (
-    *(("team", 9), ("pool", 9), ("job", 24), ("reason", 16), ("job", 40)),
+    *(("team", 9), ("pool", 9), ("job", 24), ("reason", 24), ("job", 40)),
     *(("team", 12), ("pool", 12), ("reason", 44)),
     *((key, _UNLIMITED) for key in ("job", "team", "pool", "reason")),
 )

@@ -11,7 +11,7 @@ from trainmaster_client.api import Document
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.start_estimates import StartEstimates, start_of
-from trainmaster_client.views.pool_summaries import PoolSummary, pool_summaries
+from trainmaster_client.views.pool_rows import PoolRow, pool_rows
 from trainmaster_client.views.queue_rows import Row, array_row, job_row
 from trainmaster_client.views.short_reasons import QueueFacts
 
@@ -43,8 +43,8 @@ class QueueAnswers:
 class QueueModel:
     rows: tuple[Row, ...]
     """Jobs and arrays in the queue's order: running ones, then waiting ones, pool by pool."""
-    pools: tuple[PoolSummary, ...]
-    """Those with jobs first."""
+    pools: tuple[PoolRow, ...]
+    """Those with jobs first; none if they are not known, or cannot be read."""
     has_starts: bool
     """Whether the stack estimates starts: else there is no column for them."""
     if_empty: str
@@ -64,11 +64,18 @@ def queue_model(answers: QueueAnswers, *, now: datetime) -> QueueModel:
     jobs = [row for row in rows if not (row.job and row.job.is_waiting and row.job.array in folded)]
     return QueueModel(
         rows=tuple(_merged(jobs, arrays)),
-        pools=pool_summaries(answers.pools, answers.jobs, now=now),
+        pools=_pools(answers, now),
         has_starts=answers.starts is not None,
         if_empty=NO_MATCH if answers.is_filtered else EMPTY_QUEUE,
         further=MORE if answers.document.get("next_token") else "",
     )
+
+
+def _pools(answers: QueueAnswers, now: datetime) -> tuple[PoolRow, ...]:
+    try:
+        return pool_rows(answers.pools, answers.jobs, now=now)
+    except MalformedViewError:  # a queue is shown without its pools, too
+        return ()
 
 
 def job_rows(

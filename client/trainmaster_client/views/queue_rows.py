@@ -67,7 +67,7 @@ COLUMNS = (
     Column(key="ran", heading="RAN", title="Ran", is_number=True),
     Column(key="left", heading="LEFT", title="Left", is_number=True),
     Column(key="starts", heading="STARTS", title="Starts in", is_number=True),
-    Column(key="starts_range", heading="STARTS", title="Starts in p50 (p90)", is_number=True),
+    Column(key="starts_range", heading="STARTS", title="Starts in (p90)", is_number=True),
     Column(key="short", heading="REASON", title="Reason"),
     Column(key="reason", heading="REASON", title="Reason"),
 )

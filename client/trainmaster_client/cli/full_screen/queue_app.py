@@ -24,7 +24,7 @@ from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.queue_reader import QueueReader
 from trainmaster_client.views.fitted_tables import fitted_grid, whole_grid
-from trainmaster_client.views.queue_model import NO_MATCH, QueueAnswers, queue_model
+from trainmaster_client.views.queue_model import NO_MATCH, QueueAnswers, QueueModel, queue_model
 from trainmaster_client.views.queue_rows import Row
 
 PAGES = ("queue", "pools", "sheet", "log")
@@ -163,14 +163,14 @@ class QueueApp(JobChanges):
     def paint(self) -> None:
         """Paint what was read last."""
         if self.is_shown and self._answers is not None:
-            self._paint_queue(self._answers)
-            self._fill("pools", pool_lines(self._answers.pools, now=self.options.now()))
+            model = queue_model(self._answers, now=self.options.now())
+            self._paint_queue(model)
+            self._fill("pools", pool_lines(model.pools))
             self.paint_status()
 
-    def _paint_queue(self, answers: QueueAnswers) -> None:
+    def _paint_queue(self, model: QueueModel) -> None:
         """Paint the rows that contain the wanted text; the cursor stays on its job, else at its line."""
-        model, width = queue_model(answers, now=self.options.now()), self.size.width - 1
-        queue, chosen = self._base.query_one(OptionList), self._chosen_row
+        width, queue, chosen = self.size.width - 1, self._base.query_one(OptionList), self._chosen_row
         self._rows = tuple(row for row in model.rows if self.wanted.casefold() in row.searched)
         grid = fitted_grid(self._rows, width) or whole_grid(self._rows, has_starts=False)
         head, *lines = queue_lines(grid, self._rows)

@@ -26,8 +26,12 @@ export function nameCell(row) {
 
 export const hrefOf = (row) => (row.is_job && row.name ? `#/jobs/${encodeURIComponent(row.name)}` : "");
 
-const CELLS = { job: nameCell, state: (row) => stateCell(row.cells.state) };
-const CLASSES = { job: "name-cell", reason: "why" };
+const CELLS = {
+  job: nameCell,
+  state: (row) => stateCell(row.cells.state),
+  short: (row) => h("span", { title: row.cells.reason }, row.cells.short),
+};
+const CLASSES = { job: "name-cell", reason: "why", short: "why" };
 const SORTS = {
   priority: (row) => Number(row.cells.priority),
   age: (row) => row.submitted_at,
@@ -36,6 +40,7 @@ const SORTS = {
   starts_range: (row) => row.starts_p50,
   position: null, // the order that the rows come in
   reason: null,
+  short: null,
 };
 
 // Columns of a table, by their keys; further ones may stand between them.

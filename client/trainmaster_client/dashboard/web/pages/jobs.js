@@ -19,7 +19,7 @@ export const page = {
     const query = { team: params.team, pool: params.pool, mine: params.mine, name_prefix: params.prefix };
     const pages = await Promise.all(states.map((state) => listed(api, { ...query, state }, signal)));
     const rows = pages.flatMap((one) => one.rows);
-    return { rows: endedSince(rows, params.days), columns: pages[0].columns, pools: pages[0].pools, isOlder: pages.some((one) => one.isOlder) };
+    return { rows: endedSince(rows, params.days), columns: pages[0].columns, pools: pages[0].pools, teams: pages[0].teams, isOlder: pages.some((one) => one.isOlder) };
   },
 
   render(root, data, context) {
@@ -96,7 +96,7 @@ function filters(context) {
     h("label", { class: "check" }, mine, "mine"),
   );
   const offer = (data) => {
-    const teams = new Set([...data.pools.flatMap((one) => one.teams.map((team_) => team_.name)), ...data.rows.map((row) => row.cells.team), context.params.team]);
+    const teams = new Set([...data.teams, ...data.rows.map((row) => row.cells.team), context.params.team]);
     fill(team.select, [["", "all"], ...[...teams].filter(Boolean).sort().map((one) => [one, one])], team.select.value || context.params.team || "");
     fill(pool.select, [["", "all"], ...data.pools.map((one) => [one.name, one.name])], pool.select.value || context.params.pool || "");
   };

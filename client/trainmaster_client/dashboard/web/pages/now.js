@@ -2,12 +2,12 @@
 
 import { pauseButton } from "../actions.js";
 import { h, replace } from "../dom.js";
-import { clock, count, since, usd } from "../format.js";
+import { count, usd } from "../format.js";
 import { columns, hrefOf, nameCell, stateCell } from "../job_cells.js";
 import { Table } from "../table.js";
 
 const MONEY_MS = 60_000;
-const COLUMNS = ["position", "job", "team", "state", "pool", "instances", "priority", "age", "ran", "left", "starts_range", "reason"];
+const COLUMNS = ["position", "job", "team", "state", "pool", "instances", "priority", "age", "ran", "left", "starts_range", "short"];
 let money = { at: -Infinity, team: "", usage: null };
 
 export const page = {
@@ -31,7 +31,7 @@ export const page = {
     if (parts.pools.parentElement !== root) replace(root, Object.values(parts.elements));
     const isPaused = data.rows.some((row) => row.code === "paused");
     replace(parts.pause, pauseButton(context, isPaused, waits(data)));
-    replace(parts.pools, notes(data, isPaused), data.pools.map((pool) => poolPanel(pool, data, context.now)));
+    replace(parts.pools, notes(data, isPaused), data.pools.map(poolPanel));
     replace(parts.yours, yours(data));
     parts.show(data, context);
   },
@@ -87,45 +87,29 @@ function built(data, context) {
 function notes(data, isPaused) {
   const found = [];
   if (isPaused) found.push("Starts and preemptions are paused by an admin. Running jobs continue.");
-  for (const pool of data.pools) {
-    if (pool.recount) found.push(`${pool.name}: nothing starts until the pool is recounted (${pool.recount.message}).`);
-  }
   if (!data.pools.length) found.push("No pools: an admin has to apply a policy.");
   if (!data.has_starts && !data.is_partial) found.push("This stack is older than the page: it does not say when all jobs are likely to start.");
   return found.map((text) => h("p", { class: "warning" }, text));
 }
 
-function poolPanel(pool, data, now) {
-  const ends = data.rows.filter((row) => row.cells.pool === pool.name && row.phase === "live" && row.ends_by).map((row) => row.ends_by);
-  const next = ends.sort()[0];
-  const waiting = pool.waiting
-    ? `${count(pool.waiting)} wait${pool.waiting === 1 ? "s" : ""}, the oldest for ${since(pool.oldest_waiting_since, now)}`
-    : "no jobs wait";
+function poolPanel(pool) {
   return h("section", { class: "panel pool", "aria-label": `Pool ${pool.name}` },
-    h("h2", {}, pool.name, " ", h("span", { class: "dim" }, waiting, next ? `, next certain end ${clock(next, now)}` : "")),
-    bars(pool, "on-demand", pool.capacity),
-    bars(pool, "spot", pool.spot_capacity),
-    (pool.account_limits ?? []).map((one) =>
-      h("p", { class: "note warn" }, `AWS allowed ${one.limit} ${one.capacity_type} ${one.instance_type}; the next try above that is at ${clock(one.until, now)}.`)),
-    (pool.start_pauses ?? []).map((one) =>
-      h("p", { class: "note warn" }, `Starts with ${one.role_arn ?? "a role of another team"} are paused since ${clock(one.since, now)}: AWS says ${one.message ?? one.code}. The next try is at ${clock(one.next_probe_at, now)} or later.`)),
+    h("h2", {}, pool.name, " ", h("span", { class: "dim" }, [pool.waiting, pool.next_end].filter(Boolean).join(", "))),
+    pool.gauges.map(gauge),
+    pool.warnings.map((text) => h("p", { class: "note warn" }, text)),
   );
 }
 
-function bars(pool, kind, capacity) {
-  return Object.entries(capacity ?? {}).map(([type, most]) => {
-    const of = (part) => Number(pool[part]?.[kind]?.[type] ?? 0);
-    const [used, warm, free] = [of("used"), of("warm"), of("free")];
-    const whole = Math.max(1, Number(most), used + warm);
-    const said = `${used} of ${most} used, ${warm} warm, ${free} free`;
-    const share = (many) => `${(100 * many) / whole}%`;
-    return h("div", { class: "gauge" },
-      h("span", { class: "gauge-type" }, type, kind === "spot" ? " spot" : ""),
-      h("span", { class: "gauge-bar", role: "img", "aria-label": said, vars: { "--used": share(used), "--warm": share(warm) } },
-        h("span", { class: "gauge-used" }), h("span", { class: "gauge-warm" })),
-      h("span", { class: "gauge-said" }, h("b", {}, `${used}/${most}`), ` used, ${warm} warm, ${free} free`),
-    );
-  });
+function gauge({ instance_type: type, capacity_type: kind, capacity, used, warm, free }) {
+  const whole = Math.max(1, capacity, used + warm);
+  const said = `${used} of ${capacity} used, ${warm} warm, ${free} free`;
+  const share = (many) => `${(100 * many) / whole}%`;
+  return h("div", { class: "gauge" },
+    h("span", { class: "gauge-type" }, type, kind === "spot" ? " spot" : ""),
+    h("span", { class: "gauge-bar", role: "img", "aria-label": said, vars: { "--used": share(used), "--warm": share(warm) } },
+      h("span", { class: "gauge-used" }), h("span", { class: "gauge-warm" })),
+    h("span", { class: "gauge-said" }, h("b", {}, `${used}/${capacity}`), ` used, ${warm} warm, ${free} free`),
+  );
 }
 
 function yours({ rows, me, usage, is_partial: isPartial }) {
