@@ -24,10 +24,12 @@ def pools(*, as_json: JsonFlag = False) -> None:
         lines = list(pool_lines(document.get("pools") or (), now=datetime.now(UTC)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
-    print_lines(lines or ["No pools: an admin has to apply a policy."])
+    print_lines(lines)
 
 
 def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  JSON
+    if not views:
+        yield "No pools: an admin has to apply a policy."
     for pool in views:
         yield f"{printable(pool['name'])}: {_waiting(pool, now)}"
         if pool.get("reranking"):

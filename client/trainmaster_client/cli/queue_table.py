@@ -40,7 +40,7 @@ def age(since: datetime | None, now: datetime) -> str:
     return NOTHING if since is None else length(now - since)
 
 
-def pool_lines(model: QueueModel, width: int, *, most: int = MOST_POOLS) -> list[Text]:
+def summary_lines(model: QueueModel, width: int, *, most: int = MOST_POOLS) -> list[Text]:
     """Return a line a pool; none if the pools are not known."""
     lines = [summary.line(width) for summary in model.pools[:most]]
     if unshown := len(model.pools) - len(lines):

@@ -11,10 +11,13 @@ from trainmaster.core.jobs.spans import length, short_length
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import NO_NAME, JobView, Reason
 from trainmaster_client.jobs.start_estimates import StartEstimate
-from trainmaster_client.views.short_reasons import Surroundings, short_reason
+from trainmaster_client.views.short_reasons import QueueFacts, short_reason
 
 NOTHING = "-"
 """Stands in a cell of which nothing is known, or that does not apply."""
+
+MOST_PARENTS = 5
+"""Parents that are named; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +97,12 @@ class Row:
     """Text in which a reader may look for a word, in lower case."""
 
 
-def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEstimate | None = None) -> Row:
+def job_row(job: JobView, facts: QueueFacts, *, now: datetime, start: StartEstimate | None = None) -> Row:
     """Put a job into words.
 
     Args:
         job: The job.
-        around: What its short reason may name.
+        facts: What its short reason may name.
         now: An instant with a zone, which ages are counted to.
         start: Its likely start, if one is known.
     """
@@ -108,7 +111,7 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
     left = None if job.ends_by is None else max(job.ends_by - now, timedelta())
     born = job.submitted_at or job.started_at
     starts = NOTHING if start is None else _until(start.p50, now)
-    reason = job.waiting or job.reason
+    reason, short = job.waiting or job.reason, short_reason(job, facts)
     cells = {
         "job": job.name or NO_NAME,
         "team": job.team,
@@ -124,15 +127,15 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
         "left": NOTHING if left is None else short_length(left),
         "starts": starts,
         "starts_range": starts if start is None else f"{starts} ({_until(start.p90, now)})",
-        "short": short_reason(job, around),
-        "reason": job.why,
+        "short": short,
+        "reason": job.why or short,
     }
     return Row(
         cells=cells,
         name=job.name or "",
         mark=STATE_MARKS.get(job.state, UNKNOWN_MARK),
         code=reason.code if reason else "",
-        details=tuple(_details(cells)),
+        details=tuple(_details({**cells, "after": _conditions(job)})),
         job=job,
         start=start,
         ran=ran,
@@ -203,10 +206,20 @@ def _details(cells: Mapping[str, str]) -> Iterator[str]:
         ("ran {}", "ran"),
         ("at most {} left", "left"),
         ("likely to start {}" if starts == "now" else "likely to start in {}", "starts"),
+        ("after {}", "after"),
         ("{}", "reason"),
     ):
-        if cells[key] not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):
+        if cells.get(key, "") not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):
             yield phrase.format(cells[key])
+
+
+def _conditions(job: JobView) -> str:
+    """Write what a waiting job waits for, with the states; empty if it is no other job."""
+    if not job.is_waiting:
+        return ""
+    named = [f"{parent.condition}{f' ({parent.state})' if parent.state else ''}" for parent in job.parents]
+    unnamed = len(named) - MOST_PARENTS
+    return ", ".join(named[:MOST_PARENTS]) + (f" and {unnamed} more" if unnamed > 0 else "")
 
 
 def _searched(cells: Mapping[str, str]) -> str:
