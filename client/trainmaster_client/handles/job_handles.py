@@ -109,7 +109,7 @@ class Job(JobActions):
             await asyncio.sleep(step)
 
     def _steps(self, timeout: float | None) -> Generator[float, None, JobView]:
-        screen = _screen(self)
+        screen = notebook_display(self)
         with looks_at(self._api, self.name, monotonic=self._monotonic) as looks:
             watch = Watch(
                 look=partial(self._watched, screen, looks),
@@ -202,7 +202,7 @@ def _p50(document: Document) -> datetime | None:
         return None
 
 
-def _screen(shown: object) -> Any:  # noqa: ANN401  IPython's
+def notebook_display(shown: object) -> Any:  # noqa: ANN401  IPython's
     """Return a display that can be updated, in a notebook; None elsewhere. Imports only what is there."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, overload
 
-from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.handles.job_handles import Job
 from trainmaster_client.handles.job_picture import table
+from trainmaster_client.jobs.data_frames import data_frame
 from trainmaster_client.jobs.job_views import JobView
 from trainmaster_client.views.queue_model import job_rows
 
@@ -42,13 +42,7 @@ class Jobs(Sequence[Job]):
 
         Raises InvalidArgumentError if pandas is not installed.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415  large, and only where it is asked for
-        except ImportError as error:
-            raise InvalidArgumentError(
-                "to_frame() needs pandas, which is not installed.", hint="Run: pip install pandas"
-            ) from error
-        return pd.DataFrame([_record(handle.view) for handle in self._handles], columns=[*_RECORD])
+        return data_frame((_record(handle.view) for handle in self._handles), columns=_RECORD)
 
     def _repr_html_(self) -> str:
         return table(job_rows([handle.view for handle in self._handles], now=datetime.now(UTC)))

@@ -45,7 +45,9 @@ def test_a_waiting_job_says_where_it_is_why_and_when() -> None:
 
 
 def test_a_job_that_waits_for_others_names_them_with_their_states() -> None:
-    after = [{"job": f"prep-{number}", "type": "afterany", "state": "running"} for number in range(7)]
+    after: list[dict[str, Any]] = [
+        {"job": f"prep-{number}", "type": "afterany", "state": "running"} for number in range(7)
+    ]
     after[0] = {"job": None, "type": "afterok", "state": "held"}
     line = text(JobPicture(row=seen(after=after, position=None)))
     assert "; after (other team's) (held), afterany:prep-1 (running), " in line

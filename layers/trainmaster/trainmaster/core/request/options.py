@@ -24,6 +24,7 @@ AFTER = "trainmaster:after"
 AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 """Tags whose conditions count together: the value of one tag has 256 characters at most."""
 AFTER_FAILED = "trainmaster:after-failed"
+ARRAY = "trainmaster:array"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0

@@ -11,7 +11,7 @@ from typing import Any
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
-from local.cloudwatch import definitions, evaluation, listing, reading, rules
+from local.cloudwatch import alarm_listing, definitions, evaluation, metric_reading, rules
 from local.cloudwatch.alarms import ACTIONS, COMPOSITE_ALARM, Alarm, State, Transition
 from local.cloudwatch.definitions import Watched
 from local.cloudwatch.embedded import embedded_in
@@ -85,12 +85,12 @@ class CloudWatchTwin:
     def _operations(self) -> Mapping[str, Callable[[Params], Answer | None]]:
         return {
             "DeleteAlarms": self._delete,
-            "DescribeAlarms": lambda params: listing.answer(params, self._alarms),
+            "DescribeAlarms": lambda params: alarm_listing.answer(params, self._alarms),
             "DisableAlarmActions": lambda params: self._enable(params, on=False),
             "EnableAlarmActions": lambda params: self._enable(params, on=True),
-            "GetMetricData": lambda params: reading.metric_data(params, self._store),
-            "GetMetricStatistics": lambda params: reading.metric_statistics(params, self._store),
-            "ListMetrics": lambda params: reading.metric_list(params, self._store),
+            "GetMetricData": lambda params: metric_reading.metric_data(params, self._store),
+            "GetMetricStatistics": lambda params: metric_reading.metric_statistics(params, self._store),
+            "ListMetrics": lambda params: metric_reading.metric_list(params, self._store),
             "ListTagsForResource": self._list_tags,
             "PutCompositeAlarm": self._put_composite,
             "PutMetricAlarm": self._put_metric,
@@ -125,7 +125,7 @@ class CloudWatchTwin:
         """Return these alarms and all below them."""
         names_below = set(names)
         for name in tuple(names_below):
-            names_below |= self._under(listing.children_of(self._alarms[name]))
+            names_below |= self._under(alarm_listing.children_of(self._alarms[name]))
         return names_below
 
     def _keep(self, settings: Params, tags: Iterable[Mapping[str, str]], definition: Watched | Rule) -> None:
@@ -158,7 +158,7 @@ class CloudWatchTwin:
         if sum(alarm.kind == COMPOSITE_ALARM for alarm in alarms) > 1:
             raise invalid("up to one composite alarm can be deleted at once")
         for alarm in alarms:
-            parents = [parent.name for parent in listing.parents_of(alarm.name, self._alarms)]
+            parents = [parent.name for parent in alarm_listing.parents_of(alarm.name, self._alarms)]
             if parents:
                 raise invalid(f"{alarm.name} cannot be deleted as composite alarms {parents} depend on it")
         for alarm in alarms:
@@ -194,10 +194,12 @@ class CloudWatchTwin:
         if verdict is None or verdict.state is alarm.state.value:
             return
         moved = self._alarms[alarm.name] = alarm.moved(verdict, self._now())
-        children = tuple(self._alarms[child] for child in listing.children_of(moved) if child in self._alarms)
+        children = tuple(
+            self._alarms[child] for child in alarm_listing.children_of(moved) if child in self._alarms
+        )
         for listener in self._listeners:
             listener(Transition(alarm=moved, before=alarm.state.value, children=children))
-        self._combine(parent.name for parent in listing.parents_of(alarm.name, self._alarms))
+        self._combine(parent.name for parent in alarm_listing.parents_of(alarm.name, self._alarms))
 
     def _combine(self, names: Iterable[str]) -> None:
         """Evaluate composite alarms, and those above them that change as a result."""

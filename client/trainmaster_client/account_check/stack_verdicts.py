@@ -1,21 +1,21 @@
 """Verdicts on the facts that need a stack (groups 11 to 13), from what was recorded and nothing else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.submission.identity import caller_of
-from trainmaster_client.account_check.facts import Verdict, differs, held_to, skipped
 
-Records = Mapping[str, Any]
+from trainmaster_client.account_check.facts import Records, Verdict, differs, held_to, skipped
+
 _METRIC_SECONDS = 300.0
 
 
 _REFUSED_AT_THE_START = {("pending", "refused"), ("failed", "failed-to-start")}
 
 
-def _customer_key(records: Records) -> Verdict | None:
+def customer_key(records: Records) -> Verdict | None:
     job = records.get("customer_key")
     if job is None:
         return skipped("needs a key: TRAINMASTER_KEY=<ARN of a customer managed key>")
@@ -25,10 +25,7 @@ def _customer_key(records: Records) -> Verdict | None:
     return held_to(outcome, holds=(job["state"], job["code"]) in _REFUSED_AT_THE_START)
 
 
-def _private_api(records: Records) -> Verdict | None:
-    answers = records.get("refusals")
-    if not answers:
-        return None
+def private_api(answers: Mapping[str, Any]) -> Verdict:
     outcome = "; ".join(
         f"{who}: {answer['status']} {answer['error_type']}: {answer['text']}"
         for who, answer in answers.items()
@@ -39,10 +36,7 @@ def _private_api(records: Records) -> Verdict | None:
     return held_to(outcome, holds=holds)
 
 
-def _user_arn(records: Records) -> Verdict | None:
-    arns = records.get("user_arn")
-    if not arns:
-        return None
+def user_arn(arns: Mapping[str, str]) -> Verdict:
     outcome = f"STS: {arns['sts']}; the API: {arns['api']}"
     try:
         caller_of(arns["api"])
@@ -51,7 +45,7 @@ def _user_arn(records: Records) -> Verdict | None:
     return held_to(outcome, holds=arns["api"] == arns["sts"])
 
 
-def _embedded_metrics(records: Records) -> Verdict | None:
+def embedded_metrics(records: Records) -> Verdict | None:
     if "metric_seconds" not in records:
         return None
     seconds = records["metric_seconds"]
@@ -60,7 +54,7 @@ def _embedded_metrics(records: Records) -> Verdict | None:
     return held_to(f"listed after {seconds:.0f} s", holds=seconds <= _METRIC_SECONDS)
 
 
-def _operator_alarms(records: Records) -> Verdict | None:
+def operator_alarms(records: Records) -> Verdict | None:
     alarms = records.get("operator_alarms")
     if alarms is None:
         return None
@@ -71,20 +65,9 @@ def _operator_alarms(records: Records) -> Verdict | None:
     return held_to(f"{len(alarms)} alarms, none in ALARM", holds=True)
 
 
-def _dead_letters(records: Records) -> Verdict | None:
+def dead_letters(records: Records) -> Verdict | None:
     queues = records.get("dead_letters")
     if queues is None:
         return None
     full = [f"{name}: {count}" for name, count in queues.items() if count]
     return held_to(", ".join(full) or f"{len(queues)} queues, all empty", holds=bool(queues) and not full)
-
-
-STACK_VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {
-    "customer-key": _customer_key,
-    "private-api": _private_api,
-    "user-arn": _user_arn,
-    "embedded-metrics": _embedded_metrics,
-    "operator-alarms": _operator_alarms,
-    "dead-letters": _dead_letters,
-}
-"""Deciders of the verdicts by fact; one that returns None had nothing recorded."""

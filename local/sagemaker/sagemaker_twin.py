@@ -12,14 +12,14 @@ from local.sagemaker.admission import Admission
 from local.sagemaker.announcer import Announcer
 from local.sagemaker.answer_times import AnswerTimes
 from local.sagemaker.container import Outside
-from local.sagemaker.control import Control
+from local.sagemaker.imposed_changes import Control
+from local.sagemaker.job_table import JobTable
 from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
 from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink
 from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
-from local.sagemaker.table import JobTable
 from local.validation import checked
 from local.wire import AwsError, Principal
 

@@ -9,13 +9,13 @@ from trainmaster.core.memory.accelerators import gpus
 
 from local.clock import TwinClock
 from local.sagemaker.hosts import hosts_of
+from local.sagemaker.job_table import JobTable
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.loads import Load, Loads, trained_for
 from local.sagemaker.mailbox import Fail, Interrupt
 from local.sagemaker.runs import Runs
 from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.statuses import Secondary
-from local.sagemaker.table import JobTable
 from local.sagemaker.views import record
 from local.wire import AwsError
 

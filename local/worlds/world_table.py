@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from local.worlds import reading
-from local.worlds.reading import Read
+from local.worlds import world_reading
 from local.worlds.world import World, WorldError
+from local.worlds.world_reading import Read
 
 
 class Standing(StrEnum):
@@ -45,7 +45,7 @@ VALUES: tuple[Value, ...] = (
         unit="instances of a type at once, of each capacity type",
         standing=_D,
         source="each account has its own: Service Quotas, `<type> for training job usage`",
-        read=reading.quotas,
+        read=world_reading.quotas,
     ),
     Value(
         name="max_instances_per_job",
@@ -54,7 +54,7 @@ VALUES: tuple[Value, ...] = (
         unit="instances",
         standing=_D,
         source=_LIMITS,
-        read=reading.or_none(reading.whole),
+        read=world_reading.or_none(world_reading.whole),
     ),
     Value(
         name="max_runtime_seconds",
@@ -63,7 +63,7 @@ VALUES: tuple[Value, ...] = (
         unit="s of `MaxRuntimeInSeconds`",
         standing=_D,
         source=_LIMITS,
-        read=reading.or_none(reading.whole),
+        read=world_reading.or_none(world_reading.whole),
     ),
     Value(
         name="max_keep_alive_seconds",
@@ -72,7 +72,7 @@ VALUES: tuple[Value, ...] = (
         unit="s of `KeepAlivePeriodInSeconds`",
         standing=_A,
         source=f"{_LIMITS}; the API model allows 21,600, and nobody reported which of them refuses how",
-        read=reading.or_none(reading.whole),
+        read=world_reading.or_none(world_reading.whole),
     ),
     Value(
         name="warm_pool_quota",
@@ -81,7 +81,7 @@ VALUES: tuple[Value, ...] = (
         unit="instances of a type kept warm",
         standing=_D,
         source="SageMaker Developer Guide, Request a warm pool quota increase",
-        read=reading.or_none(reading.whole),
+        read=world_reading.or_none(world_reading.whole),
     ),
     Value(
         name="missing_types",
@@ -90,7 +90,7 @@ VALUES: tuple[Value, ...] = (
         unit="instance types",
         standing=_A,
         source="each Region lacks others; aws/amazon-sagemaker-examples#1001",
-        read=reading.types,
+        read=world_reading.types,
     ),
     Value(
         name="rates",
@@ -104,7 +104,7 @@ VALUES: tuple[Value, ...] = (
         unit="calls a second",
         standing=_O,
         source=f"Create: {_LIMITS}; List: aws-solutions/deepracer-on-aws#87; the others: assumed",
-        read=reading.rates,
+        read=world_reading.rates,
     ),
     Value(
         name="latency_seconds",
@@ -113,7 +113,7 @@ VALUES: tuple[Value, ...] = (
         unit="s of a call about training jobs",
         standing=_A,
         source="nobody publishes them; of the order of other control planes",
-        read=reading.or_none(reading.latency),
+        read=world_reading.or_none(world_reading.latency),
     ),
     Value(
         name="read_delay_seconds",
@@ -122,7 +122,7 @@ VALUES: tuple[Value, ...] = (
         unit="s until a created job is read",
         standing=_A,
         source="reads after writes are not said to be consistent",
-        read=reading.seconds,
+        read=world_reading.seconds,
     ),
     Value(
         name="event_delay_seconds",
@@ -131,7 +131,7 @@ VALUES: tuple[Value, ...] = (
         unit="s, least and most",
         standing=_A,
         source="EventBridge promises no bound",
-        read=reading.span,
+        read=world_reading.span,
     ),
     Value(
         name="events_without_tags",
@@ -140,7 +140,7 @@ VALUES: tuple[Value, ...] = (
         unit="share of events",
         standing=_A,
         source="the event schema does not require `Tags`",
-        read=reading.share,
+        read=world_reading.share,
     ),
     Value(
         name="events_doubled",
@@ -149,7 +149,7 @@ VALUES: tuple[Value, ...] = (
         unit="share of events",
         standing=_A,
         source="SageMaker says that it may send several events for a change; how often is assumed",
-        read=reading.share,
+        read=world_reading.share,
     ),
     Value(
         name="events_reordered",
@@ -158,7 +158,7 @@ VALUES: tuple[Value, ...] = (
         unit="share of deliveries",
         standing=_A,
         source="EventBridge promises no order; such a delivery comes up to a minute later",
-        read=reading.share,
+        read=world_reading.share,
     ),
     Value(
         name="pending_end",
@@ -167,7 +167,7 @@ VALUES: tuple[Value, ...] = (
         unit="dialect",
         standing=_A,
         source="the API reference says nothing of the end; AWS Batch speaks of a stopped job",
-        read=reading.or_none(reading.dialect),
+        read=world_reading.or_none(world_reading.dialect),
     ),
 )
 
