@@ -9,6 +9,7 @@ from typing import Any
 
 from trainmaster_client.api import Document
 from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.jobs.array_views import array_view
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.start_estimates import StartEstimates, start_of
 from trainmaster_client.views.pool_rows import PoolRow, pool_rows
@@ -56,8 +57,8 @@ class QueueModel:
 def queue_model(answers: QueueAnswers, *, now: datetime) -> QueueModel:
     """Put answers into words, as of an instant with a zone. Raises MalformedViewError."""
     try:
-        arrays = [array_row(array, now=now) for array in answers.document.get("arrays") or ()]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        arrays = [array_row(array_view(array), now=now) for array in answers.document.get("arrays") or ()]
+    except ValueError as error:  # an instant that is none
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     folded = {array.name for array in arrays if array.name}
     rows = job_rows(answers.jobs, now=now, pools=answers.pools, starts=answers.starts or {})

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from trainmaster.core.jobs.row_words import LONGEST_SHORT_REASON
 from trainmaster.core.jobs.spans import length, short_length
 
-from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.job_views import NO_NAME, JobView, Reason
+from trainmaster_client.jobs.array_views import ArrayView, TaskCounts
+from trainmaster_client.jobs.job_views import NO_NAME, JobView
 from trainmaster_client.jobs.start_estimates import StartEstimate
 from trainmaster_client.views.short_reasons import QueueFacts, short_reason
 
@@ -144,52 +143,47 @@ def job_row(job: JobView, facts: QueueFacts, *, now: datetime, start: StartEstim
     )
 
 
-def array_row(array: Mapping[str, Any], *, now: datetime) -> Row:
-    """Put an array into words: one line, however many tasks it has. Raises TypeError or ValueError.
-
-    Args:
-        array: ArrayView of the API.
-        now: An instant with a zone.
-    """
-    name, state = printable(array.get("name")), printable(array.get("state"))
-    reason = Reason.parse(array["reason"]) if array.get("reason") else None
-    born = array.get("submitted_at")
-    counts = _task_counts(array.get("tasks") or {})
-    why = reason.beside(state) if reason else ""
+def array_row(array: ArrayView, *, now: datetime) -> Row:
+    """Put an array into words, as of an instant with a zone: one line, however many tasks it has."""
+    reason = array.waiting or array.reason
+    born = datetime.fromisoformat(array.submitted_at) if array.submitted_at else None
     cells = dict.fromkeys((column.key for column in COLUMNS), NOTHING) | {
-        "job": name or NO_NAME,
-        "team": printable(array.get("team")),
-        "pool": printable(array.get("pool")),
-        "state": state,
+        "job": array.name or NO_NAME,
+        "team": array.team,
+        "pool": array.pool,
+        "state": array.state,
         "instances": "array",
         "count": "array",
-        "priority": str(int(array.get("priority") or 0)),
-        "position": _position(array.get("position"), None),
-        "age": NOTHING if born is None else length(now - datetime.fromisoformat(born)),
-        "short": next(text for text in counts if len(text) <= LONGEST_SHORT_REASON),
-        "reason": "; ".join(part for part in (counts[0], _bound(array.get("at_most")), why) if part),
+        "priority": str(array.priority),
+        "position": _position(array.position, None),
+        "age": NOTHING if born is None else length(now - born),
+        "short": _task_counts(array.tasks),
+        "reason": "; ".join(part for part in (array.counts, array.why) if part),
     }
     return Row(
         cells=cells,
-        name=name,
-        mark=STATE_MARKS.get(state, UNKNOWN_MARK),
+        name=array.name,
+        mark=STATE_MARKS.get(array.state, UNKNOWN_MARK),
         code=reason.code if reason else "",
         details=tuple(_details(cells)),
         searched=_searched(cells),
     )
 
 
-def _task_counts(tasks: Mapping[str, Any]) -> list[str]:
-    """Write counts of tasks, ``50 of 64 wait, 8 run``, then ever shorter texts, which leave out the last."""
-    words = {"waiting": "wait", "running": "run"}  # the others are words as they are
-    keys = ("waiting", "held", "running", "failed", "completed", "stopped")
-    counts = [f"{int(tasks[key])} {words.get(key, key)}" for key in keys if tasks.get(key)] or ["none left"]
-    counts[0] = counts[0].replace(" ", f" of {int(tasks.get('total') or 0)} ", 1)
-    return [", ".join(counts[:most]) for most in range(len(counts), 0, -1)]
-
-
-def _bound(at_most: int | None) -> str:
-    return f"at most {int(at_most)} at once" if at_most else ""
+def _task_counts(tasks: TaskCounts) -> str:
+    """Write ``50 of 64 wait, 8 run, 2 failed``, with as many counts as a short reason holds."""
+    counts = {
+        "wait": tasks.waiting,
+        "held": tasks.held,
+        "run": tasks.running,
+        "failed": tasks.failed,
+        "completed": tasks.completed,
+        "stopped": tasks.stopped,
+    }
+    parts = [f"{count} {word}" for word, count in counts.items() if count] or ["none left"]
+    parts[0] = parts[0].replace(" ", f" of {tasks.total} ", 1)
+    texts = (", ".join(parts[:most]) for most in range(len(parts), 0, -1))
+    return next(text for text in texts if len(text) <= LONGEST_SHORT_REASON)
 
 
 def _details(cells: Mapping[str, str]) -> Iterator[str]:
@@ -229,7 +223,7 @@ def _searched(cells: Mapping[str, str]) -> str:
 
 def _position(number: int | None, ahead_at_least: int | None) -> str:
     if number is not None:
-        return str(int(number))
+        return str(number)
     return NOTHING if ahead_at_least is None else f">{ahead_at_least}"
 
 

@@ -135,6 +135,7 @@ def test_logs_and_curves_of_a_job_are_read_here_with_the_gateways_credentials(wo
 
 
 NOW = "2026-11-21T03:00:00Z"
+SWEEP = {"name": "sweep", "pool": "p5", "state": "pending", "tasks": {"total": 3, "waiting": 3}}
 QUEUE = [
     view("run", state="running", position=None, training_since="2026-11-21T02:20:00Z"),
     view("wait", position=1),
@@ -152,13 +153,18 @@ def scripted_queue(world: GatewayWorld, **more: object) -> None:
 def test_the_pages_get_the_rows_of_every_view_with_ages_of_their_own_clock(
     world: GatewayWorld,
 ) -> None:
-    scripted_queue(world, arrays=[{"name": "sweep", "pool": "p5", "tasks": {"total": 3, "waiting": 3}}])
+    scripted_queue(
+        world,
+        arrays=[SWEEP],
+    )
     queue = json.loads(asked(world, f"/ui/data/queue?now={NOW}&team=vision", **BEARER).body)
     now = datetime.fromisoformat(NOW)
     answers = QueueAnswers(
         document={
             "jobs": QUEUE,
-            "arrays": [{"name": "sweep", "pool": "p5", "tasks": {"total": 3, "waiting": 3}}],
+            "arrays": [
+                {"name": "sweep", "pool": "p5", "state": "pending", "tasks": {"total": 3, "waiting": 3}}
+            ],
         },
         pools=[{"name": "p5", "waiting": 2}],
     )
