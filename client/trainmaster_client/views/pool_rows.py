@@ -64,7 +64,7 @@ def pool_rows(pools: Sequence[Part], jobs: Sequence[JobView] = (), *, now: datet
 
     Args:
         pools: Pools of ``GET /pools``.
-        jobs: Jobs of the queue as far as they are shown; the ends of those that run are told.
+        jobs: Jobs of the queue as far as they are shown: ends of those that run are known by them.
         now: An instant with a zone.
     """
     try:
