@@ -89,8 +89,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         **options: Any,  # noqa: ANN401  Airflow's
     ) -> None:
         super().__init__(**options)
-        self.api_url = api_url
-        self.after = after
+        self.api_url, self.after = api_url, after
         self.array, self.values = array, values
         self.cancel_on_kill = cancel_on_kill
         self._claimed: tuple[TaskRun, str] | None = None
@@ -201,9 +200,8 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
 
     def _as_array(self) -> AbstractContextManager[None]:
         """Turn what is submitted in the block into an array, if the task is one."""
-        if self.array is None and self.values is None:
-            return nullcontext()
-        return wanting(WantedTasks(wish=ArrayWish(tasks=self.array, values=self.values), encode=plain_text))
+        wish = ArrayWish(tasks=self.array, values=self.values)
+        return nullcontext() if wish == ArrayWish() else wanting(WantedTasks(wish=wish, encode=plain_text))
 
     def _taken(self, run: TaskRun, name: str) -> NextStep:
         """Choose the next step for a name that was free before; another worker may have taken it since."""
@@ -236,8 +234,9 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
             if not is_about_array(error):
                 raise
         array = ArrayLooks(self.training_queue.api, name)
-        limit = self.max_ingestion_time
-        watched_array(array, say=self.log.info, first_poll=first_poll, timeout=limit).until_final()
+        watched_array(
+            array, say=self.log.info, first_poll=first_poll, timeout=self.max_ingestion_time
+        ).until_final()
         return array.final_view()
 
     def _logs_client(self) -> Any:  # noqa: ANN401  boto3's
