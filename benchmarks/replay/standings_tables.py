@@ -118,6 +118,14 @@ def page(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:
     return "\n".join([f"**{table.title}**", "", *markdown(["decider", *table.columns], rows)])
 
 
+def texts(standings: Mapping[str, Mapping[str, Standing]]) -> list[str]:
+    return [text(table, standings) for table in TABLES]
+
+
+def pages(standings: Mapping[str, Mapping[str, Standing]]) -> list[str]:
+    return [page(table, standings) for table in TABLES]
+
+
 def bounds_line(heats: Sequence[Heat]) -> str:
     delay = fmean(heat.bound["weighted_delay_h"] for heat in heats)
     goodput = fmean(heat.bound["goodput"] for heat in heats)
