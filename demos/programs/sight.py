@@ -28,6 +28,7 @@ class Sight:
         self._statuses: list[list[str]] = []
         self._writing = threading.Lock()
         self._calls = threading.local()
+        self._notes_errors = True
 
     def note(self, answer: Mapping[str, Any], *, shows: bool = True) -> bool:
         """Record an answer, and print it if it is new; return whether the job has ended."""
@@ -63,5 +64,5 @@ class Sight:
 
     def _end(self, parsed: Mapping[str, Any] | None = None, **_: object) -> None:
         self._calls.depth -= 1
-        if self._calls.depth == 0 and parsed:
+        if self._calls.depth == 0 and parsed and (self._notes_errors or "TrainingJobStatus" in parsed):
             self.note(parsed, shows=False)
