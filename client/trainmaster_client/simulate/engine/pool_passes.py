@@ -31,6 +31,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksDropped,
     TasksExpanded,
     VictimAsked,
     WarmPoolChange,
@@ -118,7 +119,7 @@ class PoolPasses:
                 self._commit(job, steps.unparked(job))
             case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
                 self._change_hold(change)
-            case TasksExpanded() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
+            case TasksExpanded() | TasksDropped() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
                 raise AssertionError(f"a replayed pool has tasks as jobs, and no arrays: {change}")
             case WarmPoolReused() | WarmPoolExtended() | WarmPoolGivenUp() | WarmPoolGone():
                 return self._change_warm_pool(change)
