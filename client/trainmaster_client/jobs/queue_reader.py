@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document, etag_of
@@ -20,7 +20,20 @@ _LARGEST_PAGE, _OLDER_LARGEST_PAGE = "1000", "100"
 _MOST_PAGES = 20
 """Pages that are remembered, those that were read last."""
 
+_FOLLOWED_PAGES = 1000
+"""Pages of one list: a server that always has one more is not followed for ever."""
 Filters = Mapping[str, Parameter]
+
+
+def listed_jobs(api: ApiClient, filters: Filters, *, most_pages: int = _FOLLOWED_PAGES) -> Iterator[Document]:
+    """Yield the jobs of a list, read a hundred at a time, as every stack gives them, when they are needed."""
+    token: str | None = None
+    for _ in range(most_pages):
+        page = api.jobs(**filters, limit=_OLDER_LARGEST_PAGE, next_token=token)
+        yield from page.get("jobs") or ()
+        before, token = token, page.get("next_token")
+        if not token or token == before:
+            return
 
 
 class QueueReader:
