@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from trainmaster.core.arrays.index_sets import all_bits, bits_of
 from trainmaster.core.arrays.model import Array, ArrayState, TaskEnds, TaskJobs
 from trainmaster.core.arrays.steps import AT_ONCE, end_text, ended_array, equal_failures, expanded, next_tasks
 from trainmaster.core.arrays.tasks import (
@@ -15,6 +14,7 @@ from trainmaster.core.arrays.tasks import (
     task_request,
 )
 from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.index_sets import all_bits, bits_of
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
@@ -132,6 +132,7 @@ def test_a_task_has_its_own_folder_values_and_environment():
 
     task, request = task_job(array, 1), task_request(body, {"lr": "2"}, array, 1)
 
+    assert task.spec.array is not None
     assert (task.name, task.spec.array.index, task.spec.array.position) == ("sweep-5", 5, 1)
     assert task.spec.checkpoint_uri == "s3://bucket/runs/5/again1"
     assert task.has_dependents is True

@@ -1,7 +1,7 @@
 """What the body of an array says, and every mistake in it with index and field."""
 
 import pytest
-from trainmaster.core.arrays.wanted import read_array, request_mistakes, tagged_array
+from trainmaster.core.arrays.wanted import read_array, request_mistakes
 
 BODY = {"TrainingJobName": "sweep", "HyperParameters": {"lr": "1", "seed": "0"}}
 
@@ -70,21 +70,3 @@ def test_a_request_has_room_for_what_a_task_adds():
         request_mistakes({**request, "TrainingJobName": "a" * 60, "Environment": {}}, wanted)[0].field
         == "values.lrr"
     )
-
-
-def test_the_tag_is_read_and_taken_off():
-    tags = [{"Key": "team", "Value": "t"}, {"Key": "trainmaster:array", "Value": "1 3 5@2"}]
-    read = tagged_array({**BODY, "Tags": tags})
-
-    assert read is not None
-    assert read.wanted is not None
-    assert (read.wanted.indices, read.wanted.at_most) == ((1, 3, 5), 2)
-    assert read.request["Tags"] == tags[:1]
-    assert tagged_array(BODY) is None
-
-
-def test_a_tag_that_is_no_set_is_a_mistake_of_the_tag():
-    read = tagged_array({**BODY, "Tags": [{"Key": "trainmaster:array", "Value": "1..3"}]})
-
-    assert read is not None
-    assert read.errors[0].field == "Tags[0].Value"

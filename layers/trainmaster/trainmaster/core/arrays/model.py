@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from trainmaster.core.arrays.index_sets import all_bits, positions
 from trainmaster.core.jobs.end_conditions import ParentEnd
+from trainmaster.core.jobs.index_sets import all_bits, positions
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
@@ -118,6 +118,10 @@ class Array:
     """Classes of the last tasks to end, "" for one that was stopped, while none has completed."""
     awaited: frozenset[int] = frozenset()
     """Positions of tasks that other jobs wait for although they do not exist as jobs yet."""
+    to_stop: int = 0
+    """Bits of the tasks that somebody wants stopped although they are jobs, ended meanwhile or not."""
+    stopped_by: str | None = None
+    """ARN of who asked last for tasks to be stopped."""
     cancelled: bool = False
     """The whole of it was cancelled."""
     ended_at: datetime | None = None

@@ -1,10 +1,12 @@
 """Steps of an array that are decided without the table: how many tasks to expand, when to hold, its end."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from trainmaster.core.arrays.index_sets import bits_of, first_positions
 from trainmaster.core.arrays.model import MOST_WAITING_JOBS, Array
 from trainmaster.core.jobs.end_conditions import EndedParent, Root
+from trainmaster.core.jobs.index_sets import bits_of, first_positions
 from trainmaster.core.jobs.model import JobState
 
 AT_ONCE = 9
@@ -12,6 +14,16 @@ AT_ONCE = 9
 MOST_RECENT = 200
 """Ends that the row keeps before a pass cuts them to those that count."""
 MOST_QUOTED_INDICES = 20
+MOST_READ = 64
+"""Open arrays whose rows one look at a pool reads; of more they take turns by the minute."""
+
+
+def in_turn(names: Sequence[str], *, now: datetime) -> tuple[str, ...]:
+    """Return the arrays that one look at a pool reads: all, or those whose turn it is in this minute."""
+    if len(names) <= MOST_READ:
+        return tuple(names)
+    first = int(now.timestamp() // 60) * MOST_READ % len(names)
+    return tuple(names[(first + offset) % len(names)] for offset in range(MOST_READ))
 
 
 def next_tasks(array: Array) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trainmaster.core.arrays.model import Array
+from trainmaster.core.jobs.end_conditions import EndedParent, ParentEnd, Root
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.request.options import ARRAY
@@ -112,3 +113,18 @@ def without_array_tag(body: Mapping[str, Any]) -> dict[str, Any]:
 def _task_folder(uri: str, array: Array, index: int) -> str:
     folder = f"/{array.folder}" if array.folder else ""
     return f"{uri.rstrip('/')}/{index}{folder}"
+
+
+def ended_task(array: Array, position: int, end: ParentEnd, text: str) -> EndedParent:
+    """Describe a task that ended without ever being a job, to the jobs that wait for it.
+
+    Args:
+        array: The array.
+        position: Which of its tasks.
+        end: How it ended.
+        text: The same in words, with the reason.
+    """
+    index = array.indices[position]
+    entry_id, team = task_entry_id(array.entry_id, index), array.template.spec.team
+    root = Root(name=task_name(array.name, index), entry_id=entry_id, team=team, message=text)
+    return EndedParent(entry_id=entry_id, end=end, root=root)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from trainmaster.core.arrays.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.arrays.model import DEFAULT_STOP_AFTER, MOST_STOP_AFTER
-from trainmaster.core.arrays.tasks import VARIABLES, without_array_tag
+from trainmaster.core.arrays.tasks import VARIABLES
 from trainmaster.core.errors import FieldError, path_text, quoted
+from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.request.options import ARRAY
 from trainmaster.core.request.request import MAX_NAME_CHARACTERS
 from trainmaster.core.request.strict_json import MAX_ERRORS
@@ -70,20 +70,9 @@ def read_array(body: Mapping[str, Any]) -> ReadArray:
     return ReadArray(request=request, wanted=None if errors else wanted, errors=tuple(errors[:MAX_ERRORS]))
 
 
-def tagged_array(body: Mapping[str, Any]) -> ReadArray | None:
-    """Read the tag of a plain request; None if it has none. A text that is no set is a mistake of the tag."""
-    for number, tag in enumerate(body.get("Tags", [])):
-        if tag["Key"] == ARRAY:
-            field = path_text(("Tags", number, "Value"))
-            request = without_array_tag(body)
-            try:
-                written = read_indices(tag["Value"])
-            except BadIndexSetError as error:
-                mistake = FieldError(field=field, message=error.message, hint=error.hint)
-                return ReadArray(request=request, wanted=None, errors=(mistake,))
-            wanted = WantedArray(indices=tuple(sorted(written.indices)), at_most=written.at_most)
-            return ReadArray(request=request, wanted=wanted)
-    return None
+def tagged_array(written: WrittenIndices) -> WantedArray:
+    """Return the array that the tag of a plain request asks for."""
+    return WantedArray(indices=tuple(sorted(written.indices)), at_most=written.at_most)
 
 
 def request_mistakes(

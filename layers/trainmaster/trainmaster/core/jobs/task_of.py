@@ -14,3 +14,8 @@ class TaskOf:
     index: int
     position: int
     """Number of the array's indices that are lower: the task's bit in the array's row."""
+
+    @property
+    def facts(self) -> dict[str, str | int]:
+        """Return what answers and records show of it."""
+        return {"name": self.name, "index": self.index}

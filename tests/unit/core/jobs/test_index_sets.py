@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from trainmaster.core.arrays.index_sets import (
+from trainmaster.core.jobs.index_sets import (
     BadIndexSetError,
     all_bits,
     bits_of,
