@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
-from trainmaster.core.arrays.index_sets import ranges_text
+from trainmaster.core.jobs.index_sets import ranges_text
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.known_names import complete_pool, complete_state, complete_team
