@@ -22,6 +22,7 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
+from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
 from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
@@ -46,6 +47,7 @@ FUTILE = FutilePreemptions(
     since=NOON + minutes(56),
     until=NOON + minutes(86),
 )
+RECENT_STOPS = RecentStops(count=3, at=NOON + minutes(9), lost=minutes(4))
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
     advice="Halve the batch.",
@@ -149,7 +151,9 @@ def full_job() -> Job:
         started_at=NOON + minutes(2),
         ended_at=NOON + minutes(90),
         preemptions=1,
-        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research", reclaims=True), count=2),
+        stopped_for=StopsInARow(
+            preemptor=Preemptor(name="urgent", team="research", reclaims=True), count=2, recent=RECENT_STOPS
+        ),
         made_room_for=2,
         futile=FUTILE,
         retries=2,
@@ -241,6 +245,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
         reuses="train-0",
+        stops=RECENT_STOPS,
         preempted_for="urgent",
         own_quota={A: 2},
         array="train",

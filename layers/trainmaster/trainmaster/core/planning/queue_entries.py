@@ -74,6 +74,7 @@ def running_entry(job: Job) -> RunningJob:
         cents_per_hour=None if live.claim.usd_per_hour is None else int(live.claim.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
         ranked_by=job.ranked_by,
+        stops=job.stopped_for.recent if job.stopped_for else None,
         preempted_for=live.preempted_for.name if live.preempted_for else None,
         watch=live.watch,
         unmonitored=live.unmonitored.code if live.unmonitored else None,

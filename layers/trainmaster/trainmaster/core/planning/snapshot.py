@@ -16,6 +16,7 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedSt
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
@@ -145,6 +146,7 @@ class RunningJob:
     """Name of the job that it was asked to stop for; None if it was not."""
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     array: str | None = None
+    stops: RecentStops | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
@@ -188,8 +190,7 @@ class WarmPool:
     """Whether SageMaker was asked to give it up; it counts until DescribeTrainingJob returns Terminated."""
     job: str | None = None
     """Job whose attempt left it, and pays for it."""
-    month: str | None = None
-    """Month of that attempt's claim, ``YYYY-MM``."""
+    month: str | None = None  # of that attempt's claim, ``YYYY-MM``
     usd_per_hour: Decimal | None = None
     """USD per hour for all its instances; None where the price is unknown."""
     billed_from: datetime | None = None
@@ -255,8 +256,7 @@ class Snapshot:
     recount: Reason | None = None
     """Reason why nothing starts, as the instances in use are unknown; None: they are known."""
     used: Vector = field(default_factory=dict)
-    warm: Vector = field(default_factory=dict)
-    """Instances of warm pools, by the counters."""
+    warm: Vector = field(default_factory=dict)  # instances of warm pools, by the counters
     warm_pools: tuple[WarmPool, ...] = ()
     holds: tuple[PreemptionReservation, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()

@@ -3,12 +3,8 @@
 from typing import Any
 
 import pytest
-from trainmaster_client.cli.full_screen.consequences import (
-    cancel_consequence,
-    hold_consequence,
-    priority_consequence,
-)
 from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.views.consequences import question
 
 from tests.integration.client.fake_api import view
 from tests.unit.client.cli.full_screen.queue_screen import ATTEMPT, NOON
@@ -16,6 +12,10 @@ from tests.unit.client.cli.full_screen.queue_screen import ATTEMPT, NOON
 
 def job(state: str, **fields: Any) -> JobView:
     return job_view(view("job1", state=state, **fields))
+
+
+def consequence(change: str, seen: JobView) -> str:
+    return question(change, seen, now=NOON).consequence
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,33 @@ def job(state: str, **fields: Any) -> JobView:
     ],
 )
 def test_a_cancel(seen: JobView, said: str) -> None:
-    assert cancel_consequence(seen, now=NOON) == said
+    assert consequence("cancel", seen) == said
 
 
 def test_a_priority() -> None:
-    assert priority_consequence(job("pending")).endswith("It is at position 3 now.")
-    assert "harder to preempt" in priority_consequence(job("running"))
-    assert "no longer matters" in priority_consequence(job("completed"))
+    assert consequence("priority", job("pending")).endswith("It is at position 3 now.")
+    assert "harder to preempt" in consequence("priority", job("running"))
+    assert "no longer matters" in consequence("priority", job("completed"))
 
 
 def test_a_hold() -> None:
-    assert "does not start until it is released" in hold_consequence(job("pending"))
-    assert "waits in the queue again" in hold_consequence(job("held"))
-    assert "only a waiting job can be held" in hold_consequence(job("running"))
+    assert "does not start until it is released" in consequence("hold", job("pending"))
+    assert "waits in the queue again" in consequence("release", job("held"))
+    assert "only a waiting job can be held" in consequence("hold", job("running"))
+
+
+@pytest.mark.parametrize(
+    ("change", "states"),
+    [
+        ("cancel", {"pending", "held", "running"}),
+        ("priority", {"pending", "held", "running"}),
+        ("hold", {"pending", "held"}),
+        ("release", {"held"}),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_vain(change: str, states: set[str]) -> None:
+    seen = {
+        state: question(change, job(state), now=NOON) for state in ("pending", "held", "running", "failed")
+    }
+    assert {state for state, asked in seen.items() if not asked.is_vain} == states
+    assert all("job1" in asked.title for asked in seen.values())
