@@ -25,7 +25,6 @@ from demos.deployed.account_looks import StackLooks
 from demos.deployed.account_stack import SmokeStack
 from demos.deployed.lent import Lent, MissingMeansError, lent_by
 from demos.deployed.sam import SamError
-from demos.deployed.stack_verdicts import STACK_VERDICTS
 from demos.stage.evidence import Document
 from demos.stage.job_requests import Job
 from demos.stage.processes import ROOT
@@ -224,7 +223,7 @@ def note(report: Report) -> None:
     for fact in FACTS:
         if Need.STACK not in fact.needs:
             continue
-        verdict = STACK_VERDICTS[fact.id](report.facts) or skipped("not seen before the end")
+        verdict = fact.judge(report.facts) or skipped("not seen before the end")
         report.checks.append(
             Check(
                 id=fact.id,

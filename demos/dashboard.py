@@ -146,7 +146,7 @@ class _Walk:
             tab.page.on(
                 "requestfinished",
                 lambda request: (
-                    answered.append(time.monotonic() - began) if "/api/jobs" in request.url else None
+                    answered.append(time.monotonic() - began) if "/ui/data/queue" in request.url else None
                 ),
             )
             tab.page.goto(self._dashboard.link(), wait_until="commit")

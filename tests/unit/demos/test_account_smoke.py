@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.account_check.examination import FACTS
-from trainmaster_client.account_check.facts import Need, Word
+from trainmaster_client.account_check.facts import Word
 from trainmaster_client.report import Report
 
 from demos.account_smoke import JOBS, expected_alarms, note
 from demos.deployed.account_stack import SmokeStack
 from demos.deployed.lent import Lent, MissingMeansError, lent_by
 from demos.deployed.sam import SamError
-from demos.deployed.stack_verdicts import STACK_VERDICTS
 from demos.stage.processes import ROOT
 
 ARN = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Admin_0a1b/ann@example.com"
@@ -76,13 +75,9 @@ OURS = [{"Key": "trainmaster-check", "Value": "smoke"}]
     ],
 )
 def test_the_verdict_is_what_the_code_could_live_with(fact: str, records: dict[str, Any], word: Word) -> None:
-    verdict = STACK_VERDICTS[fact](records)
+    verdict = next(row for row in FACTS if row.id == fact).judge(records)
     assert verdict is not None
     assert verdict.word is word
-
-
-def test_every_fact_that_needs_a_stack_has_its_verdict_here() -> None:
-    assert {fact.id for fact in FACTS if Need.STACK in fact.needs} == set(STACK_VERDICTS)
 
 
 def test_all_that_is_missing_is_named_at_once() -> None:
