@@ -38,6 +38,7 @@ IN_FILES = ("python", "yaml", "json", "toml")
 
 CHECKED_BY = {
     "pipelines/": "tests/e2e/test_pipelines.py",
+    "sweeps/": "tests/e2e/test_sweeps.py",
     "airflow/": "tests/airflow/test_guide.py",
     "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
     "chat/": "tests/template/test_chat_recipe.py",
@@ -145,7 +146,7 @@ def test_every_line_of_shell_is_one_that_its_program_takes(
     for block in blocks(text_of(name), *SHELL):
         for words in shell.lines(block.text):
             for word in words[1:]:
-                if word.endswith((".json", ".yaml")) and "/" not in word:
+                if word.endswith((".json", ".yaml", ".csv")) and "/" not in word:
                     (tmp_path / word).touch()  # the reader's own file
             with monkeypatch.context() as here:
                 here.chdir(tmp_path)
