@@ -28,6 +28,7 @@ class Sight:
         self._statuses: list[list[str]] = []
         self._writing = threading.Lock()
         self._calls = threading.local()
+        self._notes_errors = True
 
     def note(self, answer: Mapping[str, Any], *, shows: bool = True) -> bool:
         """Record an answer, and print it if it is new; return whether the job has ended."""
@@ -48,12 +49,13 @@ class Sight:
             draft.write_text(json.dumps(document), encoding="utf-8")
             draft.replace(path)
 
-    def listen(self, events: Any) -> None:
+    def listen(self, events: Any, *, notes_errors: bool = True) -> None:
         """Note what reaches the program, from before its clients are made.
 
         The queue asks SageMaker, too, while the program's own call waits for its answer: only the outermost
-        call is the program's.
+        call is the program's. ``notes_errors`` is False for a client that asks for a job not yet there.
         """
+        self._notes_errors = notes_errors
         events.register(f"before-parameter-build.{_OPERATION}", self._begin)
         events.register(f"after-call.{_OPERATION}", self._end)
         events.register(f"after-call-error.{_OPERATION}", self._end)
@@ -63,5 +65,5 @@ class Sight:
 
     def _end(self, parsed: Mapping[str, Any] | None = None, **_: object) -> None:
         self._calls.depth -= 1
-        if self._calls.depth == 0 and parsed:
+        if self._calls.depth == 0 and parsed and (self._notes_errors or "TrainingJobStatus" in parsed):
             self.note(parsed, shows=False)

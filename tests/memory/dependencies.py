@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from trainmaster.core.arrays.tasks import parse_task_name
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.end_conditions import Condition, Dependent
 from trainmaster.core.jobs.model import Job
@@ -17,6 +18,14 @@ from tests.memory.tables import Tables
 def require_parents(tables: Tables, conditions: Iterable[Condition]) -> None:
     """Raise LostRaceError where an open parent is not as it was read."""
     for condition in conditions:
+        if condition.array is not None and condition.end is None:
+            array = tables.arrays.get(condition.array)
+            is_whole = condition.job == condition.array
+            if array is None or array.ended_at is not None:
+                raise LostRaceError(f"{condition.array} has ended")
+            if not is_whole and array.ver != condition.array_ver:
+                raise LostRaceError(f"{condition.array} is not as it was read")
+            continue
         parent = tables.jobs.get(condition.job)
         if condition.end is None and (
             parent is None or parent.spec.entry_id != condition.entry_id or parent.is_final
@@ -24,12 +33,27 @@ def require_parents(tables: Tables, conditions: Iterable[Condition]) -> None:
             raise LostRaceError(f"{condition.job} is not as it was read")
 
 
-def put_dependents(tables: Tables, job: Job, conditions: Iterable[Condition]) -> None:
-    child = Dependent(name=job.name, entry_id=job.spec.entry_id, team=job.spec.team)
+def put_dependents(
+    tables: Tables, job: Job, conditions: Iterable[Condition], *, is_array: bool = False
+) -> None:
+    child = Dependent(
+        name=job.name, entry_id=job.spec.entry_id, team=job.spec.team, is_array=is_array or None
+    )
     for condition in conditions:
         tables.dependents[condition.entry_id][job.name] = child
-        if condition.end is None:
+        if condition.end is None and condition.array is not None:
+            _mark_array(tables, condition, condition.array)
+        elif condition.end is None:
             tables.jobs[condition.job] = replace(tables.jobs[condition.job], has_dependents=True)
+
+
+def _mark_array(tables: Tables, condition: Condition, name: str) -> None:
+    array, task = tables.arrays[name], parse_task_name(condition.job)
+    if condition.job == name or task is None:
+        template = replace(array.template, has_dependents=True)
+        tables.arrays[name] = replace(array, template=template)
+    else:
+        tables.arrays[name] = replace(array, awaited=array.awaited | {task.index}, ver=array.ver + 1)
 
 
 class MemoryDependentReads:

@@ -40,6 +40,7 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
 
+from tests.memory.arrays import MemoryArrayReads
 from tests.memory.dependencies import MemoryDependentReads
 from tests.memory.history import MemoryHistoryReader
 from tests.memory.tables import Month, Tables, Usage
@@ -49,7 +50,7 @@ MOST_RUN_TIMES = 250
 MOST_DUE = 100
 
 
-class MemoryReader(MemoryHistoryReader, MemoryDependentReads):
+class MemoryReader(MemoryHistoryReader, MemoryDependentReads, MemoryArrayReads):
     """JobReader, SnapshotReader, QueueReader, LedgerReader, PoolReader and HistoryReader."""
 
     def __init__(self, tables: Tables) -> None:
@@ -124,6 +125,7 @@ class MemoryReader(MemoryHistoryReader, MemoryDependentReads):
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
             holds=tuple(rows.holds.values()),
             waiting=waiting,
+            arrays=self._pool_arrays(pool.name),
             due=self._due(pool.name, now=now),
             running=tuple(sorted(self._running(pool.name), key=lambda one: one.name)),
             gone_preemptors=frozenset(name for name in rows.holds if not self._waits(name)),

@@ -25,6 +25,7 @@ from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
+from tests.memory.arrays import MemoryArrayWrites, note_end, require_no_task, require_throttles
 from tests.memory.bills import bill_warm, charge, count_spot
 from tests.memory.dependencies import MemoryDependentWrites, put_dependents, require_parents
 from tests.memory.history import (
@@ -39,7 +40,7 @@ from tests.memory.tables import PoolRows, Tables, lane_of
 Measure = Callable[[Iterable[Sample]], None]
 
 
-class MemoryJobStore(MemoryDependentWrites):
+class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
     def __init__(self, tables: Tables, *, measure: Measure = lambda _: None) -> None:
         self._tables = tables
         self._commit = self.commit
@@ -48,6 +49,7 @@ class MemoryJobStore(MemoryDependentWrites):
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         tables = self._tables
         _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
+        require_no_task(tables, job.name)
         conditions = () if job.after is None else job.after.conditions
         require_parents(tables, conditions)
         if admission is not None:
@@ -151,6 +153,7 @@ class MemoryJobStore(MemoryDependentWrites):
             _check_role(change.role, pool)
         if condition is not None:
             self._check_guard(condition, pool, changes[0].after)
+            require_throttles(self._tables, condition.throttles, changes)
             _check_role(condition.probes, pool)
         for change in changes:
             self._write(change, at=at)
@@ -332,6 +335,7 @@ class MemoryJobStore(MemoryDependentWrites):
         tables.jobs[after.name] = after
         tables.changed_at[after.name] = at
         self._keep_attempt(change)
+        note_end(tables, change)
         self._count(change, at=at)
         charge(self._tables, change, at=at)
         if before.state is not after.state or change.note is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.core.arrays.model import Array
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.durations.learned import LearnedRow
@@ -107,6 +108,8 @@ class Tables:
     """How many more wait, by pool, minute, team and capacity."""
     dependents: dict[str, dict[str, Dependent]] = field(default_factory=lambda: defaultdict(dict))
     """By entry id of the parent and name of the child."""
+    arrays: dict[str, Array] = field(default_factory=dict)
+    array_requests: dict[str, bytes] = field(default_factory=dict)
     graph_version: int = 0
     notified_roots: set[tuple[str, str]] = field(default_factory=set)
     """Entry ids of roots, and teams that were notified of their end."""

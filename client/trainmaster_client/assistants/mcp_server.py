@@ -35,7 +35,7 @@ Limit = Annotated[int, Field(ge=1, le=MOST_JOBS)]
 LogLines = Annotated[int, Field(ge=0, le=MOST_LOG_LINES, description="How many of the last log lines.")]
 Days = Annotated[float, Field(gt=0, le=_DAYS)]
 Hours = Annotated[float, Field(gt=0, le=24 * _DAYS)]
-Grouping = Literal["team", "user", "job", "day", "model_name"]
+Grouping = Literal["team", "user", "job", "day", "model_name", "array"]
 
 
 Asked = Callable[[], AbstractContextManager[None]]

@@ -32,6 +32,7 @@ class GroupKey(StrEnum):
     JOB = "job"
     DAY = "day"
     MODEL_NAME = "model_name"
+    ARRAY = "array"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,14 @@
 
 import csv
 import io
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from trainmaster.api import usage_groups
 from trainmaster.core.costs.ledger import Cause
+from trainmaster.core.jobs.task_of import TaskOf
 
 from tests.bodies import body, tag_list
 from tests.integration.api.conftest import ADA, ADMIN, BOB, OWN, Answer, Api
@@ -172,3 +174,15 @@ def test_groups_come_in_pages_and_the_total_is_of_all(api: Api, monkeypatch: pyt
 )
 def test_a_parameter_that_is_not_valid_is_named(api: Api, query: dict[str, str], field: str) -> None:
     assert api.get("/usage", **query).fields == [field]
+
+
+def test_arrays_are_summed_up_and_other_jobs_have_no_key(api: Api) -> None:
+    spend(api, "alone", hours=2)
+    names = {"sweep-3": 3, "sweep-5": 5}
+    for name in names:
+        spend(api, name, hours=1)
+    for position, (name, index) in enumerate(names.items()):
+        job, task = api.job(name), TaskOf(name="sweep", index=index, position=position)
+        api.change(name, replace(job, spec=replace(job.spec, array=task)))
+
+    assert sums(api.get("/usage", group_by="array")) == {"sweep": 20.0, None: 20.0}

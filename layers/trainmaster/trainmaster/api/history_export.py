@@ -160,6 +160,7 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
             {"when": condition.kind, "job": condition.job, "entry_id": condition.entry_id}
             for condition in job.after
         ],
+        "array": job.array,
         "end": None,
         "ended_at": None,
     }

@@ -5,8 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_layout import HAS_ARRAYS, open_array_key
 from trainmaster.adapters.dynamodb.attribute_values import value
-from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.calls import (
+    MAX_ITEMS,
+    ConditionsFailedError,
+    SortKeys,
+    Transactions,
+    key_attributes,
+)
 from trainmaster.adapters.dynamodb.codec import named
 from trainmaster.adapters.dynamodb.counting import lane_item
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
@@ -51,9 +58,10 @@ class PoolRecounts(GuardedReads):
             lanes = self._lanes(pool)
             entries, jobs, broken = self._entries(pool, counted, before, lanes)
             warm = list(self._rows.query(layout.warm_partition(pool)))
+            arrays = self._open_arrays(pool)
             if self._sums(pool) != before:
                 continue
-            wanted = recounted(pool, jobs.values(), broken, warm)
+            wanted = recounted(pool, jobs.values(), broken, warm, arrays)
             different = tuple(differences(*_compared(wanted, entries, before, lanes)))
             if not apply:
                 return different
@@ -70,6 +78,10 @@ class PoolRecounts(GuardedReads):
         counters = self._rows.get(key)
         items = [*([] if counters is None else [counters]), *self._rows.query(layout.team_partition(pool))]
         return {(row["pk"], row["sk"]): row for row in items}
+
+    def _open_arrays(self, pool: str) -> list[Item]:
+        partition, prefix = open_array_key(pool, "")
+        return list(self._rows.query(partition, SortKeys.beginning(prefix)))
 
     def _lanes(self, pool: str) -> dict[layout.Key, Item]:
         return {(row["pk"], row["sk"]): row for row in self._rows.query(layout.lanes_partition(pool))}
@@ -170,6 +182,8 @@ class PoolRecounts(GuardedReads):
         for key in sorted(teams):
             yield self._set(key, wanted, sums.get(key, {}), marks=(layout.COUNTED,))
         marks = tuple(layout.known_team(team) for _, team in sorted(teams)[:MOST_MARKED_TEAMS])
+        if wanted.has_arrays:
+            marks = (*marks, HAS_ARRAYS)
         yield self._set(counters, wanted, sums.get(counters, {}), marks=marks)
 
     def _set(

@@ -36,6 +36,8 @@ class Recount:
     """Counted fields of the counters and of the teams."""
     kept: set[Key] = field(default_factory=set)
     """Entries of unreadable jobs: they stay as they are, and are counted."""
+    has_arrays: bool = False
+    """Whether the pool has open arrays, so that its passes must look for them."""
     unknown: set[str] = field(default_factory=set)
     """Kinds of sums that an unreadable row leaves unknown: such fields stay as they are."""
 
@@ -43,7 +45,13 @@ class Recount:
         return not name.startswith(tuple(self.unknown)) if self.unknown else True
 
 
-def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iterable[Item]) -> Recount:
+def recounted(
+    pool: str,
+    jobs: Iterable[Job],
+    broken: Iterable[Item],
+    warm: Iterable[Item],
+    arrays: Iterable[Item] = (),
+) -> Recount:
     """Derive the rows that a pool should have from its jobs.
 
     Args:
@@ -51,9 +59,13 @@ def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iter
         jobs: All jobs of the pool that are not final; others are ignored.
         broken: Entries of jobs whose own rows cannot be understood.
         warm: Rows of the pool's warm pools.
+        arrays: Rows of the pool's open arrays: each counts as one that waits, and is parked, for its team.
     """
     made = Recount()
     updates: Updates = defaultdict(Update)
+    for array in arrays:
+        made.has_arrays = True
+        updates[layout.team_key(pool, array["team"])].add.update({layout.WAITING: 1, layout.PARKED: 1})
     for job in jobs:
         if not job.is_final and job.spec.pool == pool:
             places(updates, job, +1)

@@ -26,6 +26,8 @@ class GroupBy(StrEnum):
     JOB = "job"
     DAY = "day"
     MODEL_NAME = "model_name"
+    ARRAY = "array"
+    """The array that the job is a task of; a job that is none has no key."""
 
     @property
     def needs_jobs(self) -> bool:
@@ -58,6 +60,8 @@ class Grouping:
                 return team_line.team
             case GroupBy.JOB:
                 return team_line.line.job
+            case GroupBy.ARRAY:
+                return job.spec.array.name if job is not None and job.spec.array is not None else None
             case GroupBy.USER:
                 return job.spec.submitted_by if job else None
             case GroupBy.DAY:

@@ -111,6 +111,7 @@ def final_job(job: Job) -> FinalJob:
             for condition in (job.after.conditions if job.after else ())
         ),
         end=job.reason.code if job.reason else None,
+        array=spec.array.name if spec.array else None,
     )
 
 

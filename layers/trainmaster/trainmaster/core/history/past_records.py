@@ -108,6 +108,8 @@ class FinalJob:
     after: tuple[PastCondition, ...] = ()
     """The ends of other jobs that it waited for."""
     end: Code | None = None
+    array: str | None = None
+    """Name of the array that it is a task of; None if it is none, or an earlier release made the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,9 +53,15 @@ class Preemptions:
         if len(self.capacity.holds) >= MAX_RESERVATIONS or not self._may_outrank(preemptor):
             return None
         preemption = self._placed(preemptor, ahead, until=until, cheapest=False)
-        if not isinstance(preemption, NotWorth):
+        if not isinstance(preemption, NotWorth) or self._has_no_other_choice(preemptor, preemption):
             return preemption
         return self._placed(preemptor, ahead, until=until, cheapest=True) or preemption
+
+    def _has_no_other_choice(self, preemptor: Preemptor, refusal: NotWorth) -> bool:
+        """Tell whether the least cost, whatever the priority, is that of the victims that were refused."""
+        if self.asks_no_price(preemptor.job) or self._excess(preemptor.job.team, preemptor.shape.vector):
+            return False
+        return self._stoppable.are_of_one_rank(refusal.quote.chosen.short, preemptor)
 
     def asks_no_price(self, job: WaitingJob) -> bool:
         """Tell whether the job has waited so long that others are stopped for it whatever it costs."""

@@ -183,6 +183,11 @@ class Victims:
                     cost_of_wait=cost_of_wait,
                 )
 
+    def are_of_one_rank(self, short: Vector, preemptor: Preemptor) -> bool:
+        """Tell whether all that it may stop are of one tier and priority, so ``cheapest`` changes nothing."""
+        choices = self.choices(short, preemptor, wait=timedelta())
+        return len({(choice.alike.tier, choice.alike.priority) for choice in choices}) <= 1
+
     def cost(self, victims: tuple[RunningJob, ...], short: Vector) -> float:
         if self.prices is None:
             return sum(cost_of_stop(victim, now=self.now) for victim in victims)
