@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from trainmaster_client.cli.training_code import training_code
 from trainmaster_client.hooks.array_results import ArrayResults, TaskResult, read_results
-from trainmaster_client.jobs.array_requests import ArrayWish, array_body
+from trainmaster_client.jobs.array_requests import TaskSelection, array_body
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.report import Report
 
@@ -83,8 +83,8 @@ class _Scene:
         self._stage.name(PREPARE, PREPARE)
         values = [{**row, "hold_file": self._gate(index)} for index, row in enumerate(VALUES)]
         self._hold.at(FAILED_AT)
-        wish = ArrayWish(values=values, at_most=AT_MOST, after=PREPARE)
-        answer = self._api.add_array(array_body(self._training(SWEEP), wish), key=SWEEP)
+        selection = TaskSelection(values=values, at_most=AT_MOST, after=PREPARE)
+        answer = self._api.add_array(array_body(self._training(SWEEP), selection), key=SWEEP)
         self._say(f"  {SWEEP}: {len(VALUES)} tasks, at most {AT_MOST} at once, after {PREPARE}")
         self.queued = answer["array"]
         for index in range(len(VALUES)):

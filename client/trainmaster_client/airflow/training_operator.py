@@ -1,7 +1,6 @@
 """The operator: Airflow's own for SageMaker, with the queue in SageMaker's place."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from datetime import timedelta
 from functools import cached_property
@@ -28,10 +27,10 @@ from trainmaster_client.errors import (
     PolicyViolationError,
     TrainmasterClientError,
 )
-from trainmaster_client.hooks.array_calls import WantedTasks, wanting
+from trainmaster_client.hooks.array_calls import wanting_tasks
 from trainmaster_client.hooks.botocore_events import plain_client
 from trainmaster_client.hooks.training_job_calls import QueueHooks
-from trainmaster_client.jobs.array_requests import ArrayWish, GivenValues, plain_text
+from trainmaster_client.jobs.array_requests import GivenValues, TaskSelection
 from trainmaster_client.jobs.array_views import is_about_array
 from trainmaster_client.jobs.array_watch import ArrayLooks, watched_array
 from trainmaster_client.jobs.job_conditions import with_conditions
@@ -188,7 +187,7 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         self._claimed = run, name
         try:
             request = with_conditions({**self.config, "TrainingJobName": name}, self.after)
-            with self._as_array():
+            with wanting_tasks(TaskSelection(tasks=self.array, values=self.values)):
                 answer = self.training_queue.submit(tagged(request, run))
         except ConflictError:
             return self._taken(run, name)
@@ -197,11 +196,6 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         for warning in answer.get("warnings") or ():
             self.log.warning("%s: %s", name, field_problem(warning))
         return NextStep.ATTACH
-
-    def _as_array(self) -> AbstractContextManager[None]:
-        """Turn what is submitted in the block into an array, if the task is one."""
-        wish = ArrayWish(tasks=self.array, values=self.values)
-        return nullcontext() if wish == ArrayWish() else wanting(WantedTasks(wish=wish, encode=plain_text))
 
     def _taken(self, run: TaskRun, name: str) -> NextStep:
         """Choose the next step for a name that was free before; another worker may have taken it since."""

@@ -12,7 +12,7 @@ from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.foreseen import foreseen
 from trainmaster_client.cli.screen import print_json, print_lines
 from trainmaster_client.errors import FieldProblem, InvalidArgumentError, InvalidOptionsError
-from trainmaster_client.jobs.array_requests import ArrayWish, array_body
+from trainmaster_client.jobs.array_requests import TaskSelection, array_body
 from trainmaster_client.jobs.array_views import array_view
 
 NOT_VALID = 1
@@ -41,7 +41,7 @@ class ArrayFlags:
     ] = None
 
     @property
-    def wish(self) -> ArrayWish | None:
+    def selection(self) -> TaskSelection | None:
         """The tasks; None if a single job is meant. Raises InvalidArgumentError, InvalidOptionsError."""
         if self.array is None and self.values is None:
             if self.stop_after is not None:
@@ -49,7 +49,7 @@ class ArrayFlags:
                 raise InvalidArgumentError("--stop-after-failures is for arrays.", hint=hint)
             return None
         rows = None if self.values is None else table_rows(self.values.read(), source=self.values.name)
-        return ArrayWish(tasks=self.array, values=rows, stop_after_failures=self.stop_after)
+        return TaskSelection(tasks=self.array, values=rows, stop_after_failures=self.stop_after)
 
 
 def table_rows(text: str, *, source: str) -> list[dict[str, str]]:
@@ -82,10 +82,10 @@ def table_rows(text: str, *, source: str) -> list[dict[str, str]]:
 
 
 def send_array(
-    request: dict[str, Any], wish: ArrayWish, *, dry_run: bool, team: str | None, as_json: bool
+    request: dict[str, Any], selection: TaskSelection, *, dry_run: bool, team: str | None, as_json: bool
 ) -> None:
     """Submit an array or, with ``dry_run``, only report what would become of it."""
-    body, api = array_body(request, wish), connect()
+    body, api = array_body(request, selection), connect()
     document = api.try_array(body, team=team) if dry_run else api.add_array(body, key=new_key())
     if as_json:
         print_json(document)

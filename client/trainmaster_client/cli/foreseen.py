@@ -45,7 +45,7 @@ def _tasks_line(document: Document) -> Iterator[str]:
     """Yield how many tasks an array would have; nothing for a job."""
     count = document.get("tasks")
     if count is not None:
-        at_most = (document.get("array") or {}).get("at_most")
+        at_most = document.get("at_most") or (document.get("array") or {}).get("at_most")
         throttle = "as many as fit" if at_most is None else f"at most {at_most}"
         yield f"{printable(count)} tasks, {throttle} at once."
 

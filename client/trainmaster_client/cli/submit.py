@@ -102,8 +102,8 @@ def submit(
     """Queue the training job that a file describes, or an array of it, as boto3 takes it."""
     trial.check()
     request = with_conditions(_request(file, source), source.after, after_failed=source.after_failed)
-    if (wish := tasks.wish) is not None:
-        send_array(request, wish, dry_run=trial.dry_run, team=trial.team, as_json=as_json)
+    if (selection := tasks.selection) is not None:
+        send_array(request, selection, dry_run=trial.dry_run, team=trial.team, as_json=as_json)
         return
     if trial.dry_run:
         _try(request, trial.team, as_json=as_json)

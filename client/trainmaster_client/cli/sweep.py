@@ -12,7 +12,7 @@ from trainmaster_client.cli.connection import complete_job
 from trainmaster_client.cli.screen import JsonFlag
 from trainmaster_client.cli.submit import RequestFile, Trial, parse_request
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.jobs.array_requests import ArrayWish
+from trainmaster_client.jobs.array_requests import TaskSelection
 from trainmaster_client.jobs.job_conditions import with_conditions
 from trainmaster_client.tuning.sweeps import drawn, grid
 
@@ -93,6 +93,6 @@ def sweep(
     request: dict[str, Any] = parse_request(file.read(), source=file.name)
     if options.name is not None:
         request = {**request, "TrainingJobName": options.name}
-    wish = ArrayWish(values=values, at_most=options.at_most, stop_after_failures=options.stop_after)
+    selection = TaskSelection(values=values, at_most=options.at_most, stop_after_failures=options.stop_after)
     request = with_conditions(request, options.after)
-    send_array(request, wish, dry_run=trial.dry_run, team=trial.team, as_json=as_json)
+    send_array(request, selection, dry_run=trial.dry_run, team=trial.team, as_json=as_json)

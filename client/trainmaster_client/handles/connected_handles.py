@@ -16,7 +16,7 @@ from trainmaster_client.handles.job_lists import Jobs
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
 from trainmaster_client.hooks.estimator_arrays import is_estimator, train_as_array
 from trainmaster_client.http.calls import Parameter
-from trainmaster_client.jobs.array_requests import ARRAY_TAG, ArrayWish, GivenValues, array_body
+from trainmaster_client.jobs.array_requests import ARRAY_TAG, GivenValues, TaskSelection, array_body
 from trainmaster_client.jobs.job_conditions import Conditions, with_conditions
 from trainmaster_client.jobs.queue_reader import listed_jobs
 
@@ -97,7 +97,7 @@ def submit_array(
     if unknown:
         hint = f"Use {', '.join(ArrayOptions.__annotations__)}."
         raise InvalidArgumentError(f"{unknown[0]!r} is not an option of arrays.", hint=hint)
-    wish = ArrayWish(
+    selection = TaskSelection(
         tasks=options.get("tasks"),
         values=values,
         at_most=options.get("at_most"),
@@ -107,12 +107,14 @@ def submit_array(
     job_name = options.get("job_name")
     if is_estimator(source):
         connected = _Connection(api_url, boto_session or source.sagemaker_session.boto_session)
-        answer = train_as_array(source, wish, inputs=inputs, job_name=job_name, api_url=connected.api.api_url)
+        answer = train_as_array(
+            source, selection, inputs=inputs, job_name=job_name, api_url=connected.api.api_url
+        )
         return connected.array(answer.get("array") or {})
     if inputs is not None or job_name is not None:
         hint = "They are for estimators; a request has InputDataConfig and TrainingJobName."
         raise InvalidArgumentError("inputs and job_name do not belong to a request.", hint=hint)
-    body = array_body(_parsed(source), wish)
+    body = array_body(_parsed(source), selection)
     connected = _Connection(api_url, boto_session)
     answer = connected.api.add_array(body, key=new_key())
     _warn(answer)

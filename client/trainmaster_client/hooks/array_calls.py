@@ -5,7 +5,7 @@ jobs of their own, with names that follow from the array's.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks.array_description import array_description, of_all_tasks
 from trainmaster_client.hooks.botocore_events import Answer, Where, answered, refused_as
 from trainmaster_client.hooks.job_description import Description
-from trainmaster_client.jobs.array_requests import ARRAY_TAG, ArrayWish, Encode, array_body
+from trainmaster_client.jobs.array_requests import ARRAY_TAG, Encode, TaskSelection, array_body, plain_text
 from trainmaster_client.jobs.array_views import array_view
 from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
 
@@ -32,7 +32,7 @@ ARN_KIND = ":training-job/"
 class WantedTasks:
     """What becomes of the request that an SDK is about to make: tasks, and how it writes their values."""
 
-    wish: ArrayWish
+    selection: TaskSelection
     encode: Encode
     answers: list[Document] = field(default_factory=list)
     """Answers of the API, as they come."""
@@ -56,6 +56,13 @@ def wanting(wanted: WantedTasks) -> Iterator[None]:
         raise
     finally:
         WANTED.reset(token)
+
+
+def wanting_tasks(selection: TaskSelection) -> AbstractContextManager[None]:
+    """Turn requests made in the block into an array of these tasks; an empty selection changes nothing."""
+    if selection == TaskSelection():
+        return nullcontext()
+    return wanting(WantedTasks(selection=selection, encode=plain_text))
 
 
 class ArrayCalls:
@@ -83,7 +90,7 @@ class ArrayCalls:
 
     def _add_wanted(self, request: Mapping[str, Any], wanted: WantedTasks, *, key: str | None) -> Document:
         try:
-            body = array_body(request, wanted.wish, wanted.encode)
+            body = array_body(request, wanted.selection, wanted.encode)
             answer = self._api.add_array(body, key=new_key() if key is None else key)
         except TrainmasterClientError as error:
             wanted.errors.append(error)

@@ -104,8 +104,8 @@ def read_results(api: ApiClient, name: str, *, make_client: Callable[[], Any]) -
     try:
         client = make_client()
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
-            found = pool.map(lambda task: _metrics(api, client, task), started)
-            metrics = {task.index: values for task, values in zip(started, found, strict=True)}
+            values = pool.map(lambda task: _metrics(api, client, task), started)
+            metrics = {task.index: read for task, read in zip(started, values, strict=True)}
         note = ""
     except (ClientError, BotoCoreError) as error:
         metrics, note = {}, f"The metrics cannot be read from SageMaker: {error}"

@@ -14,7 +14,7 @@ from trainmaster_client.api import Document
 from trainmaster_client.errors import InvalidArgumentError, UnsupportedTrainerError
 from trainmaster_client.hooks.array_calls import WantedTasks, wanting
 from trainmaster_client.hooks.estimator_sessions import hook_session
-from trainmaster_client.jobs.array_requests import ArrayWish, Encode
+from trainmaster_client.jobs.array_requests import Encode, TaskSelection
 
 _QUEUE_SESSION = "QueueTrainingJobSession"
 _FRAMEWORK = "Framework"
@@ -28,7 +28,7 @@ def is_estimator(source: object) -> bool:
 
 def train_as_array(
     estimator: Any,  # noqa: ANN401  of an SDK
-    wish: ArrayWish,
+    selection: TaskSelection,
     *,
     inputs: Any = None,  # noqa: ANN401  as the SDK takes them
     job_name: str | None = None,
@@ -40,7 +40,7 @@ def train_as_array(
 
     Args:
         estimator: Estimator of the SDK v2, or ModelTrainer of v3.
-        wish: The tasks.
+        selection: The tasks.
         inputs: What ``fit()`` takes as inputs, or ``train()`` as ``input_data_config``.
         job_name: Name of the array, with the SDK v2; None: as the SDK makes it.
         api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
@@ -62,7 +62,7 @@ def train_as_array(
         raise InvalidArgumentError("job_name is for estimators of the SDK v2.", hint=hint)
     if type(session).__name__ != _QUEUE_SESSION:  # that one has hooks of its own
         hook_session(boto_session, session, api_url=api_url)
-    wanted = WantedTasks(wish=wish, encode=encoder(estimator))
+    wanted = WantedTasks(selection=selection, encode=encoder(estimator))
     with wanting(wanted):
         if is_v2:
             estimator.fit(inputs, wait=False, **({} if job_name is None else {"job_name": job_name}))

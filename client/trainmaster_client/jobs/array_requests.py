@@ -25,7 +25,7 @@ MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayWish:
+class TaskSelection:
     """The tasks that are wanted of a request."""
 
     tasks: str | None = None
@@ -40,29 +40,34 @@ class ArrayWish:
     """Jobs and arrays that it waits for, instead of those of the request; None: those of the request."""
 
 
-def array_body(request: Mapping[str, Any], wish: ArrayWish, encode: Encode | None = None) -> dict[str, Any]:
+def array_body(
+    request: Mapping[str, Any], selection: TaskSelection, encode: Encode | None = None
+) -> dict[str, Any]:
     """Return the body of ``POST /add-array``.
 
     Args:
         request: A CreateTrainingJob request, whose HyperParameters have a default for each value.
-        wish: The tasks.
+        selection: The tasks.
         encode: Writes the values; None: as ``plain_text`` does.
 
     Raises:
         InvalidOptionsError: Lists what is wrong with the tasks and their values.
     """
-    rows = [] if wish.values is None else rows_of(wish.values)
-    written = _indices(wish, len(rows))
-    problems = [*_counts(wish, written, rows), *_throttles(wish, written)]
+    rows = [] if selection.values is None else rows_of(selection.values)
+    written = _indices(selection, len(rows))
+    problems = [*_counts(selection, written, rows), *_throttles(selection, written)]
     texts = list(_encoded(rows, written.indices, encode or plain_text, problems))
     problems += _unknown_names(request, rows, written.indices)
     if problems:
         raise InvalidOptionsError(tuple(problems[:MOST_PROBLEMS]))
-    at_most = wish.at_most if wish.at_most is not None else written.at_most
-    options: dict[str, int | None] = {"at_most": at_most, "stop_after_failures": wish.stop_after_failures}
+    at_most = selection.at_most if selection.at_most is not None else written.at_most
+    options: dict[str, int | None] = {
+        "at_most": at_most,
+        "stop_after_failures": selection.stop_after_failures,
+    }
     body: dict[str, Any] = {
-        "request": with_conditions(request, wish.after),
-        "tasks": _without_throttle(wish.tasks) or f"0-{len(rows) - 1}",
+        "request": with_conditions(request, selection.after),
+        "tasks": _without_throttle(selection.tasks) or f"0-{len(rows) - 1}",
     }
     body |= {name: value for name, value in options.items() if value is not None}
     return body | ({"values": shortest(texts)} if texts else {})
@@ -110,32 +115,32 @@ def shortest(rows: Sequence[Mapping[str, str]]) -> Values:
     return [dict(row) for row in rows]
 
 
-def _indices(wish: ArrayWish, row_count: int) -> WrittenIndices:
-    if wish.tasks is None:
+def _indices(selection: TaskSelection, row_count: int) -> WrittenIndices:
+    if selection.tasks is None:
         if not row_count:
             raise _refused("tasks", "is missing, and so are values", 'give tasks="0-63", or a list of values')
         return WrittenIndices(indices=tuple(range(row_count)))
     try:
-        return read_indices(wish.tasks)
+        return read_indices(selection.tasks)
     except BadIndexSetError as error:
         raise _refused("tasks", error.message, error.hint) from error
 
 
 def _counts(
-    wish: ArrayWish, written: WrittenIndices, rows: Sequence[Mapping[str, Any]]
+    selection: TaskSelection, written: WrittenIndices, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[FieldProblem]:
-    if wish.values is not None and len(rows) != len(written.indices):
+    if selection.values is not None and len(rows) != len(written.indices):
         message = f"has {len(rows)} rows for {len(written.indices)} tasks"
         yield FieldProblem(field="values", message=message, hint="give one row a task")
 
 
-def _throttles(wish: ArrayWish, written: WrittenIndices) -> Iterator[FieldProblem]:
-    if wish.at_most is not None and wish.at_most < 1:
+def _throttles(selection: TaskSelection, written: WrittenIndices) -> Iterator[FieldProblem]:
+    if selection.at_most is not None and selection.at_most < 1:
         yield FieldProblem(
-            field="at_most", message=f"is {wish.at_most}", hint="let at least 1 task run at once"
+            field="at_most", message=f"is {selection.at_most}", hint="let at least 1 task run at once"
         )
-    elif wish.at_most and written.at_most and wish.at_most != written.at_most:
-        message = f"is {wish.at_most}, and tasks says {written.at_most}"
+    elif selection.at_most and written.at_most and selection.at_most != written.at_most:
+        message = f"is {selection.at_most}, and tasks says {written.at_most}"
         yield FieldProblem(field="at_most", message=message, hint="give one of them")
 
 

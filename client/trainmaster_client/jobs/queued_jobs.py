@@ -127,7 +127,7 @@ class QueuedJobs:
             return known.document
 
     def is_array(self, name: str) -> bool:
-        """Tell whether an array has the name, as far as ``find`` was told so: it never becomes a job's."""
+        """Tell whether an array has the name, as far as ``find`` has learned it: it never becomes a job's."""
         return self._of_arrays.get(name) is not None
 
     def attempts(self, name: str) -> tuple[Attempt, ...]:

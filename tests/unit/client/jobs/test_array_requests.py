@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 from trainmaster_client.errors import InvalidOptionsError
-from trainmaster_client.jobs.array_requests import ArrayWish, array_body
+from trainmaster_client.jobs.array_requests import TaskSelection, array_body
 
 REQUEST: dict[str, Any] = {"TrainingJobName": "sweep", "HyperParameters": {"lr": "0.1", "seed": "0"}}
 
 
-def body(**wish: Any) -> dict[str, Any]:
-    return array_body(REQUEST, ArrayWish(**wish))
+def body(**selection: Any) -> dict[str, Any]:
+    return array_body(REQUEST, TaskSelection(**selection))
 
 
-def refused(**wish: Any) -> str:
+def refused(**selection: Any) -> str:
     with pytest.raises(InvalidOptionsError) as error:
-        body(**wish)
+        body(**selection)
     return str(error.value)
 
 
@@ -51,7 +51,7 @@ def test_conditions_become_tags_of_the_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("selection", "message"),
     [
         ({}, "tasks: is missing, and so are values"),
         ({"tasks": "5-3"}, "tasks: has the range 5-3, which ends before it begins"),
@@ -68,8 +68,8 @@ def test_conditions_become_tags_of_the_request() -> None:
         ({"tasks": "0-3", "at_most": 0}, "at_most: is 0; let at least 1 task run at once"),
     ],
 )  # fmt: skip
-def test_P10_a_mistake_names_the_index_and_the_field(wish: dict[str, Any], message: str) -> None:
-    assert message in refused(**wish)
+def test_P10_a_mistake_names_the_index_and_the_field(selection: dict[str, Any], message: str) -> None:
+    assert message in refused(**selection)
 
 
 def test_P10_all_mistakes_come_at_once_up_to_a_bound() -> None:
