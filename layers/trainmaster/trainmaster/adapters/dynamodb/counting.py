@@ -1,27 +1,17 @@
 """Derive from a commit's changes what it adds to counters, teams, run times and months."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import (
-    LEARNED,
-    NEWEST,
-    RUNS_IN,
-    RUNS_OF,
-    SPENT_ON,
-    UNSEEN,
-    encode,
-    iso,
-)
-from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
+from trainmaster.adapters.dynamodb.learned_lengths import teach
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
-from trainmaster.core.durations.decay import FORGOTTEN, era_of, weight_at
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.run_times import Run, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
@@ -40,28 +30,6 @@ RUN_TIMES_KEPT = timedelta(days=90)
 """How long run times are kept after the last job of the team and lane."""
 MONTHS_CLEARED = 12
 """Months cleared before the two that are counted: a priority that returns finds nothing left of them."""
-
-
-@dataclass(slots=True)
-class Update:
-    """Collects one UpdateItem from several places."""
-
-    add: Counter[str] = field(default_factory=Counter)
-    put: dict[str, Any] = field(default_factory=dict)
-    shift: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Attribute, the attribute whose old value it takes, and the value if there is none."""
-    remove: list[str] = field(default_factory=list)
-    conditions: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Template over ``#n`` and ``:v``, attribute, value; all must hold."""
-    any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
-    """Groups of such conditions; one of each group is enough."""
-
-    @property
-    def says_something(self) -> bool:
-        return bool(any(self.add.values()) or self.put or self.remove or self.conditions)
-
-
-Updates = defaultdict[Key, Update]
 
 
 def counted_in(job: Job) -> Updates:
@@ -156,8 +124,7 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
     _run(updates[key], run)
-    for learned in spec.learned_in or ():
-        _learns(updates[layout.learned_key(spec.pool, spec.team, learned, era_of(at))], run)
+    teach(updates, spec, run)
 
 
 def _past_use(team: Update, attempt: Attempt, *, at: datetime) -> None:
@@ -192,12 +159,6 @@ def _run(times: Update, run: Run) -> None:
         times.remove.append(f"{RUNS_IN}{month_of(month)}#{run.priority}")
     times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
     times.put |= {"t1": seconds, "ttl": int((run.ended_at + RUN_TIMES_KEPT).timestamp())}
-
-
-def _learns(row: Update, run: Run) -> None:
-    """Add a run to what is learned; ``LearnedRow.after``, as an increment."""
-    row.add[f"{LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
-    row.put |= {NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode
-from trainmaster.adapters.dynamodb.counting import Update, Updates, places
+from trainmaster.adapters.dynamodb.counting import places
 from trainmaster.adapters.dynamodb.guard import Item
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.adapters.dynamodb.pool_rows import read_counters
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.jobs.instances import parse_vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.candidates import lane

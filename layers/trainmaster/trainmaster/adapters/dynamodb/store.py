@@ -13,12 +13,13 @@ from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, note_role
+from trainmaster.adapters.dynamodb.counting import note_role
 from trainmaster.adapters.dynamodb.dependency_rows import DependencyRows
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.history_rows import Retention, event_rows
 from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
 from trainmaster.adapters.dynamodb.stored_names import stored_name
+from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.jobs.model import Job

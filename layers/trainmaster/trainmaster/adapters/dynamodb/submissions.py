@@ -12,9 +12,10 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, Updates, counted_in, enters_lane
+from trainmaster.adapters.dynamodb.counting import counted_in, enters_lane
 from trainmaster.adapters.dynamodb.dependency_rows import of_new_conditions
 from trainmaster.adapters.dynamodb.history_rows import event_rows, submission_rows
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs.model import Job, epoch_ms

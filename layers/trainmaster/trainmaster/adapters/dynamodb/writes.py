@@ -9,14 +9,7 @@ from typing import Any
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import (
-    Update,
-    Updates,
-    bill_warm,
-    counted,
-    enters_lane,
-    warm_changed,
-)
+from trainmaster.adapters.dynamodb.counting import bill_warm, counted, enters_lane, warm_changed
 from trainmaster.adapters.dynamodb.history_rows import (
     HistoryRow,
     Retention,
@@ -26,6 +19,7 @@ from trainmaster.adapters.dynamodb.history_rows import (
     warm_rows,
 )
 from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.history.journal import warm_pool_over
 from trainmaster.core.jobs.attempts import Attempt
