@@ -41,15 +41,13 @@ def test_the_most_specific_comes_first_and_what_is_not_known_is_left_out() -> No
 @pytest.mark.parametrize(
     ("other", "shared"),
     [
-        pytest.param({"name": "bert-2"}, "nsitea", id="its next run: everything"),
+        pytest.param({"name": "bert-2"}, "onsitea", id="its next run: everything"),
         pytest.param({"name": "gpt-1"}, "sitea", id="another program of the image"),
         pytest.param({"name": "gpt-1", "image": "img:2"}, "stea", id="of the same submitter alone"),
         pytest.param({"submitter": "bob"}, "nitea", id="another submitter's run of the program"),
         pytest.param({"team": "nlp"}, "ea", id="another team's: the shape"),
         pytest.param({"lane": "ml.g5.xlarge=2"}, "", id="another shape: nothing"),
-        pytest.param(
-            {"limit": timedelta(hours=1)}, "sa", id="another requested time: the submitter and the shape"
-        ),
+        pytest.param({"limit": timedelta(hours=1)}, "osa", id="another requested time: what asks for none"),
     ],
 )
 def test_what_two_jobs_have_in_common(other: dict[str, object], shared: str) -> None:

@@ -44,7 +44,8 @@ class LikelyLengths:
         place = min(max(share * len(self.lengths) - 0.5, 0.0), len(self.lengths) - 1.0)
         below, above = self.lengths[int(place)], self.lengths[math.ceil(place)]
         shorter, longer = (max(length / SECOND, 1.0) for length in (below, above))
-        return min(SECOND * shorter * (longer / shorter) ** (place - int(place)), above)
+        between = shorter * float((longer / shorter) ** (place - int(place)))
+        return min(SECOND * between, above)
 
     def remaining(self, trained: timedelta, *, at_most: timedelta) -> timedelta:
         """Return the time expected to be left of a job that has trained this long; never negative.

@@ -21,6 +21,8 @@ class Level(StrEnum):
 
     PROGRAM = "p"
     """Team, name without counters, image, hyperparameters, shape, requested time."""
+    OWN = "o"
+    """Team, submitter, name and shape: what one user runs under a name that others use for something else."""
     NAME = "n"
     SUBMITTER = "s"
     """Team, submitter and shape, whatever the time that is requested."""
@@ -62,7 +64,9 @@ class Traits:
             Level.SHAPE: (self.lane,),
         }
         if self.submitter:
-            contents[Level.SUBMITTER] = (self.team, _SESSION.sub("", self.submitter), self.lane)
+            submitter = _SESSION.sub("", self.submitter)
+            contents[Level.OWN] = (self.team, submitter, program, self.lane)
+            contents[Level.SUBMITTER] = (self.team, submitter, self.lane)
         if self.image is not None:
             contents[Level.IMAGE] = (self.team, self.image, *shape)
         if self.hyperparameters is not None:
