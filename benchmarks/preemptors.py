@@ -19,6 +19,8 @@ from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, PreemptionCost, Quota
 
+from benchmarks.tables import Row, aligned
+
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 TYPES = tuple(Capacity(f"ml.g5.{size}xlarge") for size in (2, 4, 8, 12))
 WIDTHS = (1, 1, 1, 2, 4, 8)
@@ -137,7 +139,7 @@ def main() -> None:
     parser.add_argument("--price", action="store_true", help="with preemption.cost")
     arguments = parser.parse_args()
     tries: int = arguments.tries
-    print("running  preemptors  teams  quotas   victims    ms CPU")
+    rows: list[Row] = [("running", "preemptors", "teams", "quotas", "victims", "ms CPU")]
     for crowd in (
         *(
             Crowd(running=running, preemptors=preemptors, with_quotas=with_quotas)
@@ -152,8 +154,9 @@ def main() -> None:
         measured = [cpu_seconds(*world) for _ in range(tries)]
         victims = sum(len(action.victims) for action in measured[0][1].actions if isinstance(action, Preempt))
         quotas = "none" if not crowd.with_quotas else "borrow" if crowd.may_borrow else "at limit"
-        size = f"{crowd.running:7}  {crowd.preemptors:10}  {crowd.teams:5}  {quotas:8}"
-        print(f"{size} {victims:7}  {1000 * min(seconds for seconds, _ in measured):8.1f}")
+        spent = round(1000 * min(seconds for seconds, _ in measured), 1)
+        rows.append((crowd.running, crowd.preemptors, crowd.teams, quotas, victims, spent))
+    print("\n".join(aligned(rows)))
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def replayed(
     policy = decider.policy(capacities)
     make: Callable[..., Any] = PoolReplay.of if decider.queue is None else decider.queue.of
     names = tuple(capacities)
-    parts = groups(policy) if decider.is_product else [(name,) for name in names]
+    parts = groups(history, policy) if decider.is_product else [(name,) for name in names]
     parts = [names] if history.account.joins_pools else parts
     tallies: list[Tally] = []
     for number, pools in enumerate(parts):

@@ -107,7 +107,7 @@ def asked(
 ) -> list[Answer]:
     """Replays the product, and asks on the way."""
     answers: list[Answer] = []
-    for pools in groups(policy):
+    for pools in groups(history, policy):
         questions = Questions(waits, estimator, seed=seed)
         engine = engine_of(history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
         while (event := engine.step()) is not None:

@@ -116,6 +116,9 @@ def with_parents(request: dict[str, Any], dice: random.Random, others: Sequence[
 def roomy(document: dict[str, Any]) -> dict[str, Any]:
     """The same with room for each job, and without budgets, which some jobs exceed for ever."""
     pool = {**document["pools"][0], "capacity": {A: 3, B: 2}, "spot_capacity": {A: 2}}
+    budgets = [team["budget"] for team in document.get("teams", []) if "budget" in team]
+    if any(budget["at_limit"] == "spot" for budget in budgets):
+        pool.pop("quotas", None)  # they did not bind what these budgets had run as spot
     teams = [
         {key: value for key, value in team.items() if key != "budget"} for team in document.get("teams", [])
     ]

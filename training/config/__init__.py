@@ -1,7 +1,7 @@
-"""What may be chosen: the options and their words, the shapes they name, what cannot be meant together.
+"""Options of a job: their words, the model shapes that they name, and the combinations that are refused.
 
-``read_config`` reads a job's options, and refuses all that is wrong with them at once. No torch here: they
-may be refused before it is loaded.
+``read_config`` reads a job's options and reports all mistakes at once. Nothing here imports torch, so that a
+job may be refused before it is loaded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,8 @@ from training.config.config_json import read_shape
 from training.config.contradictions import contradictions
 from training.config.environment import directory_of
 from training.config.reader import paired, read, shown, translated
-from training.config.train_config import PRESET_SHAPES, TrainConfig
+from training.config.sections import PRESET_SHAPES
+from training.config.train_config import TrainConfig
 from training.config.vision_shape import Shape
 from training.errors import ConfigError
 
@@ -22,11 +23,11 @@ def read_config(arguments: Sequence[str], env: Mapping[str, str]) -> TrainConfig
     """Read `--key value` and `--key=value`; dashes and underscores are the same.
 
     Raises:
-        ConfigError: With everything that is wrong.
+        ConfigError: Options are wrong; it names every mistake.
     """
     texts, problems = paired(arguments)
-    ours, said = translated(texts)
-    values, unread = read(TrainConfig, _as_now(ours), env)
+    ours, translations = translated(texts)
+    values, unread = read(TrainConfig, _in_current_words(ours), env)
     problems += unread
     if values.get("preset", "tiny") not in PRESET_SHAPES:
         problems.append(f"preset must be one of {', '.join(PRESET_SHAPES)}, not {shown(values['preset'])}")
@@ -36,14 +37,17 @@ def read_config(arguments: Sequence[str], env: Mapping[str, str]) -> TrainConfig
         shape = _read_shape(values["model_config"], env, problems)
     if problems:
         raise ConfigError(problems)
-    config = TrainConfig(**values, said=tuple(said), described=shape)
-    if found := contradictions(config):
-        raise ConfigError(found)
+    config = TrainConfig(**values, translations=tuple(translations), described=shape)
+    if clashes := contradictions(config):
+        raise ConfigError(clashes)
     return config
 
 
 def _read_shape(source: str, env: Mapping[str, str], problems: list[str]) -> Shape | None:
-    """Before any weights are fetched; what is wrong with it joins the problems."""
+    """Read the shape that ``model_config`` names; add its mistakes to ``problems`` and return None.
+
+    This comes before any weights are fetched.
+    """
     try:
         return read_shape(directory_of(source, env, option="model_config"), option="model_config")
     except ConfigError as error:
@@ -51,8 +55,8 @@ def _read_shape(source: str, env: Mapping[str, str], problems: list[str]) -> Sha
         return None
 
 
-def _as_now(texts: Mapping[str, str]) -> dict[str, str]:
-    """``activation_checkpointing`` may be a yes or no."""
+def _in_current_words(texts: Mapping[str, str]) -> dict[str, str]:
+    """Accept true and false for ``activation_checkpointing``, which was a yes or no in earlier versions."""
     words = {"true": ActivationCheckpointing.FULL.value, "false": ActivationCheckpointing.NONE.value}
     name = "activation_checkpointing"
     return {**texts, name: words.get(texts[name].lower(), texts[name])} if name in texts else dict(texts)

@@ -1,31 +1,31 @@
-"""The words an option may take. No torch here: options are read before it is loaded."""
+"""Words that an option may take. Nothing here imports torch: options are read before it is loaded."""
 
 from enum import StrEnum
 
 SYNTHETIC = "synthetic"
-"""Of ``data``: made, not read."""
+"""Value of ``data`` for sequences or images that are made up instead of read."""
 
 
 class Precision(StrEnum):
     AUTO = "auto"
-    """As the checkpoint has it; for a new job bf16 where all its devices compute that fast, else fp32."""
+    """The checkpoint's precision; for a new job bf16 where all its devices compute that fast, else fp32."""
     FP32 = "fp32"
     BF16 = "bf16"
     """Computes in bf16; weights, gradients and optimizer are fp32."""
     BF16_PURE = "bf16_pure"
     """Everything is bf16; Kahan's sum keeps what small updates would lose (AnyPrecisionAdamW)."""
     FLOAT8 = "float8"
-    """As bf16, but matrices of the blocks are multiplied in float8, each scaled as a whole."""
+    """Like bf16, but matrices of the blocks are multiplied in float8, each scaled as a whole."""
     FLOAT8_ROWWISE = "float8_rowwise"
-    """Likewise, scaled row by row."""
+    """Like float8, but scaled row by row."""
     FLOAT8_EMULATED = "float8_emulated"
     """The numbers of float8, multiplied by what any device has: no faster, to see what they do to a loss."""
     FLOAT8_ROWWISE_EMULATED = "float8_rowwise_emulated"
 
     @classmethod
     def _missing_(cls, value: object) -> "Precision | None":
-        """Dashes and underscores are the same, as in the names of options."""
-        return next((one for one in cls if one.value == str(value).replace("-", "_")), None)
+        """Treat dashes and underscores alike, as in the names of options."""
+        return next((member for member in cls if member.value == str(value).replace("-", "_")), None)
 
     @property
     def is_float8(self) -> bool:
@@ -41,19 +41,19 @@ class Precision(StrEnum):
 
 
 class Objective(StrEnum):
-    """What a vision transformer learns."""
+    """Goal that a vision transformer is trained for."""
 
     CLASSIFY = "classify"
     MASKED = "masked"
-    """The pixels of patches that are hidden from it (SimMIM)."""
+    """Predict the pixels of patches that are hidden from the model (SimMIM)."""
 
 
 class Augment(StrEnum):
-    """What is changed of an image at random, each time that it is trained on."""
+    """Random changes of an image, drawn each time that it is trained on."""
 
     NONE = "none"
     CROP = "crop"
-    """A part of it, and half of them mirrored."""
+    """A random part of the image; half of the parts are mirrored."""
 
 
 class OptimizerName(StrEnum):
@@ -65,20 +65,20 @@ class OptimizerName(StrEnum):
 
 
 class ReduceDtype(StrEnum):
-    """What gradients are summed in over the ranks, where the weights are computed in bf16."""
+    """Type in which gradients are summed over the ranks, where the weights are computed in bf16."""
 
     FP32 = "fp32"
     BF16 = "bf16"
 
 
 class Strategy(StrEnum):
-    """FSDP's words for what is divided among which ranks."""
+    """FSDP's words for the parts of training that are divided, and the ranks that divide them."""
 
     FULL_SHARD = "full_shard"
     SHARD_GRAD_OP = "shard_grad_op"
-    """As full_shard, but the weights stay gathered from forward to backward."""
+    """Like full_shard, but the weights stay gathered from forward to backward."""
     HYBRID_SHARD = "hybrid_shard"
-    """full_shard within a group of ranks, copies between the groups."""
+    """Like full_shard within a group of ranks, with copies between the groups."""
     HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
     NO_SHARD = "no_shard"
     TP = "tp"
@@ -86,24 +86,24 @@ class Strategy(StrEnum):
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether groups of ranks have a copy of the model each, and divide it."""
+        """Tell whether groups of ranks each have a copy of the model and divide it."""
         return self in {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
 
 
 class ActivationCheckpointing(StrEnum):
-    """What is computed again in the backward pass instead of being kept."""
+    """Activations that the backward pass computes again instead of keeping them."""
 
     NONE = "none"
     SELECTIVE = "selective"
-    """All but the costly operations: matrices and attention are kept."""
+    """All but the outputs of costly operations: those of matrices and attention are kept."""
     FULL = "full"
-    """Each block, from its input."""
+    """Everything inside a block, from the block's input."""
 
 
 class Compile(StrEnum):
     NONE = "none"
     AOT_EAGER = "aot_eager"
-    """Traced but not compiled: finds what a compiler would stumble over, needs none."""
+    """Traced but not compiled: it finds what a compiler would stumble over, and needs none."""
     INDUCTOR = "inductor"
 
 

@@ -1,8 +1,8 @@
-"""Reads the config.json of Hugging Face's models; all that cannot be trained here is refused at once.
+"""Read the config.json of Hugging Face's models, and refuse at once all that cannot be trained here.
 
-What a file does not say is as transformers has it for the family. A field that is not known here may change
-what the model computes, so it is refused, unless it is switched off. What fine-tuning tools and exporters are
-known to leave in a file, and transformers does not read, is left aside with a note.
+A field that is missing has the default of transformers for the family. An unknown field may change what the
+model computes, so it is refused unless it is switched off. Fields that fine-tuning tools and exporters are
+known to leave behind, and that transformers does not read, are ignored with a note.
 """
 
 import json
@@ -13,19 +13,19 @@ from pathlib import Path
 
 from training.config.decoder_layout import CLASSES, CONFIG, LONGEST
 from training.config.decoder_shape import Family, ModelShape, Rope, RopeKind
-from training.config.fields import MOST_LAYERS, NOT_COMPUTED, Fields, note_once, told
+from training.config.fields import MOST_LAYERS, NOT_COMPUTED, Fields, note_once, value_text
 from training.config.vision_layout import PREPROCESSOR
 from training.config.vision_layout import shape_of as vision_shape_of
 from training.config.vision_shape import Shape, VisionShape
 from training.errors import ConfigError
 
 _TRAINED_LENGTH = 4096
-"""Tokens of a sequence unless the options say otherwise; models may be for far longer ones."""
+"""Tokens of a sequence unless the options say otherwise; models may be meant for far longer ones."""
 _POSITIONS = {Family.LLAMA: 2048, Family.MISTRAL: 131_072, Family.QWEN2: 32_768, Family.QWEN3: 32_768}
 _KV_HEADS = {Family.LLAMA: None, Family.MISTRAL: 8, Family.QWEN2: 32, Family.QWEN3: 32}
 _HEAD_WIDTH = {Family.QWEN3: 128}
 _WINDOW, _FIRST_WINDOWED = 4096, 28
-"""Defaults of transformers' configurations."""
+"""Tokens that a windowed layer sees, and the first layer with a window: transformers' defaults."""
 _LAYER_TYPES = ("full_attention", "sliding_attention")
 _NOT_COMPUTED = NOT_COMPUTED | frozenset(
     [
@@ -42,9 +42,9 @@ _NOT_COMPUTED = NOT_COMPUTED | frozenset(
         "unsloth_fixed",
     ]
 )
-"""Fields that change nothing of what is computed of tokens."""
+"""Fields that do not change what is computed from tokens."""
 _QUANTISED = ("quantization_config", "quantization", "compression_config")
-"""As transformers, MLX and compressed-tensors say it."""
+"""Fields in which transformers, MLX and compressed-tensors describe quantised weights."""
 _ORIGINAL = f"original_{LONGEST}"
 _OF_OTHER_ROPES = frozenset(
     [
@@ -62,16 +62,20 @@ _OF_OTHER_ROPES = frozenset(
         "finetuned",
     ]
 )
-"""A kind leaves alone what it does not use."""
+"""Fields that some kind of rope uses: each kind ignores those of the others."""
 _IGNORED_OF_ROPES = frozenset(["attn_factor"])
-"""transformers reads ``attention_factor``."""
+"""Fields that tools write and transformers does not read: it reads ``attention_factor``."""
 
 
 def read_shape(path: Path, *, option: str) -> Shape:
-    """Of a config.json, or of the directory that it is in.
+    """Read the shape from a config.json, or from the directory that it is in.
+
+    Args:
+        path: The file or its directory.
+        option: Option that named it, for messages.
 
     Raises:
-        ConfigError: With all that is missing, wrong or not trained here; ``option`` is the one that named it.
+        ConfigError: Fields are missing, wrong or not trained here; it names every one.
     """
     path = path / CONFIG if path.is_dir() else path
     config = _read_object(path, option=option)
@@ -84,7 +88,7 @@ def read_shape(path: Path, *, option: str) -> Shape:
             preprocessor = _read_object(beside, option=option) if beside.exists() else {}
             shape = vision_shape_of(fields, preprocessor)
     except ConfigError as error:
-        raise ConfigError([f"{CONFIG}: {one}" for one in error.problems]) from error
+        raise ConfigError([f"{CONFIG}: {problem}" for problem in error.problems]) from error
     if fields.ignored:
         note_once(f"{path}: not read, as in transformers: {', '.join(fields.ignored)}")
     return shape
@@ -92,18 +96,18 @@ def read_shape(path: Path, *, option: str) -> Shape:
 
 def _read_object(path: Path, *, option: str) -> dict[str, object]:
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except OSError as error:
         raise ConfigError([f"{option} {path} cannot be read: {error.strerror}"]) from error
     except ValueError as error:
         raise ConfigError([f"{option} {path} is not JSON: {error}"]) from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ConfigError([f"{option} {path} is not the {path.name} of a model"])
-    return found
+    return content
 
 
 def shape_of(config: Mapping[str, object]) -> ModelShape:
-    """Raises ConfigError, with every mistake."""
+    """Return the shape of a decoder. Raises ConfigError, with every mistake."""
     return _decoder(Fields(config))
 
 
@@ -143,42 +147,42 @@ def _decoder(fields: Fields) -> ModelShape:
 
 
 def _family(fields: Fields) -> Family:
-    """Llama's where it is none that is known: the other fields are judged still."""
+    """Read the family; an unknown one counts as Llama, so that the other fields are checked, too."""
     name, classes = fields.get("model_type"), fields.get("architectures", [])
     if name not in list(Family):
-        problem = "is missing" if name is None else f"{told(name)} is not trained here"
+        problem = "is missing" if name is None else f"{value_text(name)} is not trained here"
         fields.wrong("model_type", f"{problem}; one of {', '.join([*Family, VisionShape.family])} is")
         return Family.LLAMA
     family = Family(name)
     if classes and classes != [CLASSES[family]]:
-        fields.wrong("architectures", f"must be {told([CLASSES[family]])}, not {told(classes)}")
+        fields.wrong("architectures", f"must be {value_text([CLASSES[family]])}, not {value_text(classes)}")
     return family
 
 
 def _head_width(fields: Fields, family: Family, width: int, heads: int) -> int:
     default = _HEAD_WIDTH.get(family)
     if fields.get("head_dim", default) is not None:
-        found = fields.whole("head_dim", default)
+        head_width = fields.whole("head_dim", default)
     elif width % heads:
         fields.wrong("hidden_size", f"{width} does not divide by num_attention_heads {heads}")
         return 2
     else:
-        found = width // heads
-    if found % 2:
-        fields.wrong("head_dim", f"must be even, as numbers are turned in pairs, not {found}")
-    return found
+        head_width = width // heads
+    if head_width % 2:
+        fields.wrong("head_dim", f"must be even, as numbers are turned in pairs, not {head_width}")
+    return head_width
 
 
 def _kv_heads(fields: Fields, family: Family, heads: int) -> int:
     name = "num_key_value_heads"
-    found = fields.whole(name, heads if fields.is_null(name) else _KV_HEADS[family] or heads)
-    if heads % found:
-        fields.wrong("num_attention_heads", f"{heads} does not divide by {name} {found}")
-    return found
+    kv_heads = fields.whole(name, heads if fields.is_null(name) else _KV_HEADS[family] or heads)
+    if heads % kv_heads:
+        fields.wrong("num_attention_heads", f"{heads} does not divide by {name} {kv_heads}")
+    return kv_heads
 
 
 def _windows(fields: Fields, family: Family, layers: int) -> tuple[int, tuple[int, ...]]:
-    """How far a windowed layer sees, and which layers are; 0 and none where all see everything."""
+    """Return the tokens that a windowed layer sees, and the windowed layers; 0 and none if all see all."""
     name = "sliding_window"
     if family is Family.LLAMA:
         return 0, ()
@@ -193,12 +197,12 @@ def _windows(fields: Fields, family: Family, layers: int) -> tuple[int, tuple[in
 
 
 def _windowed_layers(fields: Fields, layers: int, *, is_used: bool) -> tuple[int, ...]:
-    """Those that ``layer_types`` names, or all from ``max_window_layers`` on."""
+    """Return the layers that ``layer_types`` names as windowed, or all from ``max_window_layers`` on."""
     first = fields.whole("max_window_layers", _FIRST_WINDOWED, at_least=0)
     kinds = fields.get("layer_types")
     if kinds is None:
         return tuple(range(first, layers)) if is_used else ()
-    if not isinstance(kinds, list) or any(one not in _LAYER_TYPES for one in kinds) or len(kinds) != layers:
+    if not isinstance(kinds, list) or any(kind not in _LAYER_TYPES for kind in kinds) or len(kinds) != layers:
         fields.wrong("layer_types", f"must name each of {layers} layers as {' or '.join(_LAYER_TYPES)}")
         return ()
     windowed = tuple(layer for layer, kind in enumerate(kinds) if kind == _LAYER_TYPES[1])
@@ -208,12 +212,12 @@ def _windowed_layers(fields: Fields, layers: int, *, is_used: bool) -> tuple[int
 
 
 def _rope(fields: Fields, *, positions: int, head_width: int) -> Rope:
-    """In the words of transformers 4 or 5; where both are there, the older ones count, as there."""
+    """Read rotary positions in the words of transformers 4 or 5; of both the older count, as there."""
     older, newer = fields.get("rope_scaling", {}), fields.get("rope_parameters", {})
     name, given = ("rope_scaling", older) if older else ("rope_parameters", newer)
     outside, original = fields.get("rope_theta", 10_000.0), fields.get(_ORIGINAL)
     if not isinstance(given, dict):
-        fields.wrong(name, f"must be an object, not {told(given)}")
+        fields.wrong(name, f"must be an object, not {value_text(given)}")
         return Rope()
     around = {} if original is None else {_ORIGINAL: original}
     inner = Fields({"rope_theta": outside, **given, **around}, within=f"{name}." * bool(given), around=fields)
@@ -225,11 +229,11 @@ def _rope(fields: Fields, *, positions: int, head_width: int) -> Rope:
 
 
 def _rope_kind(fields: Fields, default: str) -> RopeKind:
-    """The plain one where it is none that is known: the other fields are judged still."""
-    said = fields.get("rope_type", fields.get("type", default))
-    if said in list(RopeKind):
-        return RopeKind(said)
-    problem = f"{told(said)} is not trained here" if said else "is missing"
+    """Read the kind of rope; an unknown one counts as the default, so that other fields are checked."""
+    name = fields.get("rope_type", fields.get("type", default))
+    if name in list(RopeKind):
+        return RopeKind(name)
+    problem = f"{value_text(name)} is not trained here" if name else "is missing"
     fields.wrong("rope_type", f"{problem}; one of {', '.join(RopeKind)} is")
     return RopeKind.DEFAULT
 
@@ -239,7 +243,7 @@ def _rope_of_kind(fields: Fields, kind: RopeKind, positions: int, head_width: in
     if kind is RopeKind.DEFAULT:
         return rope
     if (factor := fields.number("factor")) < 1:
-        fields.wrong("factor", f"must be 1 or more, not {told(factor)}")
+        fields.wrong("factor", f"must be 1 or more, not {value_text(factor)}")
     rope = replace(rope, factor=max(factor, 1.0))
     match kind:
         case RopeKind.LINEAR:
@@ -265,28 +269,28 @@ def _rope_of_kind(fields: Fields, kind: RopeKind, positions: int, head_width: in
 
 
 def _ordered(
-    fields: Fields, less: tuple[str, float | None], more: tuple[str, float | None]
+    fields: Fields, lower: tuple[str, float | None], upper: tuple[str, float | None]
 ) -> tuple[float, float]:
-    before, after = fields.number(*less), fields.number(*more)
+    before, after = fields.number(*lower), fields.number(*upper)
     if before >= after:
-        fields.wrong(more[0], f"must be more than {less[0]} {told(before)}, not {told(after)}")
+        fields.wrong(upper[0], f"must be more than {lower[0]} {value_text(before)}, not {value_text(after)}")
     return before, after
 
 
 def _attention_factor(fields: Fields, factor: float) -> float:
-    """As YaRN recommends (arXiv 2309.00071, 3.4), or by DeepSeek's two factors."""
+    """Return the factor that YaRN recommends (arXiv 2309.00071, 3.4), or the one by DeepSeek's two fields."""
 
     def scale(by: float) -> float:
         return 0.1 * by * math.log(factor) + 1.0
 
-    one, other = fields.get("mscale", 0), fields.get("mscale_all_dim", 0)
-    if not (one and other):
+    mscale, mscale_all_dim = fields.get("mscale", 0), fields.get("mscale_all_dim", 0)
+    if not (mscale and mscale_all_dim):
         return scale(1.0)
     return scale(fields.number("mscale")) / scale(fields.number("mscale_all_dim"))
 
 
 def _refuse_others(fields: Fields) -> None:
-    """After all that is known was read."""
+    """Refuse fields that change the model and are not supported; call it once all known fields were read."""
     fields.fixed("hidden_act", "silu", "swish")
     fields.fixed("attention_dropout", 0)
     fields.fixed("partial_rotary_factor", 1)

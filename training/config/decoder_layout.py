@@ -1,6 +1,6 @@
-"""How Hugging Face's decoders are laid out: the names of their weights, and the config.json beside them.
+"""Layout of Hugging Face's decoders: the names of their weights, and the config.json beside them.
 
-Both sides turn the pairs (i, i + half) of a head, so the numbers are the same and only names differ.
+Both programs rotate the pairs (i, i + half) of a head, so the numbers are the same and only names differ.
 Source: transformers, models/llama/modeling_llama.py and its like for Mistral, Qwen2 and Qwen3.
 """
 
@@ -26,7 +26,7 @@ PROJECTIONS = {
     "up_proj": "feed_forward.up",
     "down_proj": "feed_forward.output",
 }
-"""The matrices of a block: their names there and here."""
+"""Matrices of a block: Hugging Face's name and the name in ``Transformer``."""
 _PARTS = {"attention": "self_attn", "feed_forward": "mlp"}
 _IN_BLOCK = {ours: f"{_PARTS[ours.partition('.')[0]]}.{theirs}" for theirs, ours in PROJECTIONS.items()} | {
     "attention_norm": "input_layernorm",
@@ -51,29 +51,34 @@ SAME = {
     "norm_epsilon": "rms_norm_eps",
     "tied_head": "tie_word_embeddings",
 }
-"""Of a shape, what a config.json says in the same way."""
+"""Fields of a shape that a config.json has with the same meaning, and their names there."""
 ADAPTERS, ADAPTER_CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _MATRICES = {"lora_a": "lora_A", "lora_b": "lora_B"}
 _COMPUTED = ".rotary_emb.inv_freq"
-"""Old checkpoints of Llama have this table beside the weights; it follows from the shape."""
+"""Ending of a table's name that old checkpoints of Llama have; the table follows from the shape."""
 
 
 def hf_name(name: str) -> str:
-    """Of a parameter of ``Transformer``."""
-    if found := _BLOCK.fullmatch(name):
-        return f"model.layers.{found[1]}.{_IN_BLOCK[found[2]]}.{found[3]}"
+    """Return Hugging Face's name for a parameter of ``Transformer``."""
+    if block := _BLOCK.fullmatch(name):
+        return f"model.layers.{block[1]}.{_IN_BLOCK[block[2]]}.{block[3]}"
     return _OUTSIDE[name]
 
 
 def peft_name(name: str) -> str:
-    """Of a parameter of an adapter."""
+    """Return PEFT's name for a parameter of an adapter."""
     module, _, matrix = name.rpartition(".")
     there = hf_name(f"{module}.weight").removesuffix(".weight")
     return f"base_model.model.{there}.{_MATRICES[matrix]}.weight"
 
 
 def adapter_config(lora: Lora, *, base: str) -> dict[str, object]:
-    """The adapter_config.json of PEFT; what it does not say is as PEFT has it."""
+    """Return the adapter_config.json of PEFT; fields that it leaves out have PEFT's defaults.
+
+    Args:
+        lora: Rank, scale and targets of the adapters.
+        base: Name or path of the model that they were trained beside.
+    """
     return {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
@@ -88,12 +93,17 @@ def adapter_config(lora: Lora, *, base: str) -> dict[str, object]:
 
 
 def is_weight(name: str) -> bool:
-    """Whether a tensor of a checkpoint is trained."""
+    """Tell whether a tensor of a checkpoint is a trained weight."""
     return not name.endswith(_COMPUTED)
 
 
 def config_of(shape: ModelShape, *, dtype: str) -> dict[str, object]:
-    """The config.json with which transformers computes what this shape computes."""
+    """Return the config.json with which transformers computes the same as this shape.
+
+    Args:
+        shape: Shape of the model.
+        dtype: Type of the exported weights, e.g. bfloat16.
+    """
     most = shape.positions if shape.rope.kind is RopeKind.DYNAMIC else 0
     return {
         "architectures": [CLASSES[shape.family]],
@@ -109,19 +119,19 @@ def config_of(shape: ModelShape, *, dtype: str) -> dict[str, object]:
 
 
 def _rope_config(rope: Rope) -> dict[str, object]:
-    told: dict[str, object] = {"rope_type": rope.kind.value, "factor": rope.factor}
+    scaling: dict[str, object] = {"rope_type": rope.kind.value, "factor": rope.factor}
     if rope.kind in {RopeKind.LLAMA3, RopeKind.YARN}:
-        told[f"original_{LONGEST}"] = rope.original_positions
+        scaling[f"original_{LONGEST}"] = rope.original_positions
     if rope.kind is RopeKind.LLAMA3:
-        told |= {"low_freq_factor": rope.low_frequency, "high_freq_factor": rope.high_frequency}
+        scaling |= {"low_freq_factor": rope.low_frequency, "high_freq_factor": rope.high_frequency}
     if rope.kind is RopeKind.YARN:
-        told |= {"beta_slow": rope.beta_slow, "beta_fast": rope.beta_fast, "truncate": rope.truncate}
-        told |= {"attention_factor": rope.attention_factor}
-    return {"rope_theta": rope.theta} | ({} if rope.kind is RopeKind.DEFAULT else {"rope_scaling": told})
+        scaling |= {"beta_slow": rope.beta_slow, "beta_fast": rope.beta_fast, "truncate": rope.truncate}
+        scaling |= {"attention_factor": rope.attention_factor}
+    return {"rope_theta": rope.theta} | ({} if rope.kind is RopeKind.DEFAULT else {"rope_scaling": scaling})
 
 
 def _biases(shape: ModelShape) -> dict[str, object]:
-    """Qwen2 always has those of queries, keys and values, and Mistral none."""
+    """Return the fields for biases: Qwen2 always has those of queries, keys and values, and Mistral none."""
     match shape.family:
         case Family.LLAMA:
             return {"attention_bias": shape.qkv_bias, "mlp_bias": shape.feed_forward_bias}

@@ -1,4 +1,4 @@
-"""The shape of a decoder of the Llama family, and those that `--preset` names. No torch: it is read first."""
+"""Shapes of decoders of the Llama family, and those that `--preset` names. Nothing here imports torch."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 
 class Family(StrEnum):
-    """As ``model_type`` of Hugging Face: they differ in where biases are, in norms and in windows."""
+    """``model_type`` of Hugging Face; families differ in where biases are, in norms and in windows."""
 
     LLAMA = "llama"
     MISTRAL = "mistral"
@@ -24,7 +24,7 @@ class Norm(StrEnum):
 
 
 class RopeKind(StrEnum):
-    """How rotary positions were stretched beyond the length that a model was first trained with."""
+    """Methods of stretching rotary positions beyond the length that a model was first trained with."""
 
     DEFAULT = "default"
     LINEAR = "linear"
@@ -36,35 +36,35 @@ class RopeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rope:
-    """Rotary positions; what a kind does not use keeps its default."""
+    """Rotary positions; a field that the kind does not use keeps its default."""
 
     theta: float = 10_000.0
     kind: RopeKind = RopeKind.DEFAULT
     factor: float = 1.0
     original_positions: int = 0
-    """The longest sequence before the stretching; of dynamic: beyond which it begins."""
+    """Tokens of the longest sequence before the stretching; dynamic begins beyond it."""
     low_frequency: float = 1.0
     high_frequency: float = 4.0
-    """Llama 3: wavelengths that fit less often than ``low_frequency`` into the original length are stretched,
-    those that fit more often than ``high_frequency`` are not."""
+    """Bounds of Llama 3: wavelengths that fit less often than ``low_frequency`` into the original length are
+    stretched, those that fit more often than ``high_frequency`` are not."""
     beta_slow: float = 1.0
     beta_fast: float = 32.0
-    """YaRN: likewise, in turns over the original length."""
+    """Bounds of YaRN, in turns over the original length."""
     truncate: bool = True
-    """YaRN: these bounds are rounded to whole dimensions."""
+    """Whether YaRN's bounds are rounded to whole dimensions."""
     attention_factor: float = 1.0
-    """YaRN: queries and keys are longer by it."""
+    """Factor by which YaRN lengthens queries and keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lora:
-    """Which matrices get an adapter, and of what size."""
+    """Adapters to train: their size, and the matrices that get one."""
 
     rank: int
     alpha: float
-    """The adapters' part is multiplied by alpha / rank."""
+    """Scale: the output of an adapter is multiplied by alpha / rank."""
     targets: tuple[str, ...]
-    """In the words of Hugging Face, e.g. q_proj."""
+    """Names of the matrices at Hugging Face, e.g. q_proj."""
 
     def __str__(self) -> str:
         return f"rank {self.rank}, alpha {self.alpha:g}, on {', '.join(self.targets)}"
@@ -72,44 +72,44 @@ class Lora:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """All that decides what the model computes, but its weights."""
+    """Everything but the weights that decides what the model computes."""
 
     layers: int
     width: int
     heads: int
     kv_heads: int
-    """Fewer than ``heads``: grouped-query attention."""
+    """Heads of keys and values; fewer than ``heads`` mean grouped-query attention."""
     hidden: int
     """Width inside the feed-forward layer."""
     vocabulary: int
     sequence_length: int
-    """Of the training."""
+    """Tokens of a sequence in the training."""
     head_width: int = 0
-    """0: width / heads."""
+    """Width of one head; 0: width / heads."""
     family: Family = Family.LLAMA
     positions: int = 0
-    """The longest sequence that the model is for; 0: as long as those of the training."""
+    """Tokens of the longest sequence that the model is meant for; 0: ``sequence_length``."""
     norm_epsilon: float = 1e-5
     rope: Rope = field(default_factory=Rope)
     qkv_bias: bool = False
     output_bias: bool = False
     feed_forward_bias: bool = False
     head_norms: bool = False
-    """Queries and keys are normed, head by head."""
+    """Whether queries and keys are normed, head by head."""
     tied_head: bool = False
-    """The head is the embedding."""
+    """Whether the head shares the embedding's weights."""
     window: int = 0
-    """Tokens that a token of a windowed layer sees, itself included."""
+    """Number of tokens that a token of a windowed layer sees, itself included."""
     windowed_layers: tuple[int, ...] = ()
 
     norm: ClassVar = Norm.RMS
     norm_bias: ClassVar = False
     is_gated: ClassVar = True
-    """SwiGLU, of three matrices; else GELU, of two."""
+    """Whether the feed-forward layer is SwiGLU, of three matrices; else GELU, of two."""
     is_causal: ClassVar = True
-    """A token sees those before it alone."""
+    """Whether a token attends only to itself and the tokens before it."""
     is_parallel: ClassVar = False
-    """Attention and feed-forward layer have the same input, and one norm before both."""
+    """Whether attention and feed-forward layer have the same input, and one norm before both."""
 
     def __post_init__(self) -> None:
         if not self.head_width:
@@ -117,12 +117,12 @@ class ModelShape:
 
     @property
     def targets(self) -> int:
-        """Predictions of a sequence that the loss is the mean over."""
+        """Number of predictions of a sequence that the loss is the mean over."""
         return self.sequence_length
 
     @property
     def matrices(self) -> Mapping[str, tuple[int, int]]:
-        """Of one block: outputs and inputs, by their names at Hugging Face."""
+        """Outputs and inputs of the matrices of one block, by their names at Hugging Face."""
         queries, keys = self.heads * self.head_width, self.kv_heads * self.head_width
         return {
             "q_proj": (queries, self.width),
@@ -135,30 +135,31 @@ class ModelShape:
         }
 
     def window_of(self, layer: int) -> int:
-        """0: the layer sees all that came before."""
+        """Return how many tokens a layer sees; 0: all that came before."""
         return self.window if layer in self.windowed_layers else 0
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same model, whatever length it is trained with.
+        """Digest of the model, the same whatever length it is trained with.
 
-        What is as usual does not count: a field that comes later must not make checkpoints another model's.
+        Fields that have their default do not count: a field that is added later must not make old checkpoints
+        those of another model.
         """
-        told = _unusual(self)
-        told.pop("sequence_length")
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        values = _unusual(self)
+        values.pop("sequence_length")
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _unusual(value: Any) -> dict[str, object]:  # noqa: ANN401  a dataclass
-    """The fields that are not as they are unless somebody says otherwise."""
-    found: dict[str, object] = {}
-    for one in fields(value):
-        content = getattr(value, one.name)
-        if one.name == "rope":
+    """Return the fields whose values are not the defaults."""
+    unusual: dict[str, object] = {}
+    for attribute in fields(value):
+        content = getattr(value, attribute.name)
+        if attribute.name == "rope":
             content = _unusual(content)
-        if content not in (one.default, {}):
-            found[one.name] = content
-    return found
+        if content not in (attribute.default, {}):
+            unusual[attribute.name] = content
+    return unusual
 
 
 def _llama(layers: int, width: int, heads: int, hidden: int, *, kv_heads: int | None = None) -> ModelShape:
@@ -184,4 +185,5 @@ PRESETS: Mapping[str, ModelShape] = MappingProxyType(
         "llama2-70b": _llama(80, 8192, 64, 28_672, kv_heads=8),
     }
 )
-"""Source of Llama 2's shapes: arXiv 2307.09288. llama-1b is one GPU's worth, for measuring."""
+"""Shapes by the name of the preset. Source of Llama 2's: arXiv 2307.09288. llama-1b fills one GPU, to measure
+with."""

@@ -1,4 +1,4 @@
-"""Where a job's directories are, and what of its environment must be set before torch is imported."""
+"""Directories of a job, and the environment variables that must be set before torch is imported."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,53 +8,61 @@ from training.errors import ConfigError
 
 CHANNEL = "channel:"
 FLIGHT_RECORDER = "flight-recorder-"
-"""How the names of dumps begin; the rank follows."""
+"""Beginning of the names of NCCL's dumps; the rank follows."""
 _CHANNEL_VARIABLE = "SM_CHANNEL_"
 _FLIGHT_RECORDER_ENTRIES = "2000"
-"""The last collectives of each rank; a few hundred bytes each."""
+"""Number of the last collectives that each rank remembers; each takes a few hundred bytes."""
 _DEFAULT_OUTPUT_DATA_DIR = "/opt/ml/output/data"
 
 
 def directory_of(source: str, env: Mapping[str, str], *, option: str) -> Path:
-    """Of ``channel:NAME`` the channel's directory; anything else is a directory itself.
+    """Return the directory of ``channel:NAME``; any other source is a directory itself.
+
+    Args:
+        source: Value of the option.
+        env: Environment, which has the directories of the job's channels.
+        option: Name of the option, for messages.
 
     Raises:
-        ConfigError: The job has no such channel; ``option`` is the one that named it.
+        ConfigError: The job has no such channel.
     """
     if not source.startswith(CHANNEL):
         return Path(source)
     name = source.removeprefix(CHANNEL)
     # SageMaker's toolkit keeps a hyphen; launch.py sets both, as no variable of a shell has hyphens.
     written = (name.upper(), name.upper().replace("-", "_"))
-    found = next((env[key] for one in written if (key := _CHANNEL_VARIABLE + one) in env), None)
-    if found is None:
+    directory = next((env[key] for spelling in written if (key := _CHANNEL_VARIABLE + spelling) in env), None)
+    if directory is None:
         names = {key.removeprefix(_CHANNEL_VARIABLE) for key in env if key.startswith(_CHANNEL_VARIABLE)}
-        again = {one.replace("-", "_") for one in names if "-" in one}
-        there = [one.lower() for one in sorted(names - again)]
+        again = {channel.replace("-", "_") for channel in names if "-" in channel}
+        there = [channel.lower() for channel in sorted(names - again)]
         raise ConfigError(
             [f"{option} names channel {name!r}, but the job has {', '.join(there) or 'no channels'}"]
         )
-    return Path(found)
+    return Path(directory)
 
 
 def output_data_dir(env: Mapping[str, str]) -> Path:
-    """What is not part of the result goes there; SageMaker packs it as output.tar.gz."""
+    """Return the directory of files beside the result; SageMaker packs it as output.tar.gz."""
     return Path(env.get("SM_OUTPUT_DATA_DIR", _DEFAULT_OUTPUT_DATA_DIR))
 
 
 def flight_recorder(env: Mapping[str, str]) -> str:
-    """Where its dumps go, without the rank at the end."""
+    """Return the path to which each rank dumps its last collectives, without the rank at its end."""
     return f"{output_data_dir(env)}/{FLIGHT_RECORDER}"
 
 
 def device_variables(device: DeviceName, env: Mapping[str, str]) -> dict[str, str]:
-    """Likewise: weights in bf16 keep small updates by chance where nothing else does."""
+    """Return the variables to set for a device; one that ``env`` has is left alone.
+
+    On Trainium weights in bf16 round at random, which keeps small updates where nothing else does.
+    """
     name = "NEURON_RT_STOCHASTIC_ROUNDING_EN"
     return {name: "1"} if device is DeviceName.NEURON and name not in env else {}
 
 
 def debug_variables(level: DebugLevel, env: Mapping[str, str]) -> dict[str, str]:
-    """What must be set before torch is imported; a variable that ``env`` has is left alone."""
+    """Return the variables to set for a debug level; one that ``env`` has is left alone."""
     if level is DebugLevel.OFF:
         return {}
     dump = flight_recorder(env)

@@ -1,4 +1,4 @@
-"""Reads the fields of a config.json one by one, and keeps what is wrong with them."""
+"""Read the fields of a config.json one by one, and collect what is wrong with them."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from typing import Any
 from training.config.reader import shown
 
 _MOST = 10**10
-"""Of any number; rope_theta goes up to 10**9."""
+"""Largest value of any number; rope_theta goes up to 10**9."""
 _SHOWN = 60
-"""Characters of a value in a message."""
+"""Most characters of a value that a message shows."""
 MOST_LAYERS = 10_000
 NOT_COMPUTED = frozenset(
     [
@@ -107,16 +107,16 @@ _PREFIXES_OF_TOOLS = ("_", "unsloth_")
 
 
 class Fields:
-    """What is wrong reads as a value that does no harm, so that the rest is judged, too.
+    """Fields of one JSON object; a wrong one reads as a harmless value, so that the rest is checked, too.
 
     Args:
         given: The object.
-        within: Where it is in the file, for messages.
-        around: The object around it, which gets what is found.
+        within: Its place in the file, for messages.
+        around: The object around it, which collects the problems of both.
 
     Attributes:
-        problems: What is wrong.
-        ignored: Fields that say something, and that nothing reads, here or in transformers.
+        problems: Messages about fields that are wrong.
+        ignored: Fields with a value that nothing reads, here or in transformers.
     """
 
     def __init__(
@@ -128,13 +128,13 @@ class Fields:
         self.ignored: list[str] = [] if around is None else around.ignored
 
     def get(self, name: str, default: object = None) -> Any:  # noqa: ANN401  JSON
-        """Default where the field is missing or null."""
+        """Return the value of a field, or the default where it is missing or null."""
         self._read.add(name)
-        found = self._given.get(name)
-        return default if found is None else found
+        value = self._given.get(name)
+        return default if value is None else value
 
     def is_null(self, name: str) -> bool:
-        """It is there, and says that there is none."""
+        """Tell whether the field is there and is null."""
         return name in self._given and self._given[name] is None
 
     def wrong(self, name: str, problem: str) -> None:
@@ -145,7 +145,7 @@ class Fields:
         if value is None:
             self.wrong(name, "is missing")
         elif type(value) is not int or not at_least <= value <= at_most:
-            self.wrong(name, f"must be a whole number from {at_least} to {at_most}, not {told(value)}")
+            self.wrong(name, f"must be a whole number from {at_least} to {at_most}, not {value_text(value)}")
         else:
             return value
         return 1
@@ -155,7 +155,7 @@ class Fields:
         if value is None:
             self.wrong(name, "is missing")
         elif isinstance(value, bool) or not isinstance(value, (int, float)) or not above < value <= _MOST:
-            self.wrong(name, f"must be a number above {above:g}, not {told(value)}")
+            self.wrong(name, f"must be a number above {above:g}, not {value_text(value)}")
         else:
             return float(value)
         return above + 1
@@ -163,25 +163,29 @@ class Fields:
     def truth(self, name: str, *, default: bool = False) -> bool:
         value = self.get(name, default)
         if not isinstance(value, bool):
-            self.wrong(name, f"must be true or false, not {told(value)}")
+            self.wrong(name, f"must be true or false, not {value_text(value)}")
         return value is True
 
     def fixed(self, name: str, *allowed: object) -> None:
-        """Where it is said, it is one of these."""
+        """Record a problem if the field has another value than these; the first is the usual one."""
         if (value := self.get(name, allowed[0])) not in allowed:
-            self.wrong(name, f"must be {told(allowed[0])}, not {told(value)}")
+            self.wrong(name, f"must be {value_text(allowed[0])}, not {value_text(value)}")
 
     def refuse_unknown(self, known: frozenset[str], *, ignored: frozenset[str] = frozenset()) -> None:
-        """After all others are read; what is switched off does no harm, and neither does what tools leave.
+        """Record a problem for fields that were not read; call it last.
 
-        ``ignored``: more that transformers does not read either.
+        Fields that are switched off do no harm, and neither do those that tools leave behind.
+
+        Args:
+            known: Fields that may be there without being read.
+            ignored: Further fields that transformers does not read either.
         """
         rest = sorted(self._given.keys() - self._read - known)
         strange: list[str] = []
         for name in (name for name in rest if _is_on(self._given[name])):
             is_left = name in _OF_TOOLS or name in ignored or name.startswith(_PREFIXES_OF_TOOLS)
             where = self.ignored if is_left else strange
-            where.append(f"{self._within}{name} {told(self._given[name])}")
+            where.append(f"{self._within}{name} {value_text(self._given[name])}")
         if strange:
             named = ", ".join(strange)
             self.problems.append(f"{named}: not known here; remove what changes nothing of the model")
@@ -189,13 +193,13 @@ class Fields:
 
 @cache
 def note_once(text: str) -> None:
-    """One rank says it, however often a file is read."""
+    """Print a note once, on one rank, however often a file is read."""
     if os.environ.get("RANK", "0") == "0":
         print(f"note: {text}", file=sys.stderr, flush=True)
 
 
-def told(value: object) -> str:
-    """For a message."""
+def value_text(value: object) -> str:
+    """Render a value for a message."""
     return shown(value) if isinstance(value, str) else json.dumps(value)[:_SHOWN]
 
 

@@ -1,11 +1,11 @@
-"""Reads typed options from texts: all mistakes at once, an unknown name with its nearest.
+"""Read typed options from texts: all mistakes at once, and an unknown name with its nearest.
 
 An option is a field of a dataclass made by ``option``; its type says how its text is read.
 
-The options of FSDP1 scripts are taken, turned into ours, and said; nothing is dropped without a word. Their
-names are those of FSDP1's constructor and of Accelerate, which puts `fsdp_` before them. FSDP2 has most of
-them built in. Sources: PyTorch documentation, FullyShardedDataParallel and fully_shard; Accelerate
-documentation, FSDP1 vs FSDP2.
+Options of FSDP1 scripts are accepted and translated, each with a line in the log. Their names are those of
+FSDP1's constructor and of Accelerate, which puts `fsdp_` before them. FSDP2 has most of them built in.
+Sources: PyTorch documentation, FullyShardedDataParallel and fully_shard; Accelerate documentation, FSDP1 vs
+FSDP2.
 """
 
 import difflib
@@ -20,18 +20,18 @@ from training.errors import ConfigError
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SDK_PREFIX = "sagemaker_"
-"""Hyperparameters that begin so are the SDK's own, for the toolkit that starts scripts."""
+"""Prefix of hyperparameters that the SDK adds for the toolkit that starts scripts."""
 _SHOWN = 60
-"""Characters of a value in a message: one long value must not push the other mistakes out of it."""
+"""Most characters of a value in a message: one long value must not push the other mistakes out of it."""
 
 
 def option(default: Any, text: str, *, at_least: float | None = None, env: str = "") -> Any:  # noqa: ANN401
-    """A field with its help, its lower bound and the variable that may replace its default."""
+    """Make a field with its help, its lower bound and the variable that may replace its default."""
     return field(default=default, metadata={"text": text, "at_least": at_least, "env": env})
 
 
 def paired(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """`--key value` and `--key=value`, dashes as underscores; and what could not be paired."""
+    """Pair `--key value` and `--key=value`, dashes as underscores; also return what could not be paired."""
     texts: dict[str, str] = {}
     problems: list[str] = []
     rest = list(arguments)
@@ -51,11 +51,18 @@ def paired(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def read(cls: type, texts: Mapping[str, str], env: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Values for the fields of ``cls``, and all that is wrong with the texts."""
-    options = {one.name: one for one in fields(cls) if "text" in one.metadata}
+    """Return values for the fields of ``cls``, and all that is wrong with the texts.
+
+    Args:
+        cls: Dataclass whose fields are made by ``option``.
+        texts: Texts by option; they go before the environment.
+        env: Environment, which replaces the defaults of some options.
+    """
+    options = {attribute.name: attribute for attribute in fields(cls) if "text" in attribute.metadata}
     values: dict[str, Any] = {}
     problems: list[str] = []
-    given = {name: env[one.metadata["env"]] for name, one in options.items() if env.get(one.metadata["env"])}
+    variables = {name: attribute.metadata["env"] for name, attribute in options.items()}
+    given = {name: env[variable] for name, variable in variables.items() if env.get(variable)}
     for name, text in {**given, **texts}.items():
         try:
             values[name] = _value(options, name, text)
@@ -65,19 +72,19 @@ def read(cls: type, texts: Mapping[str, str], env: Mapping[str, str]) -> tuple[d
 
 
 def described(cls: type) -> str:
-    """What `--help` prints: an option a line."""
-    lines = (_line(one) for one in fields(cls) if "text" in one.metadata)
+    """Return the text that `--help` prints: an option a line."""
+    lines = (_line(attribute) for attribute in fields(cls) if "text" in attribute.metadata)
     return "\n".join(lines)
 
 
 def shown(text: str) -> str:
-    """Quoted, for a message."""
+    """Quote a text for a message, cut to a bounded length."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
-def _line(one: Field[Any]) -> str:
-    assert one.default is not MISSING
-    return f"--{one.name} ({_shown(one.default)}): {one.metadata['text']}"
+def _line(attribute: Field[Any]) -> str:
+    assert attribute.default is not MISSING
+    return f"--{attribute.name} ({_shown(attribute.default)}): {attribute.metadata['text']}"
 
 
 def _shown(value: object) -> str:
@@ -89,22 +96,22 @@ def _value(options: Mapping[str, Field[Any]], name: str, text: str) -> object:
         near = difflib.get_close_matches(name, options, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "train.py --help lists them"
         raise ConfigError([f"unknown option {shown(name)} ({hint})"])
-    one = options[name]
-    kind, convert = _reader(one.type)
+    attribute = options[name]
+    kind, convert = _reader(attribute.type)
     try:
         value = convert(text)
     except (ValueError, KeyError) as error:
         raise ConfigError([f"{name} must be {kind}, not {shown(text)}"]) from error
-    _check_bound(one, value)
+    _check_bound(attribute, value)
     return value
 
 
-def _check_bound(one: Field[Any], value: object) -> None:
-    least = one.metadata["at_least"]
+def _check_bound(attribute: Field[Any], value: object) -> None:
+    least = attribute.metadata["at_least"]
     if least is None or not isinstance(value, (int, float)):
         return
     if not least <= value < math.inf:  # nan is neither
-        raise ConfigError([f"{one.name} must be a finite number, {least} or more, not {value}"])
+        raise ConfigError([f"{attribute.name} must be a finite number, {least} or more, not {value}"])
 
 
 def _reader(kind: object) -> tuple[str, Callable[[str], object]]:
@@ -147,7 +154,8 @@ _TURNED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "param_dtype": ("precision", _PRECISION_WORDS),
     "reduce_dtype": ("reduce_dtype", _PRECISION_WORDS),
 }
-"""What an option is called here, and its words; others are handed on, and refused with those there are."""
+"""FSDP1's options, the option that each becomes, and its words. Other words are passed on as they are: the
+option refuses them, and names those that there are."""
 _UNITS = "each block is gathered by itself, and so are the embedding, and the last norm with the head"
 _BUILT_IN = {
     "auto_wrap_policy": _UNITS,
@@ -173,24 +181,24 @@ _BUILT_IN = {
 
 
 def translated(texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The options in our words, and a line for each that was turned or needs none.
+    """Return the options in our words, and a line for each that was translated or needs no counterpart.
 
     Raises:
-        ConfigError: Two options say different things about one.
+        ConfigError: Two options contradict each other.
     """
     ours: dict[str, str] = {}
-    said: list[str] = []
+    notes: list[str] = []
     for name, text in texts.items():
         plain = name.removeprefix("fsdp_")
         if plain in _BUILT_IN:
-            said.append(f"{name}={text}: {_BUILT_IN[plain]}")
+            notes.append(f"{name}={text}: {_BUILT_IN[plain]}")
             continue
         new_name, new_text = _turned(plain, text)
         if ours.setdefault(new_name, new_text) != new_text:
             raise ConfigError([f"{name}={text} contradicts {new_name}={ours[new_name]}"])
         if (new_name, new_text) != (name, text):
-            said.append(f"{name}={text}: {new_name}={new_text}")
-    return ours, said
+            notes.append(f"{name}={text}: {new_name}={new_text}")
+    return ours, notes
 
 
 def _turned(name: str, text: str) -> tuple[str, str]:

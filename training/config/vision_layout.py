@@ -1,13 +1,13 @@
-"""How Hugging Face's vision transformers are laid out: names of weights, and their config.json both ways.
+"""Layout of Hugging Face's vision transformers: the names of their weights, and their config.json both ways.
 
-Source: transformers, models/vit/modeling_vit.py and configuration_vit.py. A field that is not known here may
-change what the model computes, so it is refused, unless it is switched off.
+Source: transformers, models/vit/modeling_vit.py and configuration_vit.py. An unknown field may change what
+the model computes, so it is refused, unless it is switched off.
 """
 
 import re
 from collections.abc import Mapping
 
-from training.config.fields import MOST_LAYERS, NOT_COMPUTED, Fields, told
+from training.config.fields import MOST_LAYERS, NOT_COMPUTED, Fields, value_text
 from training.config.vision_shape import CHANNELS, Pooling, VisionShape
 from training.errors import ConfigError
 
@@ -43,38 +43,38 @@ SAME = {
     "qkv_bias": "qkv_bias",
     "norm_epsilon": "layer_norm_eps",
 }
-"""Of a shape, what a config.json says in the same way."""
+"""Fields of a shape that a config.json has with the same meaning, and their names there."""
 _OF_A_HEAD = ("classifier.", "decoder.", "vit.embeddings.mask_token")
 _NOT_COMPUTED = NOT_COMPUTED | {"encoder_stride", "pooler_act", "pooler_output_size"}
-"""Fields that change nothing of the logits; pooler: of another model, and no weight of ours."""
+"""Fields that do not change the logits; the pooler belongs to another model, and is no weight of ours."""
 
 
 def hf_name(name: str, shape: VisionShape) -> str:
-    """Of a parameter of ``VisionTransformer``."""
-    if found := _BLOCK.fullmatch(name):
-        return f"vit.encoder.layer.{found[1]}.{_IN_BLOCK[found[2]]}.{found[3]}"
+    """Return Hugging Face's name for a parameter of ``VisionTransformer``."""
+    if block := _BLOCK.fullmatch(name):
+        return f"vit.encoder.layer.{block[1]}.{_IN_BLOCK[block[2]]}.{block[3]}"
     if name.startswith("head."):
         return name.replace("head", "decoder.0" if shape.masked else "classifier")
     return _OUTSIDE[name]
 
 
 def hf_size(name: str, size: tuple[int, ...], shape: VisionShape) -> tuple[int, ...]:
-    """Of the same parameter there: a head that predicts pixels is a convolution of single patches."""
+    """Return the size of a parameter at Hugging Face: a head that predicts pixels is a convolution there."""
     return (*size, 1, 1) if shape.masked and name == "head.weight" else size
 
 
 def is_weight(name: str) -> bool:
-    """Whether a tensor of a checkpoint is one of ours; a pooler is not, it serves no logits."""
+    """Tell whether a tensor of a checkpoint is one of ours; a pooler is not, as no logits depend on it."""
     return not name.startswith("vit.pooler.")
 
 
 def is_of_a_task(name: str) -> bool:
-    """Whether a tensor of a checkpoint is of classifying or of predicting pixels alone."""
+    """Tell whether a tensor of a checkpoint serves only to classify or to predict pixels."""
     return name.startswith(_OF_A_HEAD)
 
 
 def not_expressible(shape: VisionShape) -> list[str]:
-    """What transformers' models do not have."""
+    """Name the parts of a shape that transformers' models do not have."""
     strange = {
         "pooling by the mean": shape.pooling is not Pooling.CLASS,
         "parallel layers": shape.is_parallel,
@@ -85,7 +85,12 @@ def not_expressible(shape: VisionShape) -> list[str]:
 
 
 def config_of(shape: VisionShape, *, dtype: str) -> dict[str, object]:
-    """The config.json with which transformers computes what this shape computes."""
+    """Return the config.json with which transformers computes the same as this shape.
+
+    Args:
+        shape: Shape of the model.
+        dtype: Type of the exported weights, e.g. bfloat16.
+    """
     assert not not_expressible(shape)
     names = {str(number): f"LABEL_{number}" for number in range(shape.classes)}
     return {
@@ -104,7 +109,7 @@ def config_of(shape: VisionShape, *, dtype: str) -> dict[str, object]:
 
 
 def preprocessor_of(shape: VisionShape) -> dict[str, object]:
-    """The preprocessor_config.json that makes the same numbers of a picture."""
+    """Return the preprocessor_config.json that makes the same numbers of a picture."""
     return {
         "image_processor_type": "ViTImageProcessor",
         "do_resize": True,
@@ -119,12 +124,12 @@ def preprocessor_of(shape: VisionShape) -> dict[str, object]:
 
 
 def shape_of(fields: Fields, preprocessor: Mapping[str, object]) -> VisionShape:
-    """Of both files; an absent one is empty. Raises ConfigError, with every mistake."""
+    """Read the shape from both files; an absent one is empty. Raises ConfigError, with every mistake."""
     fields.get("model_type")
     classes = fields.get("architectures", [CLASSIFIES])
     known = [CLASSIFIES, MASKED, "ViTModel"]
-    if not isinstance(classes, list) or any(one not in known for one in classes):
-        fields.wrong("architectures", f"must be {told([CLASSIFIES])}, not {told(classes)}")
+    if not isinstance(classes, list) or any(name not in known for name in classes):
+        fields.wrong("architectures", f"must be {value_text([CLASSIFIES])}, not {value_text(classes)}")
     shape = VisionShape(
         layers=fields.whole("num_hidden_layers", 12, at_most=MOST_LAYERS),
         width=fields.whole("hidden_size", 768),
@@ -158,7 +163,7 @@ def _classes(fields: Fields) -> int:
     if labels is None:
         return count
     if not isinstance(labels, dict) or not labels:
-        fields.wrong("id2label", f"must name the classes, not {told(labels)}")
+        fields.wrong("id2label", f"must name the classes, not {value_text(labels)}")
         return count
     return len(labels)
 
@@ -168,8 +173,8 @@ def _colours(given: Mapping[str, object], name: str, problems: list[str]) -> tup
     if (
         isinstance(value, list)
         and len(value) == CHANNELS
-        and all(isinstance(one, (int, float)) and 0 < one < 1 for one in value)
+        and all(isinstance(colour, (int, float)) and 0 < colour < 1 for colour in value)
     ):
         return float(value[0]), float(value[1]), float(value[2])
-    problems.append(f"{PREPROCESSOR}: {name} must be three numbers between 0 and 1, not {told(value)}")
+    problems.append(f"{PREPROCESSOR}: {name} must be three numbers between 0 and 1, not {value_text(value)}")
     return 0.5, 0.5, 0.5

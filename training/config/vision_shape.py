@@ -1,4 +1,4 @@
-"""The shape of a vision transformer, and those that `--preset` names. No torch: it is read first."""
+"""Shapes of vision transformers, and those that `--preset` names. Nothing here imports torch."""
 
 import hashlib
 import json
@@ -16,17 +16,17 @@ _MASK_UNIT = 32
 
 
 class Pooling(StrEnum):
-    """What of the patches the head of a classification sees."""
+    """Summary of the patches that the head of a classification sees."""
 
     CLASS = "class"
     """A token of its own, which attends to all patches."""
     MEAN = "mean"
-    """The mean of them."""
+    """The mean of the patches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionShape:
-    """All that decides what the model computes, but its weights."""
+    """Everything but the weights that decides what the model computes."""
 
     layers: int
     width: int
@@ -40,16 +40,16 @@ class VisionShape:
     classes: int = 1000
     pooling: Pooling = Pooling.CLASS
     masked: float = 0.0
-    """The share of patches that is hidden and predicted (SimMIM); 0: images are classified."""
+    """Share of the patches that are hidden and predicted (SimMIM); 0: images are classified."""
     norm_epsilon: float = 1e-6
     qkv_bias: bool = True
     norm_bias: bool = True
     head_norms: bool = False
-    """Queries and keys are normed, head by head."""
+    """Whether queries and keys are normed, head by head."""
     is_parallel: bool = False
     pixel_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
     pixel_deviation: tuple[float, float, float] = (0.5, 0.5, 0.5)
-    """Of each colour: pixels from 0 to 1 less the mean, over the deviation."""
+    """Scale of each colour: the model sees pixels from 0 to 1 less the mean, over the deviation."""
 
     family: ClassVar = "vit"
     norm: ClassVar = Norm.LAYER
@@ -73,17 +73,17 @@ class VisionShape:
 
     @property
     def patch_values(self) -> int:
-        """Numbers of a patch."""
+        """Number of values of a patch: its pixels in each colour."""
         return CHANNELS * self.patch**2
 
     @property
     def sequence_length(self) -> int:
-        """Tokens of an image."""
+        """Number of tokens of an image."""
         return self.patches + (self.pooling is Pooling.CLASS)
 
     @property
     def mask_unit(self) -> int:
-        """Pixels of the side of what is hidden as a whole: 32, as SimMIM found best, where that divides."""
+        """Pixels of the side of a square that is hidden as a whole: 32, SimMIM's best, where that divides."""
         is_fit = self.image_size % _MASK_UNIT == 0 and _MASK_UNIT % self.patch == 0
         return _MASK_UNIT if is_fit and self.image_size > 2 * _MASK_UNIT else self.patch
 
@@ -94,17 +94,17 @@ class VisionShape:
 
     @property
     def targets(self) -> int:
-        """Predictions of an image that the loss is the mean over."""
+        """Number of predictions of an image that the loss is the mean over."""
         return self.masked_patches or 1
 
     @property
     def outputs(self) -> int:
-        """Of the head."""
+        """Number of outputs of the head."""
         return self.patch_values if self.masked else self.classes
 
     @property
     def matrices(self) -> Mapping[str, tuple[int, int]]:
-        """Of one block: outputs and inputs."""
+        """Outputs and inputs of the matrices of one block."""
         square = (self.width, self.width)
         return {
             "query": square,
@@ -117,7 +117,7 @@ class VisionShape:
 
     @property
     def flops_per_token(self) -> int:
-        """Of a training step, as for decoders: 6 per weight of a matrix, 12 per layer for attention.
+        """Operations of a training step for a token: 6 per weight of a matrix, 12 per layer for attention.
 
         The head of a classification multiplies once for an image, so its share is rounded.
         """
@@ -129,13 +129,13 @@ class VisionShape:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same model. What is as usual does not count, as of decoders."""
-        told = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if getattr(self, one.name) != one.default
+        """Digest of the model. Fields that have their default do not count, as with decoders."""
+        values = {
+            attribute.name: getattr(self, attribute.name)
+            for attribute in fields(self)
+            if getattr(self, attribute.name) != attribute.default
         }
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
 Shape: TypeAlias = ModelShape | VisionShape

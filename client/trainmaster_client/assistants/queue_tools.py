@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.assistants.tool_answers import (
     AttemptEntry,
     JobAnswer,
+    ParentEntry,
     QueueAnswer,
     QueueEntry,
     SpanEntry,
     TimelineAnswer,
+    TreeAnswer,
     UsageAnswer,
     UsageGroup,
     WhyAnswer,
@@ -20,6 +22,8 @@ from trainmaster_client.assistants.tool_answers import (
 )
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.dependency_trees import DependencyTree
+from trainmaster_client.jobs.instants import api_time
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.newer_routes import newer_route
 from trainmaster_client.jobs.timelines import AttemptSpan, timeline
@@ -31,6 +35,8 @@ MOST_ATTEMPTS = 20
 MOST_SPANS = 200
 MOST_GROUPS = 100
 MOST_LOG_LINES = 100
+MOST_DEPENDENTS = 20
+MOST_TREE_LINES = 200
 SHOWN_AHEAD = 5
 LARGEST_PAGE = "100"
 
@@ -58,6 +64,11 @@ class QueueTools:
             warnings=[bounded(warning) for attempt in view.attempts for warning in attempt.warnings],
             lost_seconds=_amounts(document.get("wasted_seconds")),
             cost_usd=document.get("cost_usd"),
+            after=_parents(view),
+            dependents=[bounded(printable(child)) for child in document.get("dependents") or ()][
+                :MOST_DEPENDENTS
+            ],
+            dependents_count=int(document.get("dependents_count") or 0),
             log_lines_of_the_program=self._log(document, log_lines) if log_lines else [],
         )
 
@@ -70,11 +81,17 @@ class QueueTools:
             likely_start=start.get("p50"),
             likely_start_latest=start.get("p90"),
             ahead=[_entry(job) for job in self._ahead(view)],
+            after=_parents(view),
         )
+
+    def tree(self, name: str) -> TreeAnswer:
+        lines = DependencyTree(api=self.api(), now=self.now()).lines(name)
+        shown = [bounded(line) for line in lines[:MOST_TREE_LINES]]
+        return TreeAnswer(lines=shown, is_truncated=len(lines) > len(shown))
 
     def usage(self, group_by: str, *, team: str | None, days: float) -> UsageAnswer:
         end = self.now()
-        document = self.api().usage_by(group_by, team=team, start=_days_ago(end, days), end=_text(end))
+        document = self.api().usage_by(group_by, team=team, start=_days_ago(end, days), end=api_time(end))
         try:
             groups = [_group(group, group.get("key")) for group in document["groups"]]
             return UsageAnswer(
@@ -93,11 +110,11 @@ class QueueTools:
         start = _days_ago(end, hours / 24)
         api = self.api()
         with newer_route(api, "/timeline"):
-            seen = timeline(api.timeline(pool=pool, start=start, end=_text(end)))
+            seen = timeline(api.timeline(pool=pool, start=start, end=api_time(end)))
         spans = sorted(seen.attempts, key=lambda span: span.claimed_at)
         return TimelineAnswer(
             start=start,
-            end=_text(end),
+            end=api_time(end),
             attempts=[_span(span) for span in spans[-MOST_SPANS:]],
             recorded_since=_instant(seen.since),
             is_truncated=len(spans) > MOST_SPANS,
@@ -133,6 +150,13 @@ def _entry(job: JobView) -> QueueEntry:
         started_at=_instant(job.started_at),
         why=bounded(job.why),
     )
+
+
+def _parents(job: JobView) -> list[ParentEntry]:
+    return [
+        ParentEntry(job=parent.job or None, condition=parent.kind, state=parent.state)
+        for parent in job.parents
+    ]
 
 
 def _attempt(attempt: Attempt) -> AttemptEntry:
@@ -181,8 +205,4 @@ def _instant(at: datetime | None) -> str | None:
 
 
 def _days_ago(at: datetime, days: float) -> str:
-    return _text(at - timedelta(days=days))
-
-
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return api_time(at - timedelta(days=days))

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from trainmaster.api import history_export
-from trainmaster.core.jobs.attempts import MOST_STATUSES, StatusStart
+from trainmaster.core.jobs.attempts import MOST_STATUSES, Reason, StatusStart
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.steps import checkpoint_seen
 
@@ -54,6 +56,7 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
         "max_wait_seconds": None,
         "warm_key": api.job("a").spec.shapes[0].warm_key,
         "learned_in": list(api.job("a").spec.learned_in or ()),
+        "after": [],
         "attempts": [
             {
                 "started_at": "2026-11-02T12:00:00.000Z",
@@ -71,6 +74,17 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
         "end": "completed",
         "ended_at": "2026-11-02T12:30:00.000Z",
     }
+
+
+def test_a_line_names_the_jobs_that_it_waited_for_whether_it_is_over_or_not(api: Api) -> None:
+    api.submit("a")
+    api.submit("b", tags={"trainmaster:after": "afterany:a"})
+    condition = {"when": "afterany", "job": "a", "entry_id": api.job("a").spec.entry_id}
+    assert {line["name"]: line["after"] for line in page(api)[0]} == {"a": [], "b": [condition]}
+    why = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped")
+    api.change("b", steps.cancelled(api.job("b"), reason=why, now=api.now))
+    ended = next(line for line in page(api)[0] if line["name"] == "b")
+    assert (ended["end"], ended["after"]) == ("stopped-by-user", [condition])
 
 
 def test_earlier_attempts_and_jobs_that_are_not_over_are_in_it(api: Api) -> None:

@@ -159,6 +159,13 @@ _KINDS = (
         better="neither",
         is_optional=True,
     ),
+    _Kind(
+        id="never_eligible",
+        label="jobs whose conditions never held",
+        value=_fate(Fate.NEVER_ELIGIBLE),
+        text=count_text,
+        is_optional=True,
+    ),
 )
 """Figures in the order of the table."""
 

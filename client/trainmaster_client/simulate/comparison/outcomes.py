@@ -3,9 +3,11 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
+
+from trainmaster.core.jobs.end_conditions import ParentEnd, holds_after
 
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 from trainmaster_client.simulate.engine.replays import Replay, ReplayedAttempt
@@ -22,6 +24,8 @@ class Fate(StrEnum):
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
     """The user stopped the job before it had started."""
+    NEVER_ELIGIBLE = "never eligible"
+    """A job that it waits for did not end in time, or ended otherwise than it asks for."""
 
     @property
     def is_end(self) -> bool:
@@ -30,6 +34,14 @@ class Fate(StrEnum):
 
 
 _ENDS = frozenset({Fate.COMPLETED, Fate.FAILED, Fate.STOPPED})
+_PARENT_ENDS = {
+    Fate.COMPLETED: ParentEnd.COMPLETED,
+    Fate.FAILED: ParentEnd.FAILED,
+    Fate.STOPPED: ParentEnd.STOPPED,
+    Fate.WITHDRAWN: ParentEnd.STOPPED,
+    Fate.NEVER_ELIGIBLE: ParentEnd.STOPPED,
+}
+"""Ends that jobs which wait for this one hear of."""
 _COMES_BACK = frozenset({"preempted", "interrupted"})
 """Ends of attempts after which the job waits again."""
 
@@ -40,6 +52,8 @@ class JobOutcome:
 
     job: PastJob
     submit_s: int
+    eligible_s: int | None
+    """When its last condition held, or its submission if it has none; None: one never did."""
     attempts: tuple[ReplayedAttempt, ...]
     fate: Fate
     over_s: int | None
@@ -51,23 +65,23 @@ class JobOutcome:
 
     @property
     def wait_s(self) -> float | None:
-        """Time from submission to the first start; infinite if it never came, None if none was due."""
-        if self.attempts:
-            return self.attempts[0].start_s - self.submit_s
+        """Time in the queue before the first start; infinite if it never came, None if none was due."""
+        if self.attempts and self.eligible_s is not None:
+            return self.attempts[0].start_s - self.eligible_s
         return math.inf if self.fate is Fate.WAITING else None
 
     @property
     def delay_s(self) -> int | None:
-        """Time the job took longer than its training; None unless it has ended."""
-        if not self.fate.is_end or self.over_s is None:
+        """Time the job took longer than its training, once eligible; None unless it has ended."""
+        if not self.fate.is_end or self.over_s is None or self.eligible_s is None:
             return None
-        return self.over_s - self.submit_s - seconds(self.job.trains_for)
+        return self.over_s - self.eligible_s - seconds(self.job.trains_for)
 
     def waiting_intervals(self, until_s: int) -> Iterator[tuple[int, int]]:
         """Yield when the job was in the queue: before the first attempt, and between two."""
-        if self.fate is Fate.REFUSED:
+        if self.fate is Fate.REFUSED or self.eligible_s is None:
             return
-        since = self.submit_s
+        since = self.eligible_s
         for attempt in self.attempts:
             if attempt.start_s > since:
                 yield since, attempt.start_s
@@ -94,10 +108,32 @@ def last_submission_s(history: History) -> int:
 def outcomes_of(history: History, replay: Replay) -> dict[str, JobOutcome]:
     """Return the outcome of every job of the history by its name, in the history's order."""
     attempts_by_job = by_job(replay.attempts)
-    return {
-        job.name: _outcome(job, submitted_s(history, job), attempts_by_job.get(job.name, ()), replay.refused)
-        for job in history.jobs
-    }
+    outcomes: dict[str, JobOutcome] = {}
+    for job in history.jobs:  # a parent is submitted before its children
+        submit_s = submitted_s(history, job)
+        outcome = JobOutcome(
+            job=job,
+            submit_s=submit_s,
+            eligible_s=_eligible_s(job, submit_s, outcomes),
+            attempts=attempts_by_job.get(job.name, ()),
+            fate=Fate.WAITING,
+            over_s=None,
+        )
+        fate, over_s = _fate(outcome, is_refused=job.name in replay.refused)
+        outcomes[job.name] = replace(outcome, fate=fate, over_s=over_s)
+    return outcomes
+
+
+def _eligible_s(job: PastJob, submit_s: int, outcomes: Mapping[str, JobOutcome]) -> int | None:
+    """Return the second in which the job's last condition held; None if one did not."""
+    since = submit_s
+    for condition in job.after:
+        parent = outcomes[condition.job]
+        end = _PARENT_ENDS.get(parent.fate)
+        if end not in holds_after(condition.kind):
+            return None
+        since = max(since, parent.submit_s if parent.over_s is None else parent.over_s)
+    return since
 
 
 def by_job(attempts: Iterable[ReplayedAttempt]) -> dict[str, tuple[ReplayedAttempt, ...]]:
@@ -112,21 +148,13 @@ def _number(attempt: ReplayedAttempt) -> int:
     return attempt.attempt
 
 
-def _outcome(
-    job: PastJob, submit_s: int, attempts: tuple[ReplayedAttempt, ...], refused: Mapping[str, str]
-) -> JobOutcome:
-    fate, over_s = _fate(job, submit_s, attempts, is_refused=job.name in refused)
-    return JobOutcome(job=job, submit_s=submit_s, attempts=attempts, fate=fate, over_s=over_s)
-
-
-def _fate(
-    job: PastJob, submit_s: int, attempts: tuple[ReplayedAttempt, ...], *, is_refused: bool
-) -> tuple[Fate, int | None]:
+def _fate(outcome: JobOutcome, *, is_refused: bool) -> tuple[Fate, int | None]:
+    job, attempts = outcome.job, outcome.attempts
     if attempts and attempts[-1].end not in _COMES_BACK:
         last = attempts[-1]
         return (Fate(last.end), last.end_s) if last.end in _ENDS else (Fate.RUNNING, None)
     if is_refused and not attempts:
         return Fate.REFUSED, None
     if job.withdrawn_after is not None:
-        return Fate.WITHDRAWN, submit_s + seconds(job.withdrawn_after)
-    return Fate.WAITING, None
+        return Fate.WITHDRAWN, outcome.submit_s + seconds(job.withdrawn_after)
+    return Fate.WAITING if outcome.eligible_s is not None else Fate.NEVER_ELIGIBLE, None

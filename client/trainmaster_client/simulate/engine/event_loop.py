@@ -1,12 +1,15 @@
 """Replays of a history: every pool of a policy, from event to event."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
+from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.engine.admitted_jobs import Admission, Admitted, not_judged
+from trainmaster_client.simulate.engine.admitted_jobs import Admission, Admitted, Refused, not_judged
+from trainmaster_client.simulate.engine.children import Children
 from trainmaster_client.simulate.engine.event_queue import Event, EventQueue, What
 from trainmaster_client.simulate.engine.past_jobs import History, PastJob
 from trainmaster_client.simulate.engine.replay_progress import Progress
@@ -21,18 +24,38 @@ EVENTS_PER_REPORT = 500
 PoolNames = tuple[str, ...]
 
 
-def groups(policy: Policy) -> list[PoolNames]:
-    """Return pools to replay together: all if a team has a budget, which counts in every pool."""
-    names = tuple(pool.name for pool in policy.pools)
-    return [names] if any(team.budget for team in policy.teams) else [(name,) for name in names]
+def groups(history: History, policy: Policy) -> list[PoolNames]:
+    """Return pools to replay together.
+
+    They are all if a team has a budget, which counts in every pool, else those whose jobs wait for each
+    other.
+    """
+    if any(team.budget for team in policy.teams):
+        return [tuple(pool.name for pool in policy.pools)]
+    return pools_with_children(history, policy)
+
+
+def pools_with_children(history: History, policy: Policy) -> list[PoolNames]:
+    """Return pools together whose jobs wait for each other, in the order of the policy."""
+    home = {}
+    if any(job.after for job in history.jobs):
+        pools = ((job.name, policy.pool_of(job.instances)) for job in history.jobs)
+        home = {name: pool.name for name, pool in pools if pool is not None}
+    group_of = {pool.name: frozenset({pool.name}) for pool in policy.pools}
+    for job in history.jobs:
+        for condition in job.after:
+            pair = {home.get(job.name), home.get(condition.job)} - {None}
+            joined = frozenset().union(*(group_of[name] for name in pair if name is not None))
+            group_of |= dict.fromkeys(joined, joined)
+    together = dict.fromkeys(group_of[pool.name] for pool in policy.pools)
+    return [tuple(pool.name for pool in policy.pools if pool.name in group) for group in together]
 
 
 def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
     """Make a replay in which nothing has happened: capacities, and the jobs that are refused."""
     replay = Replay(policy=label, capacity=capacities(policy))
-    admission, cut = Admission.of(policy), 0
-    for job in history.jobs:
-        outcome = admission.judge(job)
+    cut = 0
+    for job, outcome in judged(history, policy):
         if isinstance(outcome, Admitted):
             cut += outcome.priority < job.priority
         else:
@@ -44,6 +67,17 @@ def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
     if unknown := not_judged(policy):
         replay.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
     return replay
+
+
+def judged(history: History, policy: Policy) -> Iterator[tuple[PastJob, Admitted | Refused]]:
+    """Yield each job with its admission; a job that waits for a refused one is refused too."""
+    admission, refused = Admission.of(policy), set[str]()
+    for job in history.jobs:
+        missing = next((condition.job for condition in job.after if condition.job in refused), None)
+        outcome = admission.judge(job) if missing is None else Refused(reason=f"waits for {missing}: refused")
+        if isinstance(outcome, Refused):
+            refused.add(job.name)
+        yield job, outcome
 
 
 def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
@@ -85,7 +119,8 @@ class Engine(Generic[P]):
     setting: Setting
     pools: dict[str, P]
     to_come: dict[str, tuple[PastJob, Admitted]] = field(default_factory=dict)
-    """Jobs that are not submitted yet."""
+    """Jobs that are not in the queue yet."""
+    children: Children = field(default_factory=Children)
     last_s: float = 1
     """When the last is."""
 
@@ -121,13 +156,31 @@ class Engine(Generic[P]):
         event = self.event_queue.take(until=until)
         if event is None:
             return None
-        pool = self.pools[event.pool]
-        if event.what is What.SUBMITTED:
-            pool.submitted(*self.to_come.pop(event.job))
-            pool.decide()
-        elif pool.hears(event.what, event.job, event.serial):
-            pool.decide()
+        # What an event makes eligible is there when the pass that the event wakes decides.
+        for name in dict.fromkeys(self._hear(event)):
+            self.pools[name].decide()
         return event
+
+    def _hear(self, event: Event) -> Iterator[str]:
+        """Let the event happen, and yield the pools in which it changes anything."""
+        if event.what is What.SUBMITTED:
+            yield from map(self._enters, self.children.submitted(self.to_come[event.job][0]))
+        elif event.job in self.children.waiting:  # its user withdraws it
+            yield from map(self._enters, self.children.ended(event.job, ParentEnd.STOPPED))
+        elif (pool := self.pools[event.pool]).hears(event.what, event.job, event.serial):
+            yield event.pool
+            ended, pool.tally.ended = pool.tally.ended, []
+            for name, end in ended:
+                yield from map(self._enters, self.children.ended(name, end))
+
+    def _enters(self, job: PastJob) -> str:
+        """Put a job in its pool's queue: a child as if submitted at this instant. Return the pool's name."""
+        past, admitted = self.to_come.pop(job.name)
+        if past.after:
+            eligible_at = self.setting.begins + timedelta(seconds=self.event_queue.now)
+            past = replace(past, submitted_at=eligible_at)
+        self.pools[admitted.pool.name].submitted(past, admitted)
+        return admitted.pool.name
 
     def close(self) -> list[Tally]:
         for pool in self.pools.values():
@@ -154,9 +207,9 @@ def engine_of(
         cpu_clock=cpu_clock,
     )
     mine = {pool.name: make(pool, setting) for pool in policy.pools if pool.name in pools}
-    engine, admission = Engine(setting=setting, pools=mine), Admission.of(policy)
-    for job in history.jobs:
-        outcome = admission.judge(job)
+    parents = frozenset(condition.job for job in history.jobs for condition in job.after)
+    engine = Engine(setting=setting, pools=mine, children=Children(parents=parents))
+    for job, outcome in judged(history, policy):
         if isinstance(outcome, Admitted) and outcome.pool.name in mine:
             engine.expect(job, outcome)
     return engine

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainmaster.core.jobs.end_conditions import ConditionKind
+
 from trainmaster_client.simulate.engine.assumptions import (
     COLD_START,
     LAUNCH,
@@ -83,6 +85,15 @@ INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AfterEnd:
+    """A condition on the end of another job of the history."""
+
+    kind: ConditionKind
+    job: str
+    """Name of that job in the history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
     """A job of the past. Deciders see the request, never ``trains_for``, ``breaks`` and ``attempts``."""
 
@@ -124,6 +135,8 @@ class PastJob:
     """Id of the submission, from which back-offs are drawn; None takes the job's name."""
     withdrawn_after: timedelta | None = None
     """Time after submission at which its user stopped it, while it did not train; None if not stopped."""
+    after: tuple[AfterEnd, ...] = ()
+    """Ends of other jobs, all of which it waits for; those of jobs outside of the history are left out."""
     attempts: tuple[PastAttempt, ...] = ()
     """Empty where the source does not say how it went."""
 

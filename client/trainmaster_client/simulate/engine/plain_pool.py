@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.jobs.instances import Capacity, fits
 from trainmaster.core.planning.capacity import pool_vector, take
 from trainmaster.core.policy import PoolPolicy
@@ -93,6 +94,7 @@ class PlainPool:
         else:
             self.waiting = [entry for entry in self.waiting if entry.past.name != name]
             del self.sagemaker.courses[name]
+            self.tally.ended.append((name, ParentEnd.STOPPED))
         return True
 
     def _ends(self, name: str, end: str, *, broke: bool = False) -> None:
@@ -107,6 +109,7 @@ class PlainPool:
             insort(self.waiting, replace(entry, stopped_for=None), key=self.turn)
         else:
             del self.sagemaker.courses[name]
+            self.tally.ended.append((name, ParentEnd(end)))
 
     # ---- what is done
 

@@ -62,6 +62,8 @@ class PoolState:
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
     """Running jobs as a snapshot has them; None if they have changed since."""
+    version: int = 0
+    """It rises with each change of what a snapshot has."""
 
     @classmethod
     def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
@@ -118,6 +120,7 @@ class PoolState:
         self._put(job)
 
     def commit(self, change: Change, *, now: datetime) -> None:
+        self.version += 1
         before, after = change.before, change.after
         if before.is_live:
             self._count(self.used, before.vector, -1)
@@ -141,6 +144,7 @@ class PoolState:
             self.budgets.charge(change)
 
     def _put(self, job: Job) -> None:
+        self.version += 1
         if job.is_final:
             self.jobs.pop(job.name, None)
             return
@@ -156,11 +160,13 @@ class PoolState:
 
     def changes_attempt(self, job: Job) -> None:
         """Store a live attempt that changed but holds what it held."""
+        self.version += 1
         self.jobs[job.name] = job
         self.running[job.name] = running_entry(job)
         self.running_read = None
 
     def _keeps(self, pool: WarmPool) -> None:
+        self.version += 1
         self.warm_pools[pool.training_job_name] = pool
         self._count(self.warm, pool.vector, +1)
 
@@ -171,18 +177,26 @@ class PoolState:
         kept = self.warm_pools.get(warm_pool.training_job_name)
         return kept is not None and not kept.releasing
 
+    def running_tasks(self, array: str) -> int:
+        """Return how many tasks of an array run; a replayed pool has its tasks as single jobs."""
+        tasks = (job for job in self.jobs.values() if job.spec.array and job.spec.array.name == array)
+        return sum(job.is_live for job in tasks)
+
     def committed_cents(self, team: str, month: str) -> int:
         account = self.budgets.account(team, month)
         return account.spent + account.reserved
 
     def give_up_warm(self, pool: WarmPool) -> None:
+        self.version += 1
         self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
 
     def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
+        self.version += 1
         self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
 
     def take_warm(self, pool: WarmPool, *, now: datetime) -> None:
         """Remove a warm pool: it is gone, or a start lands in it."""
+        self.version += 1
         del self.warm_pools[pool.training_job_name]
         self._count(self.warm, pool.vector, -1)
         if self.budgets.limits:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.jobs.instances import Capacity
 
 from trainmaster_client.simulate.engine.replays import ReplayedAttempt, WarmInterval
@@ -11,6 +12,8 @@ from trainmaster_client.simulate.engine.replays import ReplayedAttempt, WarmInte
 class Tally:
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
+    ended: list[tuple[str, ParentEnd]] = field(default_factory=list)
+    """Jobs that came to their final end, which those that wait for them have not heard of."""
     passes: int = 0
     """Plans made: an event after which nothing can be done needs none."""
     cpu_s: float = 0.0

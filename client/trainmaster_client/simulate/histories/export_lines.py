@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 
+from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 from trainmaster_client.simulate.engine.past_jobs import STOPPING, TRAINING
@@ -16,6 +17,7 @@ _INSTANT_HINT = "write it in ISO 8601 with a zone, e.g. 2026-11-21T10:00:00Z"
 _MOST_SECONDS = 10 * 365 * 86_400
 _MOST_INSTANCES = 100_000
 _MOST_PRIORITY = 1000
+_KINDS = tuple(ConditionKind)
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,6 +44,15 @@ class ExportedAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedCondition:
+    """A condition on the end of another job."""
+
+    kind: ConditionKind
+    entry_id: str
+    """Of that job's submission."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedJob:
     """A job of the export, one line."""
 
@@ -65,6 +76,7 @@ class ExportedJob:
     max_wait: timedelta | None = None
     warm_key: str | None = None
     learned_in: tuple[str, ...] | None = None
+    after: tuple[ExportedCondition, ...] = ()
 
     @property
     def key(self) -> tuple[str, datetime]:
@@ -220,7 +232,17 @@ def _job(fields: Fields) -> ExportedJob:
         max_wait=fields.seconds("max_wait_seconds") if fields.has("max_wait_seconds") else None,
         warm_key=fields.text("warm_key") if fields.has("warm_key") else None,
         learned_in=fields.texts("learned_in") if fields.has("learned_in") else None,
+        after=tuple(_conditions(fields)) if fields.has("after") else (),
     )
+
+
+def _conditions(fields: Fields) -> Iterator[ExportedCondition]:
+    for part in fields.parts("after"):
+        kind, entry_id = part.text("when"), part.text("entry_id")
+        if kind in _KINDS:
+            yield ExportedCondition(kind=ConditionKind(kind), entry_id=entry_id)
+        elif kind != "-":
+            part.refuse("when", f"{shown(kind)} is not known", f"write {', '.join(_KINDS)}")
 
 
 def _attempt(fields: Fields) -> ExportedAttempt:

@@ -18,6 +18,7 @@ from trainmaster_client.simulate.histories.carried_in_jobs import carried_in
 from trainmaster_client.simulate.histories.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.histories.line_problems import count_of, part_of
 from trainmaster_client.simulate.histories.measured_pace import measured_pace, past_attempt
+from trainmaster_client.simulate.histories.past_parents import with_parents
 from trainmaster_client.simulate.histories.past_training import (
     USUAL_INTERVAL,
     all_lost,
@@ -111,7 +112,8 @@ def exported_history(
     first = min(job.submitted_at for job in jobs).replace(minute=0, second=0, microsecond=0)
     since = first if begins is None or all(job.submitted_at >= begins for job in jobs) else begins
     jobs, edge = carried_in(jobs, since)
-    known = (*counts.sentences(len(jobs)), *edge)
+    jobs, met = with_parents(jobs, exported)
+    known = (*counts.sentences(len(jobs)), *edge, *met)
     return History(source=source, begins=since, jobs=jobs, pace=pace, not_known=known)
 
 

@@ -33,7 +33,7 @@ def replay(
         until: Ends there with what is live then; None: once nothing is left to happen.
     """
     result = nothing_yet(history, policy, label=label)
-    parts = groups(policy)
+    parts = groups(history, policy)
     for number, pools in enumerate(parts):
         part = _part(progress, number, len(parts))
         add(result, replay_pools(history, policy, pools, progress=part, until=until))
@@ -51,7 +51,7 @@ def plain_queue(history: History, policy: Policy, *, progress: Progress | None =
 def plain_pools(
     history: History, policy: Policy, pools: PoolNames, *, progress: Progress | None = None
 ) -> list[Tally]:
-    """Replay some pools with the plain queue in them; none depends on another."""
+    """Replay some pools with the plain queue in them."""
     engine = engine_of(history, policy, pools, PlainPool.of, cpu_clock=time.process_time)
     engine.run(progress=progress)
     return engine.close()

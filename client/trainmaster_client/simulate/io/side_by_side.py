@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.engine.event_loop import PoolNames, add, groups, nothing_yet
+from trainmaster_client.simulate.engine.event_loop import (
+    PoolNames,
+    add,
+    groups,
+    nothing_yet,
+    pools_with_children,
+)
 from trainmaster_client.simulate.engine.past_jobs import History
 from trainmaster_client.simulate.engine.replay_progress import Progress
 from trainmaster_client.simulate.engine.replays import Replay
@@ -68,7 +74,8 @@ def side_by_side(
 
 
 def _parts(column: Column) -> Sequence[PoolNames]:
-    return [(pool.name,) for pool in column.policy.pools] if column.is_plain else groups(column.policy)
+    grouped = pools_with_children if column.is_plain else groups
+    return grouped(column.history, column.policy)
 
 
 def _replayed(columns: Sequence[Column], unit: Unit, progress: Progress) -> list[Tally]:

@@ -101,7 +101,7 @@ def _answered(question: _Question, seconds: Seconds, progress: Progress) -> Sequ
     policy, job = question.policy, question.job
     outcome = Admission.of(policy).judge(job)
     assert isinstance(outcome, Admitted), outcome
-    (pools,) = [group for group in groups(policy) if outcome.pool.name in group]
+    (pools,) = [group for group in groups(question.history, policy) if outcome.pool.name in group]
     engine = engine_of(question.history, policy, pools, PoolReplay.of, cpu_clock=time.process_time)
     answers: list[Answer] = []
     for number, second in enumerate(seconds):
@@ -119,7 +119,8 @@ def _waits(engine: Engine[PoolReplay], job: PastJob, admitted: Admitted) -> time
     begun_s = engine.event_queue.now
     setting = engine.setting.fork()
     pools = {name: pool.fork(setting) for name, pool in engine.pools.items()}
-    copy = replace(engine, setting=setting, pools=pools, to_come=dict(engine.to_come))
+    children = engine.children.fork()
+    copy = replace(engine, setting=setting, pools=pools, children=children, to_come=dict(engine.to_come))
     pool = pools[admitted.pool.name]
     copy.expect(job, admitted)
     while copy.step(until=begun_s + BOUND // SECOND) is not None:

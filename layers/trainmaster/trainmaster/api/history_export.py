@@ -156,6 +156,10 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
         "max_wait_seconds": _seconds(job.max_wait),
         "warm_key": job.warm_key,
         "learned_in": None if job.learned_in is None else list(job.learned_in),
+        "after": [
+            {"when": condition.kind, "job": condition.job, "entry_id": condition.entry_id}
+            for condition in job.after
+        ],
         "end": None,
         "ended_at": None,
     }

@@ -48,6 +48,12 @@ def test_O8_three_that_cannot_be_stopped_start_two_and_the_third_waits_with_quot
     )
 
 
+def test_one_that_its_quota_never_covers_does_not_say_that_it_starts_when_others_end() -> None:
+    world = snapshot(fixed("c", own_quota={A: 0}))
+    _, message = told(world, shared(3, {"vision": quota(0)}), "c")
+    assert message.endswith("uses 0 of its quota of 0; it waits until an admin raises the quota")
+
+
 @pytest.mark.parametrize(
     "others",
     [

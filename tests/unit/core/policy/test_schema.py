@@ -76,6 +76,7 @@ FULL: dict[str, Any] = {
                     "restart": "10m",
                     "small_loss": "1m",
                     "unsaved": "12h",
+                    "longest_wait": "2m",
                 },
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
@@ -84,6 +85,7 @@ FULL: dict[str, Any] = {
                 "max_waiting": 100,
                 "max_submissions_per_minute": 10,
                 "max_parents": 9,
+                "max_array_tasks": 500,
                 "max_reads_per_minute": 60,
             },
             "capacity_wait": "1h",
@@ -328,7 +330,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 56
+    assert len(shown) == 57
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

@@ -95,4 +95,4 @@ def test_a_whole_fsdp1_command_line_trains_as_it_says() -> None:
     config = read_config(line.split(), {})
     assert (config.strategy, config.precision) == (Strategy.HYBRID_SHARD, Precision.BF16)
     assert (config.reduce_dtype, config.prefetch_blocks) == (ReduceDtype.BF16, 1)
-    assert len(config.said) == 8
+    assert len(config.translations) == 8

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_task, throttle_claims
 from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
 from trainmaster.adapters.dynamodb.learned_lengths import teach
 from trainmaster.adapters.dynamodb.updates import Update, Updates
@@ -48,10 +49,12 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         places(updates, change.after, +1)
         _ends(updates, change, at=at)
         _charge(updates, change)
+        note_task_ends(updates, change)
         if change.role is not None:
             note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
     if condition is not None:
         pool = changes[0].after.spec.pool
+        throttle_claims(updates, changes, condition.throttles)
         _guarded(updates[layout.counters_key(pool)], condition)
         _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, condition)
         if condition.reuses is not None:
@@ -75,6 +78,7 @@ def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime, retained: timed
 def places(updates: Updates, job: Job, sign: int) -> None:
     """Count a job where it stands: in use, waiting for its turn, or parked."""
     spec = job.spec
+    place_task(updates, job, sign)
     team = updates[layout.team_key(spec.pool, spec.team)]
     if job.is_live:
         for capacity, count in job.vector.items():

@@ -1,4 +1,4 @@
-"""Collect what one commit writes to a row."""
+"""Changes of rows of sums, collected from several places before one transaction makes them."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -20,10 +20,12 @@ class Update:
     """Template over ``#n`` and ``:v``, attribute, value; all must hold."""
     any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
     """Groups of such conditions; one of each group is enough."""
+    append: dict[str, list[Any]] = field(default_factory=dict)
+    """Elements to be put behind those of a list, by attribute; a list that is missing is begun."""
 
     @property
     def says_something(self) -> bool:
-        return bool(any(self.add.values()) or self.put or self.remove or self.conditions)
+        return bool(any(self.add.values()) or self.put or self.append or self.remove or self.conditions)
 
 
 Updates = defaultdict[Key, Update]

@@ -9,6 +9,7 @@ from trainmaster.core.history.past_records import (
     Ending,
     FinalJob,
     PastAttempt,
+    PastCondition,
     PastEvent,
     PastWarmPool,
 )
@@ -105,6 +106,10 @@ def final_job(job: Job) -> FinalJob:
         max_wait=spec.max_wait,
         warm_key=spec.shapes[0].warm_key,
         learned_in=spec.learned_in,
+        after=tuple(
+            PastCondition(kind=condition.kind, job=condition.job, entry_id=condition.entry_id)
+            for condition in (job.after.conditions if job.after else ())
+        ),
         end=job.reason.code if job.reason else None,
     )
 

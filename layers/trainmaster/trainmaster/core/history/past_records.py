@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from trainmaster.core.jobs.attempts import StatusStart
+from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import Code
@@ -71,6 +72,17 @@ class PastAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastCondition:
+    """A condition that a job had on another."""
+
+    kind: ConditionKind
+    job: str
+    """Name of the parent."""
+    entry_id: str
+    """Entry id of the parent's submission."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinalJob:
     """The facts about a job that is over that a later replay of the queue needs."""
 
@@ -93,6 +105,8 @@ class FinalJob:
     """Warm key of its best shape; None if it can use no warm pool, or an earlier release made the record."""
     learned_in: tuple[str, ...] | None = None
     """``Traits.keys`` of the job; None if an earlier release submitted it, or made the record."""
+    after: tuple[PastCondition, ...] = ()
+    """The ends of other jobs that it waited for."""
     end: Code | None = None
 
 

@@ -1,7 +1,7 @@
 """Candidates: the queue entries a pass looks at, bounded whatever the depth of the queue or number of lanes.
 
-The first of the pool's order and of each team's come in every pass; free capacity decides nothing. Of the
-lanes that none of them represents some come by the order of their heads, and some in turns.
+Every pass reads the first entries of the pool's order and of each team's; free capacity decides nothing. Some
+of the lanes that none of these represents are read by the order of their heads, and some take turns.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class LaneRead:
 
     lane: LaneRow
     after: tuple[int, str] | None
-    """Rank of its last entry that is known; None: none is."""
+    """Rank of the last of its entries that was read; None if none was."""
     most: int
 
 
@@ -78,16 +78,21 @@ def lanes_to_read(
     ranks: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for entry in seen:
         ranks.setdefault((entry.team, lane(entry.shapes, entry.choice)), []).append(entry.rank)
+    # Half of the places go to the lanes with the earliest heads. The others go round a ring that begins at
+    # another point each minute, so that every lane is read in time, however late its jobs are.
     point = ring_point(now)
-    ring = sorted(known, key=lambda one: (lane_id(one.team, one.text) < point, lane_id(one.team, one.text)))
-    unseen = [one for one in ring if (one.team, one.text) not in ranks]
-    by_head = dict.fromkeys(sorted(unseen, key=lambda one: one.head)[: MAX_LANES // 2])
+    ring = sorted(
+        known,
+        key=lambda row: (lane_id(row.team, row.text) < point, lane_id(row.team, row.text)),
+    )
+    unseen = [row for row in ring if (row.team, row.text) not in ranks]
+    by_head = dict.fromkeys(sorted(unseen, key=lambda row: row.head)[: MAX_LANES // 2])
     fresh = islice(dict.fromkeys((*by_head, *unseen)), MAX_LANES)
-    short = [one for one in ring if 0 < len(ranks.get((one.team, one.text), ())) < HEADS]
-    behind = ((one, ranks[one.team, one.text]) for one in short[:MAX_SHORT])
+    short = [row for row in ring if 0 < len(ranks.get((row.team, row.text), ())) < HEADS]
+    behind = ((row, ranks[row.team, row.text]) for row in short[:MAX_SHORT])
     return (
-        *(LaneRead(lane=one, after=None, most=HEADS) for one in fresh),
-        *(LaneRead(lane=one, after=max(found), most=HEADS - len(found)) for one, found in behind),
+        *(LaneRead(lane=row, after=None, most=HEADS) for row in fresh),
+        *(LaneRead(lane=row, after=max(ranked), most=HEADS - len(ranked)) for row, ranked in behind),
     )
 
 

@@ -116,10 +116,11 @@ class Loans:
         return None
 
     def _reason(self, job: WaitingJob, vector: Vector, *, used: int, nominal: int) -> Reason:
+        is_enough = all(count <= nominal for count in vector.values())
+        ends = "starts when jobs of the team end" if is_enough else "waits until an admin raises the quota"
         message = (
             f"needs {vector_text(vector)} of the team's own quota, as it cannot be stopped"
-            f" ({self._why_fixed(job)}): team {job.team} uses {used} of its quota of {nominal};"
-            " it starts when jobs of the team end"
+            f" ({self._why_fixed(job)}): team {job.team} uses {used} of its quota of {nominal}; it {ends}"
         )
         return Reason(code=ReasonCode.QUOTA, message=message)
 

@@ -22,14 +22,14 @@ class Preemptor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Jobs to stop, all or none, and what they have to free between them."""
+    """Jobs to stop, all or none, and the instances that they have to free between them."""
 
     victims: tuple[RunningJob, ...] = ()
     short: Vector = field(default_factory=dict)
 
 
 def is_spared(job: RunningJob, rules: Preemption) -> bool:
-    """Tell whether priorities have stopped it as often as the policy allows: only a reclaim still may."""
+    """Tell whether a job was preempted as often as the policy allows, so that only a reclaim may stop it."""
     return job.preemptions >= rules.max_per_job
 
 
@@ -37,16 +37,17 @@ def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime
     """Yield the jobs that may be stopped, by all rules that do not depend on the preemptor."""
     if not rules.enabled:
         return
+    # All running jobs of the pool pass here in every plan: what does not change is looked up once.
     trains_since, runs = now - rules.min_runtime, JobState.RUNNING
     needs_checkpoint = rules.needs_checkpoint
-    for one in running:
+    for job in running:
         if (
-            one.state is runs
-            and one.preemptible
-            and (one.training_since is None or one.training_since <= trains_since)
-            and (one.has_checkpoint or not needs_checkpoint)
+            job.state is runs
+            and job.preemptible
+            and (job.training_since is None or job.training_since <= trains_since)
+            and (job.has_checkpoint or not needs_checkpoint)
         ):
-            yield one
+            yield job
 
 
 def ending_soon(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
@@ -54,16 +55,16 @@ def ending_soon(running: Iterable[RunningJob], rules: Preemption, *, now: dateti
     if not rules.preempt_delay:
         return
     soon, runs = now + rules.preempt_delay, JobState.RUNNING
-    for one in running:
-        ends_by = one.expected.ends_by
-        if ends_by is not None and ends_by <= soon and one.state is runs:
-            yield one
+    for job in running:
+        ends_by = job.expected.ends_by
+        if ends_by is not None and ends_by <= soon and job.state is runs:
+            yield job
 
 
 def work_lost(job: RunningJob, *, now: datetime) -> timedelta:
-    """Return the training time that a stop loses at worst; nothing before Training.
+    """Return the training time that a stop loses at worst; zero before the job trains.
 
-    If no checkpoint was seen that is everything: a job is never preferred for having none.
+    Everything since Training counts as lost if no checkpoint was seen: having none is no advantage.
     """
     if job.training_since is None:
         return timedelta()

@@ -10,9 +10,12 @@ Unsaved work counts for less the more it is: it is divided by one more for each 
 that saves nothing can be reached, each price has a bound, and each preemption is worth it in time.
 A job that loses no more than ``small_loss`` is stopped whatever it costs; so is every job as long as nothing
 is known of how long the jobs train that hold what is lacking.
-A job that was stopped before loses more than work: until its new attempt has trained for ``SETTLED``, another
-stop would waste its restart. So its loss is never small until then, and before Training its start-up so far
-counts as what the next one takes.
+The price may keep a job waiting, but one of the highest priority in the pool not beyond ``longest_wait``.
+A stop before an attempt has trained for ``SETTLED`` loses more than work: its start-up was in vain, and a
+Create and a Stop, of which an account has about one a second. Until then its loss is never small: its
+start-up so far counts, and ``IN_VAIN`` on top. A job that was stopped within the last day is protected for
+longer, twice as long after each further stop: meanwhile what its last stop lost counts once more, and
+``AGAIN`` on top.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from functools import cached_property
 
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
-from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PreemptionCost
 
 OUTRANKS = 3.0
@@ -31,7 +34,11 @@ GRACE = timedelta(minutes=2)
 
 Source: SageMaker API reference, StopTrainingJob: 120 seconds to save."""
 SETTLED = timedelta(minutes=5)
-"""Time that a job that was stopped before must train until it may be stopped again for a small loss."""
+"""Time that an attempt must train until its start was worth something."""
+IN_VAIN = timedelta(minutes=30)
+"""Time that each instance of a start counts as which came to nothing."""
+AGAIN = timedelta(hours=8)
+"""Time that each instance of a job counts as which is stopped again while it is protected."""
 FARTHEST = timedelta(days=7)
 """Horizon within which the instant is sought at which a preemption becomes worth it."""
 _HOUR = timedelta(hours=1)
@@ -45,27 +52,28 @@ _NO_TIME = timedelta()
 class NotWorth:
     """A preemption that would cost more than it spares."""
 
-    deal: "Deal"
+    quote: "PreemptionQuote"
 
     @property
     def victims(self) -> tuple[RunningJob, ...]:
-        return self.deal.chosen.victims
+        return self.quote.chosen.victims
 
     @property
     def lost(self) -> timedelta:
-        """Work of all their instances that is not saved."""
-        now = self.deal.prices.now
-        return sum((_instances(one) * work_lost(one, now=now) for one in self.victims), _NO_TIME)
+        """Instance time of the victims' work that is not saved."""
+        now = self.quote.prices.now
+        return sum((_instances(victim) * work_lost(victim, now=now) for victim in self.victims), _NO_TIME)
 
     @property
     def wait(self) -> timedelta:
-        """Wait of the preemptor without it: so far, and as long as is expected."""
-        return self.deal.waited + self.deal.wait
+        """Whole wait of the preemptor if no job is stopped: so far, and as expected from now on."""
+        return self.quote.waited + self.quote.wait
 
     @property
     def until(self) -> datetime | None:
-        """When it is worth it if all continues as it is; None: that is beyond ``FARTHEST``."""
-        return self.deal.worth_at()
+        """When the victims are stopped if all continues as it is; None: that is beyond ``FARTHEST``."""
+        instants = (self.quote.worth_at(), self.quote.no_price_from)
+        return min((_full_minute_after(at) for at in instants if at is not None), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,71 +83,111 @@ class PreemptionPrices:
     rules: PreemptionCost
     ends: ExpectedEnds
     now: datetime
+    highest: int | None = None
+    """Highest priority of all jobs of the pool; None: no wait has a bound."""
 
     def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of a stop beside the wait that follows.
+        """Return the cost of a stop in weighted instance-hours, without the wait that follows.
 
-        ``later``: if it saves nothing until then.
+        Args:
+            job: The job that would be stopped.
+            later: Time until the stop, in which the job trains on and saves nothing.
         """
-        lost = restart = 0.0
+        lost, restart = self._lost(job, later=later).total_seconds(), 0.0
         if job.training_since is not None:
-            lost = (work_lost(job, now=self.now) + later).total_seconds()
             restart = (job.training_since - job.claimed_at).total_seconds()
         elif job.preemptions:
             restart = (self.now - job.claimed_at).total_seconds()
+        # Lost work counts for less the more it is, up to a bound: see the module's second paragraph.
         counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
-        restart = max(self._restart_s, restart) + GRACE.total_seconds()
+        restart = max(self._restart_s, restart) + GRACE.total_seconds() + self._of_thrash(job, later=later)
         return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
+
+    def _of_thrash(self, job: RunningJob, *, later: timedelta) -> float:
+        """Return the seconds that a start or a stop counts as which comes to nothing by this stop."""
+        trained = self._trained(job, later=later)
+        wasted = 0.0
+        if trained < SETTLED:
+            wasted += ((job.training_since or self.now) - job.claimed_at + IN_VAIN).total_seconds()
+        if job.stops is not None and trained < job.stops.protects_for(now=self.now + later):
+            wasted += (job.stops.lost + AGAIN).total_seconds()
+        return wasted
+
+    def _lost(self, job: RunningJob, *, later: timedelta) -> timedelta:
+        """Return the work that a stop will lose if nothing is saved until then."""
+        if job.training_since is None:
+            return self._trained(job, later=later)
+        return work_lost(job, now=self.now) + later
+
+    def _trained(self, job: RunningJob, *, later: timedelta) -> timedelta:
+        """Return how long its attempt will have trained; one that is starting trains after ``restart``."""
+        begins = job.training_since or max(self.now, job.claimed_at + self.rules.restart)
+        return max(self.now + later - begins, _NO_TIME)
 
     def of_wait(self, priority: int, wait: timedelta) -> float:
         """Return the cost of taking one instance from a job that then waits this long for another."""
         return self._weight(priority) * (wait / _HOUR)
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
-        """Return the cost of stopping them ``later``, when another instance is expected after this wait."""
+        """Return the cost of stopping all of them ``later``, if each waits ``wait`` for other instances."""
         waits = sum(
-            self.of_wait(one.priority, wait)
-            * sum(min(one.vector.get(c, 0), n) for c, n in chosen.short.items())
-            for one in chosen.victims
+            self.of_wait(victim.priority, wait)
+            * sum(min(victim.vector.get(c, 0), n) for c, n in chosen.short.items())
+            for victim in chosen.victims
         )
-        return waits + sum(self.of_stop(one, later=later) for one in chosen.victims)
+        return waits + sum(self.of_stop(victim, later=later) for victim in chosen.victims)
 
     def is_small(self, chosen: Chosen, *, later: timedelta = _NO_TIME) -> bool:
-        """Tell whether each of them would lose so little work that the cost is not considered."""
-        return all(self._loses_little(one, later=later) for one in chosen.victims)
+        """Tell whether each victim would lose so little work that the cost is not considered."""
+        return all(self._loses_little(victim, later=later) for victim in chosen.victims)
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
-        since = job.training_since
-        if job.preemptions and (since is None or self.now + later - since < SETTLED):
+        if self._of_thrash(job, later=later):
             return False
-        return since is None or work_lost(job, now=self.now) + later <= self.rules.small_loss
+        return self._lost(job, later=later) <= self.rules.small_loss
+
+    def no_price_from(self, job: WaitingJob) -> datetime | None:
+        """Return when no price is asked any more for what the job needs; None: one always is."""
+        longest = self.rules.longest_wait
+        if longest is None or self.highest is None or job.priority < self.highest:
+            return None
+        return self.now - self._waited(job) + longest
+
+    def asks_no_price(self, job: WaitingJob) -> bool:
+        """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
+        since = self.no_price_from(job)
+        return since is not None and since <= self.now
 
     def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
-        """Return why these are not stopped for it; None: it is worth it.
+        """Return why the victims are not stopped for the preemptor; None if it is worth it.
 
         Args:
             preemptor: A job that does not fit.
             chosen: The victims that cost least.
-            reclaims: Whether it takes back its team's quota: then it weighs no less than any of them.
+            reclaims: Whether it takes back its team's quota: then it weighs no less than any victim.
         """
         if self.ends.are_guessed(chosen.short):
             return None
-        deal = self._deal(preemptor, chosen, reclaims=reclaims)
-        return None if deal.is_worth(later=_NO_TIME) else NotWorth(deal=deal)
+        quote = self._quote(preemptor, chosen, reclaims=reclaims)
+        return None if quote.is_worth(later=_NO_TIME) else NotWorth(quote=quote)
 
-    def _deal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "Deal":
+    def _quote(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "PreemptionQuote":
         job = preemptor.job
-        theirs = [one.priority for one in chosen.victims] if reclaims else []
-        age = self.now - job.submitted_at - (job.trained or timedelta())
-        return Deal(
+        priorities = [victim.priority for victim in chosen.victims] if reclaims else []
+        return PreemptionQuote(
             prices=self,
             chosen=chosen,
-            worth_an_hour=OUTRANKS
-            * self._weight(max([job.priority, *theirs]))
+            value_per_hour=OUTRANKS
+            * self._weight(max([job.priority, *priorities]))
             * sum(preemptor.shape.vector.values()),
-            waited=max(age, _NO_TIME),
+            waited=self._waited(job),
             wait=self.ends.wait(chosen.short),
+            no_price_from=self.no_price_from(job),
         )
+
+    def _waited(self, job: WaitingJob) -> timedelta:
+        """Return its wait so far, without the time that it has trained."""
+        return max(self.now - job.submitted_at - (job.trained or _NO_TIME), _NO_TIME)
 
     def _weight(self, priority: int) -> float:
         return float(2.0 ** (priority / self.rules.double_every))
@@ -154,26 +202,30 @@ class PreemptionPrices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deal:
-    """One preemption, weighed now and later."""
+class PreemptionQuote:
+    """Weigh what one preemption spares its preemptor against what it costs its victims, now and later."""
 
     prices: PreemptionPrices
     chosen: Chosen
-    worth_an_hour: float
-    """Value of an hour of the preemptor's wait."""
+    value_per_hour: float
+    """Weighted instance-hours that an hour of the preemptor's wait counts for."""
     waited: timedelta
+    """Wait so far, without the time in which the job trained in earlier attempts."""
     wait: timedelta
-    """Wait expected from now on."""
+    """Wait expected from now on if no job is stopped."""
+    no_price_from: datetime | None = None
+    """Instant from which no price is asked of the preemptor; None if one always is."""
 
     def is_worth(self, *, later: timedelta) -> bool:
         if self.prices.is_small(self.chosen, later=later):
             return True
         left = max(self.wait - later, _NO_TIME)
-        spared = self.worth_an_hour * ((self.waited + later + left) / _HOUR)
+        spared = self.value_per_hour * ((self.waited + later + left) / _HOUR)
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
 
     def worth_at(self) -> datetime | None:
-        """Return the minute by which it is worth it; None if that is beyond ``FARTHEST``."""
+        """Return by when it is worth it; None if that is beyond ``FARTHEST``."""
+        # Double the time until it is worth it, then halve the interval in which that happens.
         before, after = _NO_TIME, _FIRST_TRY
         while not self.is_worth(later=after):
             before, after = after, 2 * after
@@ -185,14 +237,14 @@ class Deal:
                 after = middle
             else:
                 before = middle
-        at = self.prices.now + after
-        return at if at == _full(at) else _full(at) + _MINUTE
+        return self.prices.now + after
 
 
 def _instances(job: RunningJob) -> int:
     return sum(job.vector.values())
 
 
-def _full(at: datetime) -> datetime:
-    """Return the beginning of the minute that it is in."""
-    return at.replace(second=0, microsecond=0)
+def _full_minute_after(at: datetime) -> datetime:
+    """Return the first full minute at or after an instant: pools are woken each minute."""
+    full = at.replace(second=0, microsecond=0)
+    return full if full == at else full + _MINUTE

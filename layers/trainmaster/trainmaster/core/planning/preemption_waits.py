@@ -14,15 +14,15 @@ from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 
 @dataclass(kw_only=True)
 class PreemptionWaits:
-    """The waits in one pool at one instant."""
+    """Waits of one pool's jobs at one instant: which of them may not preempt yet."""
 
     snapshot: Snapshot
     now: datetime
 
     def of(self, job: WaitingJob) -> FutilePreemptions | None:
-        """Return why the job may stop no other now; None: it may.
+        """Return why the job may stop no other now; None if it may.
 
-        Its wait is over when its time is, or once AWS has served as many instances as it did not get: to any
+        The wait ends at its deadline, or once AWS has served as many instances as the job did not get, to any
         attempt, of this job or of another, that reached Training since.
         """
         futile = job.futile
@@ -40,7 +40,7 @@ class PreemptionWaits:
     def _last_served(self, capacity: Capacity, *, least: int) -> datetime:
         """Return when an attempt of at least this many instances last reached Training.
 
-        It is long ago if none did.
+        The earliest instant of all is returned if none did.
         """
         starts = self._served.get(capacity, [])
         position = bisect_left(starts, least, key=lambda start: start[0])
@@ -49,18 +49,19 @@ class PreemptionWaits:
 
     @cached_property
     def _served(self) -> dict[Capacity, list[tuple[int, datetime]]]:
-        """Numbers of instances by type, rising, and when as many or more last reached Training."""
+        """Counts of instances by type, rising, and when as many or more last reached Training."""
         newest: defaultdict[Capacity, dict[int, datetime]] = defaultdict(dict)
         for capacity, count, at in self._starts():
             known = newest[capacity].get(count)
             newest[capacity][count] = at if known is None else max(known, at)
-        found: dict[Capacity, list[tuple[int, datetime]]] = {}
+        by_capacity: dict[Capacity, list[tuple[int, datetime]]] = {}
         for capacity, by_count in newest.items():
+            # From the largest attempt down, so that each count knows the newest start of any larger one.
             falling = sorted(by_count.items(), reverse=True)
             last = falling[0][1]
             rising = [(count, last := max(last, at)) for count, at in falling]
-            found[capacity] = rising[::-1]
-        return found
+            by_capacity[capacity] = rising[::-1]
+        return by_capacity
 
     def _starts(self) -> Iterator[tuple[Capacity, int, datetime]]:
         for job in self.snapshot.running:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
-from operator import attrgetter
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
@@ -26,6 +25,7 @@ from trainmaster.core.planning.reservations import Preemptions
 from trainmaster.core.planning.same_answers import SameAnswers
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.start_pauses import StartPauses
+from trainmaster.core.planning.throttles import Throttles
 from trainmaster.core.policy import PoolPolicy
 
 
@@ -37,14 +37,13 @@ class QueueWalk:
     capacity: FreeCapacity
     quotas: Quotas
     budgets: Budgets
-    answered: SameAnswers
     limited: LimitedWarmPools
     pauses: StartPauses
+    throttles: Throttles
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Highest priority, by shape, for which no job can be stopped, or not at this price."""
-    not_worth: dict[str, NotWorth] = field(default_factory=dict)
-    """Preemptions that are not worth it, by preemptor."""
+    not_worth: dict[str, NotWorth] = field(default_factory=dict)  # preemptions that are not, by preemptor
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason | Later] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
@@ -62,19 +61,14 @@ class QueueWalk:
             capacity=capacity,
             quotas=quotas,
             budgets=Budgets(snapshot=snapshot, now=now),
-            answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
+            throttles=Throttles.of(snapshot),
         )
-
-    def order(self) -> list[WaitingJob]:
-        """Return the candidates in the one total order."""
-        in_turn, tier = sorted(self.snapshot.waiting, key=attrgetter("rank")), self.quotas.tier
-        return sorted(in_turn, key=lambda job: tier(job.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
         """Start the job, preempt for it, or record why it waits."""
-        if (refused := self.pauses.holds_back(job)) is not None:
+        if refused := self.throttles.refusal(job) or self.pauses.holds_back(job):
             self.reasons[job.name] = refused
             return
         first = None if self.pauses.key_of(job) else self.answered.of(job)
@@ -85,7 +79,7 @@ class QueueWalk:
             self.answered.forget()
 
     def _waits(self, job: WaitingJob) -> bool:
-        """Tell whether the job waits for others, and nothing else has changed."""
+        """Tell whether the job waits for others and the plan is as before, so that equal jobs wait, too."""
         shapes = self._possible(job)
         why = None if shapes else self.reasons[job.name]
         assert not isinstance(why, Later)  # a refusal is worded at once
@@ -168,16 +162,17 @@ class QueueWalk:
             reservation.passed_by(shape.vector, ends_by=until)
         charge = self.budgets.charge(job, shape)
         start = self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead))
-        probes_role = self.pauses.tries(job)
-        self.actions.append(replace(start, probes_role=probes_role) if probes_role else start)
+        probes_role, throttle = self.pauses.tries(job), self.throttles.throttle(job)
+        self.actions.append(replace(start, probes_role=probes_role, throttle=throttle))
         self.quotas.start(job, shape.vector)
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
 
     def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
-        backfill = self.pool.order.backfill
-        return all(backfill and reservation.admits(vector, ends_by=until) for reservation in ahead)
+        return not ahead or (
+            self.pool.order.backfill and all(first.admits(vector, ends_by=until) for first in ahead)
+        )
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
@@ -187,8 +182,8 @@ class QueueWalk:
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
         self.front.makes_room(job, hold.vector)
-        if hold.goes_on and not job.is_refused and (more := self.preemptions.rest(job, hold)):
-            self._preempt(more, beside=self.preemptions.stopping_for(hold))
+        if hold.goes_on and not job.is_refused and (preemption := self.preemptions.rest(job, hold)):
+            self._preempt(preemption, beside=self.preemptions.stopping_for(hold))
             return
         if victims := self.preemptions.stopping_for(hold):
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
@@ -228,7 +223,7 @@ class QueueWalk:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
         by_quota = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
-        shapes = [shape for shape in by_quota if self.quotas.loan_refusal(job, shape.vector) is None]
+        shapes = [shape for shape in by_quota if not self.quotas.loan_refusal(job, shape.vector)]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         elif shapes and (futile := self.preemptions.wait_of(job)) is not None:
@@ -238,24 +233,24 @@ class QueueWalk:
             any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
-        key = (*self.quotas.party(job), *shape.vector.items())
+        key = (self.preemptions.asks_no_price(job), *self.quotas.party(job), *shape.vector.items())
         if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
-        found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
-        if not isinstance(found, Preempt):
+        preemption = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
+        if not isinstance(preemption, Preempt):
             self.hopeless[key] = job.priority
-            if found is not None:
-                self.not_worth.setdefault(job.name, found)
+            if preemption is not None:
+                self.not_worth.setdefault(job.name, preemption)
             return False
         self.front.makes_room(job, shape.vector)
-        self._preempt(found)
+        self._preempt(preemption)
         return True
 
-    def _preempt(self, found: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
-        job, victims = found.job, (*beside, *found.victims)
-        self.actions.append(found)
-        self.reasons[job.name] = wait_reasons.making_room(found.shape.vector, victims, to=job.team)
+    def _preempt(self, preemption: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
+        job, victims = preemption.job, (*beside, *preemption.victims)
+        self.actions.append(preemption)
+        self.reasons[job.name] = wait_reasons.making_room(preemption.shape.vector, victims, to=job.team)
 
     # ---- wait
 
@@ -263,15 +258,15 @@ class QueueWalk:
         vector, futile = shapes[0].vector, self.preemptions.wait_of(job)
         ahead = self.front.ahead(vector)
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
-            until = self._frees_by(job, shapes[0])
-            self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
+            ends_by = self._frees_by(job, shapes[0])
+            self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=ends_by)
         elif futile is not None:
-            short = wait_reasons.short(vector, self.capacity.free)
-            self.reasons[job.name] = wait_reasons.with_wait(short, futile)
+            missing = wait_reasons.short(vector, self.capacity.free)
+            self.reasons[job.name] = wait_reasons.with_wait(missing, futile)
         elif job.name in self.not_worth:
             free = {capacity: self.capacity.free.get(capacity, 0) for capacity in vector}
-            words = partial(wait_reasons.not_worth, vector, free, self.not_worth[job.name], to=job.team)
-            self.reasons[job.name] = Later(words)
+            quote = self.not_worth[job.name]
+            self.reasons[job.name] = Later(partial(wait_reasons.not_worth, vector, free, quote, to=job.team))
         elif first := next(iter(ahead), None) or self.front.holder(vector):
             self.reasons[job.name] = self.front.behind(job, first)
             if self.front.is_reserved(vector):
@@ -287,6 +282,11 @@ class QueueWalk:
         if not all(self.front.is_reserved(shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm()
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))
+
+    @cached_property
+    def answered(self) -> SameAnswers:
+        asks_no_price = self.preemptions.asks_no_price
+        return SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
 
     @cached_property
     def preemptions(self) -> Preemptions:

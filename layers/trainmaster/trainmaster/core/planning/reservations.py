@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import chain
 
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Shape, Vector
@@ -24,12 +25,12 @@ from trainmaster.core.policy import Preemption
 HOLD_LIFE = timedelta(minutes=15)
 """Time after its last victim's end in which a preemptor must start, or it loses its capacity."""
 MAX_RESERVATIONS = 256
-"""Most at a time: they are kept in the pool's counters, a row that each claim of the pool writes."""
+"""Most reservations at a time: they are kept in the pool's counters, a row that each claim writes."""
 
 
 @dataclass(kw_only=True)
 class Preemptions:
-    """Preemptions of a plan: which jobs it stops for which."""
+    """Preemptions of a plan: which jobs it stops for which waiting job."""
 
     snapshot: Snapshot
     rules: Preemption
@@ -40,21 +41,27 @@ class Preemptions:
     def first(
         self, preemptor: Preemptor, ahead: Sequence[BackfillReservation], *, until: datetime
     ) -> Preempt | NotWorth | None:
-        """Place a reservation, if it is worth it; None if too few can be stopped, or those ahead suffer.
+        """Choose victims and place a reservation, if that is worth it.
+
+        None is returned if too few jobs can be stopped, or a job ahead would start later for it.
 
         Args:
-            preemptor: A job that fits nowhere.
-            ahead: Reservations of those before it on the same types.
-            until: When it would be certain to have given its instances back.
+            preemptor: A job that does not fit in this shape.
+            ahead: Reservations of the jobs before it on the same types.
+            until: When the preemptor would be certain to have given its instances back.
         """
         if len(self.capacity.holds) >= MAX_RESERVATIONS or not self._may_outrank(preemptor):
             return None
-        found = self._first(preemptor, ahead, until=until, cheapest=False)
-        if not isinstance(found, NotWorth):
-            return found
-        return self._first(preemptor, ahead, until=until, cheapest=True) or found
+        preemption = self._placed(preemptor, ahead, until=until, cheapest=False)
+        if not isinstance(preemption, NotWorth):
+            return preemption
+        return self._placed(preemptor, ahead, until=until, cheapest=True) or preemption
 
-    def _first(
+    def asks_no_price(self, job: WaitingJob) -> bool:
+        """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
+        return self.prices is not None and self.prices.asks_no_price(job)
+
+    def _placed(
         self,
         preemptor: Preemptor,
         ahead: Sequence[BackfillReservation],
@@ -62,54 +69,66 @@ class Preemptions:
         until: datetime,
         cheapest: bool,
     ) -> Preempt | NotWorth | None:
-        """Place a reservation.
-
-        ``cheapest`` takes the victims that cost least, if the lowest priority is not worth it.
-        """
+        """Place a reservation for the victims of lowest priority, or with ``cheapest`` for the least cost."""
         chosen = self._chosen(preemptor, cheapest=cheapest)
         vector, victims = preemptor.shape.vector, chosen.victims
-        if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
+        if not victims or not all(
+            reservation.admits(vector, ends_by=until, instead_of=victims) for reservation in ahead
+        ):
             return None
         reclaimed = self._reclaimed(preemptor, chosen)
-        if self.prices is not None and (
-            no := self.prices.refusal(preemptor, chosen, reclaims=bool(reclaimed))
+        if (refusal := self._refusal(preemptor, chosen, reclaims=bool(reclaimed))) and not (
+            cheapest and self.asks_no_price(preemptor.job)
         ):
-            return no
-        for one in ahead:
-            one.passed_by(vector, ends_by=until, instead_of=victims)
-        found = self.capacity.preempt(preemptor, chosen, reclaimed=reclaimed)
+            return refusal
+        for reservation in ahead:
+            reservation.passed_by(vector, ends_by=until, instead_of=victims)
+        preemption = self.capacity.preempt(preemptor, chosen, reclaimed=reclaimed)
         self._take(victims)
-        return found
+        return preemption
 
     def rest(self, job: WaitingJob, hold: PreemptionReservation) -> Preempt | None:
-        """Continue one whose victims were not all asked, as a pass ended in between, or lost a race.
+        """Continue a preemption whose victims were not all asked, as a pass ended or lost a race in between.
 
-        The others are asked as far as they are still needed, and none if they are not enough any more.
+        Further victims are stopped as far as they are still needed, and none if they are not enough any more.
+
+        Args:
+            job: The job that the reservation is for.
+            hold: The reservation, with the instances that are still to be freed.
         """
-        shape = next((one for one in job.shapes if one.vector == hold.vector), Shape(vector=hold.vector))
+        shape = next(
+            (shape for shape in job.shapes if shape.vector == hold.vector), Shape(vector=hold.vector)
+        )
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
         chosen = self._others(preemptor, hold)
         reclaimed = self._reclaimed(preemptor, chosen)
-        found = self.capacity.go_on(preemptor, chosen, hold, reclaimed=reclaimed)
+        preemption = self.capacity.go_on(preemptor, chosen, hold, reclaimed=reclaimed)
         self._take(chosen.victims)
-        return found
+        return preemption
 
     def goes_ahead(self, vector: Vector) -> None:
-        """Count a waiting job, as what comes free by itself goes to those that wait, in their order."""
+        """Count a job that waits: instances that come free by themselves go to jobs in their order."""
         if self.prices is not None:
             self.prices.ends.goes_ahead(vector)
 
     def stopping_for(self, hold: PreemptionReservation) -> list[RunningJob]:
-        """Return the jobs that were asked to stop for it and still hold instances."""
+        """Return the jobs that were asked to stop for a reservation and still hold instances."""
+        # Earlier releases named the victims in the reservation; now each victim names its preemptor.
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
-        return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
+        return [
+            *self._asked_for.get(hold.preemptor, ()),
+            *(victim for victim in named if not victim.preempted_for),
+        ]
 
     def wait_of(self, job: WaitingJob) -> FutilePreemptions | None:
-        """Return why no job is stopped for it yet, as the last times did not help; None: nothing keeps it."""
+        """Return why a job may not preempt again yet, as the last times did not help; None if it may."""
         return self._waits.of(job)
 
     def _may_outrank(self, preemptor: Preemptor) -> bool:
-        """Tell whether there is any job that it may stop, enough or not; more would cost far more to find."""
+        """Tell whether there is any job that it may stop, enough or not.
+
+        Finding out whether they are enough would cost far more.
+        """
         below = preemptor.job.priority - self.rules.min_priority_gap
         return any(
             tier > preemptor.tier or (tier == preemptor.tier and lowest <= below)
@@ -117,51 +136,71 @@ class Preemptions:
         )
 
     @cached_property
+    def _highest(self) -> int | None:
+        """Highest priority of all jobs of the pool."""
+        runs = (job.priority for job in self.snapshot.running)
+        waits = (job.priority for job in self.snapshot.waiting)
+        return max(chain(runs, waits), default=None)
+
+    @cached_property
     def _lowest(self) -> dict[int, int]:
-        """Lowest priority of those that may be stopped, by tier."""
-        found: dict[int, int] = {}
+        """Lowest priority of the jobs that may be stopped, by tier."""
+        lowest: dict[int, int] = {}
         tiers = self.quotas.tiers
-        for one in stoppable(self.snapshot.running, self.rules, now=self.now):
-            tier = tiers.get(one.name, COVERED) if tiers else COVERED
-            if is_spared(one, self.rules) and tier == COVERED:
+        for job in stoppable(self.snapshot.running, self.rules, now=self.now):
+            tier = tiers.get(job.name, COVERED) if tiers else COVERED
+            if is_spared(job, self.rules) and tier == COVERED:
                 continue
-            if tier not in found or one.priority < found[tier]:
-                found[tier] = one.priority
-        return found
+            if tier not in lowest or job.priority < lowest[tier]:
+                lowest[tier] = job.priority
+        return lowest
 
     def _chosen(self, preemptor: Preemptor, *, cheapest: bool) -> Chosen:
         vector, team = preemptor.shape.vector, preemptor.job.team
         free, excess = self.capacity.soon_with_warm(), self._excess(team, vector)
         if not excess:
             return self._stoppable.chosen_for(preemptor, free=free, cheapest=cheapest)
-        within = {one: min(free.get(one, 0), count - excess.get(one, 0)) for one, count in vector.items()}
+        within = {
+            capacity: min(free.get(capacity, 0), count - excess.get(capacity, 0))
+            for capacity, count in vector.items()
+        }
+        # Only a stop of the team's own jobs brings it back below its borrowing limit, whatever is free.
         own = self._stoppable.of_team(team)
         return own.chosen_for(preemptor, free=within, cheapest=cheapest)
 
     def _others(self, preemptor: Preemptor, hold: PreemptionReservation) -> Chosen:
         team, missing = preemptor.job.team, hold.missing or {}
         short = self.capacity.lacks(hold)
-        own = on_its_way(one for one in self._stopping.values() if one.team == team)
-        excess = {one: n - own.get(one, 0) for one, n in self._excess(team, hold.vector).items()}
+        own = on_its_way(job for job in self._stopping.values() if job.team == team)
+        excess = {
+            capacity: n - own.get(capacity, 0) for capacity, n in self._excess(team, hold.vector).items()
+        }
         if all(count <= 0 for count in excess.values()):
             return self._least(self._stoppable, short, preemptor)
-        both = {one: min(n, max(short.get(one, 0), excess.get(one, 0))) for one, n in missing.items()}
-        lacking = {one: count for one, count in both.items() if count > 0}
+        # The team is above its borrowing limit: its own jobs free what is lacking and what exceeds the limit.
+        both = {
+            capacity: min(n, max(short.get(capacity, 0), excess.get(capacity, 0)))
+            for capacity, n in missing.items()
+        }
+        lacking = {capacity: count for capacity, count in both.items() if count > 0}
         return self._least(self._stoppable.of_team(team), lacking, preemptor)
 
     def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
         """Choose the lowest priority if that is worth it, else the cheapest, as some were asked already."""
         chosen = stoppable.least(short, preemptor)
-        if self.prices is None or not chosen.victims:
+        if not chosen.victims:
             return chosen
-        reclaims = bool(self._reclaimed(preemptor, chosen))
-        if self.prices.refusal(preemptor, chosen, reclaims=reclaims) is None:
+        if self._refusal(preemptor, chosen, reclaims=bool(self._reclaimed(preemptor, chosen))) is None:
             return chosen
         return stoppable.least(short, preemptor, cheapest=True)
 
     def _excess(self, team: str, vector: Vector) -> Vector:
-        """Return what exceeds its borrowing limit; only its own jobs bring a team back below it."""
+        """Return by how much the team would exceed its borrowing limit; only its own jobs can end that."""
         return self.quotas.excess(team, vector) if self.quotas.quotas else {}
+
+    def _refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
+        """Return why the price keeps these from being stopped; None: it does not."""
+        return None if self.prices is None else self.prices.refusal(preemptor, chosen, reclaims=reclaims)
 
     def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
         victims = (victim for victim in chosen.victims if reclaims(victim, preemptor, self.quotas))
@@ -170,8 +209,8 @@ class Preemptions:
     def _take(self, victims: Iterable[RunningJob]) -> None:
         self._stoppable.take(victims)
         if self.prices is not None:
-            for one in victims:
-                self.prices.ends.stopped(one)
+            for victim in victims:
+                self.prices.ends.stopped(victim)
 
     @cached_property
     def _stoppable(self) -> Victims:
@@ -181,11 +220,11 @@ class Preemptions:
 
     @cached_property
     def prices(self) -> PreemptionPrices | None:
-        """Prices of stops; None: each preemption is worth it."""
+        """Prices of stops; None if the policy has none, so that each preemption is worth it."""
         if not self.rules.cost.enabled:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
-        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
+        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now, highest=self._highest)
 
     @cached_property
     def _waits(self) -> PreemptionWaits:
@@ -193,21 +232,27 @@ class Preemptions:
 
     @cached_property
     def _stopping(self) -> dict[str, RunningJob]:
-        return {one.name: one for one in self.snapshot.running if one.state in ASKED_TO_STOP}
+        return {job.name: job for job in self.snapshot.running if job.state in ASKED_TO_STOP}
 
     @cached_property
     def _asked_for(self) -> dict[str, list[RunningJob]]:
         by_preemptor = defaultdict(list)
-        for one in self._stopping.values():
-            if one.preempted_for is not None:
-                by_preemptor[one.preempted_for].append(one)
+        for job in self._stopping.values():
+            if job.preempted_for is not None:
+                by_preemptor[job.preempted_for].append(job)
         return by_preemptor
 
 
 def ended(
     snapshot: Snapshot, *, now: datetime, given_up: Collection[PreemptionReservation] = ()
 ) -> list[EndReservation]:
-    """End those whose preemptor is gone or did not start in time, and those that were given up."""
+    """Return the ends of reservations whose preemptor is gone or did not start in time.
+
+    Args:
+        snapshot: The pool as read.
+        now: Instant of the pass.
+        given_up: Further reservations that end.
+    """
     return [
         EndReservation(hold=hold)
         for hold in snapshot.holds
@@ -220,7 +265,13 @@ def ended(
 def limited(
     holds: Iterable[PreemptionReservation], preemptions: Preemptions, *, now: datetime
 ) -> list[LimitReservation]:
-    """Limit those for which no job is stopping any more, and no other is asked to."""
+    """Return deadlines for the reservations whose victims have all ended: the preemptor must start by then.
+
+    Args:
+        holds: Reservations for which this plan stops no further job.
+        preemptions: Preemptions of the plan, which know the jobs that are stopping.
+        now: Instant of the pass.
+    """
     return [
         LimitReservation(hold=hold, until=now + HOLD_LIFE)
         for hold in holds

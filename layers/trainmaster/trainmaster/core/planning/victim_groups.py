@@ -1,4 +1,7 @@
-"""Groups of victims: jobs of one tier and priority that hold the same, and those one preemptor may stop."""
+"""Groups of victims: jobs of one tier and priority that hold the same instances.
+
+A preemptor chooses among groups first, so that jobs are put in order only where that decides something.
+"""
 
 from bisect import bisect_left
 from collections import Counter
@@ -26,15 +29,16 @@ class Alike:
     is_spared: bool = False
     """Whether they may be stopped only by a reclaim."""
     cost: Callable[[RunningJob], float]
-    """Function that returns the cost of stopping one."""
+    """Function that returns the cost of stopping one of the jobs."""
     jobs: list[RunningJob] = field(default_factory=list)
-    """The jobs, until a choice among them is needed."""
+    """The jobs until a choice among them is needed, then empty: ``sorted`` has them."""
     sorted: list[_Entry] | None = None
+    """The jobs, the cheapest to stop first; None until a choice among them is needed."""
     by_warm_key: dict[str, list[_Entry]] = field(default_factory=dict)
     teams: Counter[str] | None = None
     """Number of jobs by team; None until it is needed."""
     first: tuple[int, str] | None = None
-    """Rank that none of them is before; None until it is needed."""
+    """Rank of the first of the jobs, or before it once that was removed; None until it is needed."""
 
     def count(self, *, but: str | None) -> int:
         """Count the jobs, without those of team ``but``."""
@@ -43,7 +47,7 @@ class Alike:
         return self.teams.total() - (self.teams[but] if but is not None else 0)
 
     def is_behind(self, rank: tuple[int, str]) -> bool:
-        """Tell whether all of them rank behind."""
+        """Tell whether all jobs of the group rank behind ``rank``."""
         if self.first is None:
             self.first = min((job.rank for job in self._all()), default=rank)
         return self.first > rank
@@ -54,7 +58,7 @@ class Alike:
     def entries(self) -> list[_Entry]:
         """Return the jobs, the cheapest to stop first."""
         if self.sorted is None:
-            self.sorted = sorted((self.cost(one), -one.rank[0], one.name, one) for one in self.jobs)
+            self.sorted = sorted((self.cost(job), -job.rank[0], job.name, job) for job in self.jobs)
             for entry in self.sorted:
                 if entry[-1].warm_key is not None:
                     self.by_warm_key.setdefault(entry[-1].warm_key, []).append(entry)
@@ -75,18 +79,18 @@ Group: TypeAlias = dict[tuple[Held, bool], Alike]
 
 
 def _drop(entries: list[_Entry], entry: _Entry) -> None:
-    del entries[bisect_left(entries, entry[:3], key=lambda one: one[:3])]
+    del entries[bisect_left(entries, entry[:3], key=lambda other: other[:3])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Those of a group that one preemptor may stop."""
+    """Jobs of one group that one preemptor may stop."""
 
     alike: Alike
     spared_team: str | None
-    """The preemptor's team, if it takes back its quota: only from others, not from its own jobs."""
+    """The preemptor's team, if a reclaim alone may stop these jobs: a team reclaims from others only."""
     behind: tuple[int, str] | None
-    """Rank that they must be behind; None: all are."""
+    """Rank that a victim must be behind; None if all jobs of the group are."""
     cost_of_wait: float
     """Cost of the wait for another instance, for each instance that is taken."""
 
@@ -97,13 +101,18 @@ class Choice:
         return sum(map(self._may_stop, jobs))
 
     def turns(self, short: Vector, warm_key: str | None) -> Iterator[Turn]:
-        """Yield them in the order in which they would be stopped."""
+        """Yield the jobs in the order in which they would be stopped.
+
+        Args:
+            short: Instances that are lacking.
+            warm_key: Warm key of the preemptor, which a victim of the same key leaves a warm pool for.
+        """
         useful = sum(min(count, self.alike.vector.get(capacity, 0)) for capacity, count in short.items())
         entries = self.alike.entries()
         same = self.alike.by_warm_key.get(warm_key) if warm_key is not None else None
         if not same:
             return self._turns(entries, useful, is_other=True)
-        others = (one for one in entries if one[-1].warm_key != warm_key)
+        others = (entry for entry in entries if entry[-1].warm_key != warm_key)
         return merge(self._turns(same, useful, is_other=False), self._turns(others, useful, is_other=True))
 
     def _turns(self, entries: Iterable[_Entry], useful: int, *, is_other: bool) -> Iterator[Turn]:

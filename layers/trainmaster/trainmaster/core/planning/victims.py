@@ -1,4 +1,4 @@
-"""Victims that a plan may choose, sorted once: each preemptor costs by what it takes, not by how many run."""
+"""Victims that a plan may choose, sorted once: the time for a preemptor grows with what it takes alone."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -34,15 +34,15 @@ class Victims:
     rules: Preemption
     now: datetime
     groups: dict[tuple[int, int], Group]
-    """Jobs by tier (borrowers first) and priority (lowest first), those that hold the same instances
-    together."""
+    """Groups of jobs that hold the same instances, by tier (borrowers first) and priority (lowest first)."""
     ending: dict[Capacity, int]
     """Instances that are certain to be free within ``preempt_delay``."""
     prices: PreemptionPrices | None = None
-    """Prices of stops; None: of equal priorities the least work lost goes first, and every stop is worth
-    it."""
+    """Prices of stops; None: the least work lost goes first among equals, and every stop is worth it."""
     by_team: dict[str, "Victims"] = field(default_factory=dict)
+    """Victims among the jobs of one team alone, kept once they are needed."""
     taken: set[str] = field(default_factory=set)
+    """Names of jobs that this plan stops."""
 
     @classmethod
     def of(
@@ -55,19 +55,19 @@ class Victims:
         prices: PreemptionPrices | None = None,
     ) -> "Victims":
         cost = partial(cost_of_stop, now=now) if prices is None else prices.of_stop
-        found: defaultdict[tuple[int, int, Held, bool], list[RunningJob]] = defaultdict(list)
+        by_kind: defaultdict[tuple[int, int, Held, bool], list[RunningJob]] = defaultdict(list)
         tiers = quotas.tiers
         for job in stoppable(running, rules, now=now):
             tier = tiers.get(job.name, COVERED) if tiers else COVERED
             if not (spared := is_spared(job, rules)) or tier == BORROWER:
-                found[tier, job.priority, job.held, spared].append(job)
+                by_kind[tier, job.priority, job.held, spared].append(job)
         groups: defaultdict[tuple[int, int], Group] = defaultdict(dict)
-        for (tier, priority, held, spared), jobs in found.items():
+        for (tier, priority, held, spared), jobs in by_kind.items():
             alike = Alike(
                 vector=jobs[0].vector, tier=tier, priority=priority, is_spared=spared, cost=cost, jobs=jobs
             )
             groups[-tier, priority][held, spared] = alike
-        ending = total(one.vector for one in ending_soon(running, rules, now=now))
+        ending = total(job.vector for job in ending_soon(running, rules, now=now))
         ordered = dict(sorted(groups.items()))
         return cls(
             running=running,
@@ -80,9 +80,9 @@ class Victims:
         )
 
     def of_team(self, team: str) -> "Victims":
-        """Return only the team's own jobs."""
+        """Return the victims among the team's own jobs."""
         if team not in self.by_team:
-            own = tuple(one for one in self._teams.get(team, ()) if one.name not in self.taken)
+            own = tuple(job for job in self._teams.get(team, ()) if job.name not in self.taken)
             self.by_team[team] = Victims.of(
                 own, self.quotas, rules=self.rules, now=self.now, prices=self.prices
             )
@@ -91,8 +91,8 @@ class Victims:
     @cached_property
     def _teams(self) -> dict[str, list[RunningJob]]:
         teams: defaultdict[str, list[RunningJob]] = defaultdict(list)
-        for one in self.running:
-            teams[one.team].append(one)
+        for job in self.running:
+            teams[job.team].append(job)
         return teams
 
     def take(self, victims: Iterable[RunningJob]) -> None:
@@ -110,14 +110,16 @@ class Victims:
         key = (job.held, is_spared(job, self.rules))
         group[key].remove(job)
         if not group[key].sorted:
-            del group[key]  # nobody is left to look at
+            del group[key]  # an empty group would be looked at by every later preemptor
 
     def chosen_for(self, preemptor: Preemptor, *, free: Vector, cheapest: bool = False) -> Chosen:
-        """Return the jobs to stop so that it fits; none if it would by itself within ``preempt_delay``.
+        """Return the jobs to stop so that the preemptor fits.
+
+        They are none if it will fit by itself within ``preempt_delay``.
 
         Args:
             preemptor: A job that does not fit into ``free``.
-            free: What it may use, with everything that is already being stopped counted as free.
+            free: Instances that it may use; those of jobs that are already stopping count as free.
             cheapest: As in ``least``.
         """
         vector = preemptor.shape.vector
@@ -128,16 +130,16 @@ class Victims:
     def least(self, short: Vector, preemptor: Preemptor, *, cheapest: bool = False) -> Chosen:
         """Return the jobs that free this much together, all or none.
 
-        Borrowers come before those within their quota, then lowest priority first, then least work lost,
-        then an equal warm key, then fewest; a job that turns out not to be needed is spared. With prices
-        (ADR 56) the cost of all of it takes the place of the work lost. The caller decides whether it is
-        worth that.
+        Borrowers come before jobs within their team's quota, then the lowest priority first, then the least
+        work lost, then an equal warm key, then the fewest jobs; a job that turns out not to be needed is
+        spared. With prices (ADR 56) the whole cost of the stop takes the place of the work lost. The caller
+        decides whether the preemption is worth that.
 
         Args:
             short: Instances that are lacking.
             preemptor: The job that they are for.
-            cheapest: Whether priorities do not count among those that it may stop: for where the lowest is
-                not worth it.
+            cheapest: Whether priorities do not count among the jobs that it may stop: callers set it where
+                stopping the lowest priority is not worth it.
         """
         if not short or not self._are_enough(short, preemptor):
             return Chosen()
@@ -145,38 +147,45 @@ class Victims:
         return Chosen(victims=order.first(), short=short)
 
     def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
-        """Tell whether they suffice, counted by groups, before any job is put in order."""
+        """Tell whether the jobs that it may stop suffice, counted by groups before any is put in order."""
         missing = dict(short)
         for choice in self.choices(short, preemptor, wait=timedelta()):
             count = choice.count()
-            missing = lacking(missing, {one: n * count for one, n in choice.alike.vector.items()})
+            missing = lacking(missing, {capacity: n * count for capacity, n in choice.alike.vector.items()})
             if not missing:
                 return True
         return not missing
 
     def choices(self, short: Vector, preemptor: Preemptor, *, wait: timedelta) -> Iterator[Choice]:
-        """Yield those that it may stop and that hold something of what it lacks, by tier and priority."""
-        job, mine = preemptor.job, preemptor.tier
+        """Yield the jobs that it may stop and that hold what it lacks, by tier and priority.
+
+        Args:
+            short: Instances that are lacking.
+            preemptor: The job that they are for.
+            wait: Expected wait of a victim for other instances.
+        """
+        job, tier = preemptor.job, preemptor.tier
         for (_, priority), group in self.groups.items():
             outranked = priority + self.rules.min_priority_gap <= job.priority
             cost_of_wait = 0.0 if self.prices is None else self.prices.of_wait(priority, wait)
-            for one in group.values():
-                if one.tier < mine or (one.tier == mine and not outranked):
-                    break  # of one group all or none
-                is_reclaim = mine == COVERED and one.tier == BORROWER
-                if short.keys().isdisjoint(one.vector) or (one.is_spared and not is_reclaim):
+            for alike in group.values():
+                # All of ``group`` have one tier and priority, so what is true of the first is of the others.
+                if alike.tier < tier or (alike.tier == tier and not outranked):
+                    break
+                is_reclaim = tier == COVERED and alike.tier == BORROWER
+                if short.keys().isdisjoint(alike.vector) or (alike.is_spared and not is_reclaim):
                     continue
-                is_behind = one.tier > mine or one.is_behind(job.rank)
+                is_behind = alike.tier > tier or alike.is_behind(job.rank)
                 yield Choice(
-                    alike=one,
-                    spared_team=None if outranked and not one.is_spared else job.team,
+                    alike=alike,
+                    spared_team=None if outranked and not alike.is_spared else job.team,
                     behind=None if is_behind else job.rank,
                     cost_of_wait=cost_of_wait,
                 )
 
     def cost(self, victims: tuple[RunningJob, ...], short: Vector) -> float:
         if self.prices is None:
-            return sum(cost_of_stop(one, now=self.now) for one in victims)
+            return sum(cost_of_stop(victim, now=self.now) for victim in victims)
         chosen = Chosen(victims=victims, short=short)
         return self.prices.of_all(chosen, wait=self.prices.ends.wait(short))
 
@@ -191,31 +200,31 @@ class _Order:
     cheapest: bool
 
     def first(self) -> tuple[RunningJob, ...]:
-        """Return the best set."""
+        """Return the best set of victims: the first in order, or one large job instead of several small."""
         chosen = _spared(self._enough(), self.short)
         single = self._single(least=chosen)
         return min([chosen, (single,)] if single else [chosen], key=self._worth)
 
     def _rank(self, alike: Alike) -> tuple[int, int]:
-        """Return the rank that decides before any cost."""
+        """Return the part of the order that comes before any cost."""
         return (-alike.tier, 0 if self.cheapest else alike.priority)
 
     def _choices(self) -> Iterator[list[Choice]]:
-        """Yield those of equal rank together."""
+        """Yield lists of groups, those of equal rank together."""
         prices = self.victims.prices
         wait = timedelta() if prices is None else prices.ends.wait(self.short)
         choices = self.victims.choices(self.short, self.preemptor, wait=wait)
-        for _, alike in groupby(choices, lambda one: self._rank(one.alike)):
+        for _, alike in groupby(choices, lambda choice: self._rank(choice.alike)):
             yield list(alike)
 
     def _turns(self, choices: Iterable[Choice]) -> Iterator[Turn]:
-        return merge(*(one.turns(self.short, self.preemptor.shape.warm_key) for one in choices))
+        return merge(*(choice.turns(self.short, self.preemptor.shape.warm_key) for choice in choices))
 
     def _enough(self) -> tuple[RunningJob, ...]:
         chosen: list[RunningJob] = []
         missing = dict(self.short)
         for choices in self._choices():
-            useful = [one for one in choices if not missing.keys().isdisjoint(one.alike.vector)]
+            useful = [choice for choice in choices if not missing.keys().isdisjoint(choice.alike.vector)]
             for *_, victim in self._turns(useful):
                 if not missing.keys().isdisjoint(victim.vector):
                     chosen.append(victim)
@@ -237,23 +246,23 @@ class _Order:
         return None
 
     def _worth(self, chosen: tuple[RunningJob, ...]) -> tuple[int, int, float, int, int]:
-        """Return the sort key of a set; lower is better."""
+        """Return the sort key of a set of victims; lower is better."""
         warm_key = self.preemptor.shape.warm_key
         return (
-            -min(self.victims.quotas.tier(one.name) for one in chosen),
-            0 if self.cheapest else max(one.priority for one in chosen),
+            -min(self.victims.quotas.tier(victim.name) for victim in chosen),
+            0 if self.cheapest else max(victim.priority for victim in chosen),
             self.victims.cost(chosen, self.short),
-            sum(warm_key is None or one.warm_key != warm_key for one in chosen),
+            sum(warm_key is None or victim.warm_key != warm_key for victim in chosen),
             len(chosen),
         )
 
 
 def _spared(chosen: tuple[RunningJob, ...], short: Vector) -> tuple[RunningJob, ...]:
     """Drop, from the most valuable down, each victim the others suffice without."""
-    spare = minus(total(one.vector for one in chosen), short)
+    spare = minus(total(victim.vector for victim in chosen), short)
     dropped: set[str] = set()
     for victim in reversed(chosen):
         if all(spare[capacity] >= victim.vector.get(capacity, 0) for capacity in short):
             take(spare, victim.vector)
             dropped.add(victim.name)
-    return tuple(one for one in chosen if one.name not in dropped)
+    return tuple(victim for victim in chosen if victim.name not in dropped)

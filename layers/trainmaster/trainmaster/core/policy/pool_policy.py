@@ -6,8 +6,9 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
+from trainmaster.core.jobs.task_of import MOST_ARRAY_TASKS
 from trainmaster.core.policy.findings import Location, nearest
-from trainmaster.core.policy.keys import Keys, Section, key, needed
+from trainmaster.core.policy.keys import OFF, Keys, Section, key, key_or_off, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
@@ -64,6 +65,14 @@ class PreemptionCost(Section):
         "24h",
         "Lost work counts half for a job that has saved nothing for this long, a third after twice as long, "
         "and so on: none is out of reach.",
+    )
+    longest_wait: timedelta | None = key_or_off(
+        Duration(),
+        "3m",
+        "A job of the highest priority in the pool that has waited this long stops others whatever it costs. "
+        "`off`: it waits until it is worth it.",
+        earlier={4: OFF},
+        off=(OFF, False),
     )
 
 
@@ -147,6 +156,11 @@ class Limits(Section):
         Whole(least=1, most=MOST_PARENTS),
         MOST_PARENTS,
         "Jobs that one job may wait for with `trainmaster:after`; one that names more is refused (422).",
+    )
+    max_array_tasks: int = key(
+        Whole(least=1, most=MOST_ARRAY_TASKS),
+        MOST_ARRAY_TASKS,
+        "Tasks of one array; one that has more is refused (422).",
     )
     max_reads_per_minute: int = key(
         Whole(least=1),

@@ -10,6 +10,7 @@ from typing import Any
 
 from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.end_conditions import ConditionKind
+from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"
@@ -24,6 +25,7 @@ AFTER = "trainmaster:after"
 AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 """Tags whose conditions count together: the value of one tag has 256 characters at most."""
 AFTER_FAILED = "trainmaster:after-failed"
+ARRAY = "trainmaster:array"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0
@@ -35,7 +37,6 @@ _ALTERNATIVE = re.compile(
 
 # Source: SageMaker API reference, TrainingJobName.
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
-_ARRAY_CONDITION = "aftercorr"
 _CONDITION_HINT = "write [TYPE:]JOB with one space between two, e.g. afterok:prepare afterany:clean-up"
 
 _OUR_PREFIX = re.compile(r"^trainmaster[\s:./_-]*")
@@ -77,6 +78,8 @@ class UserOptions:
     """Shapes in the order of preference; empty: only the one in ResourceConfig."""
     after: tuple[WantedCondition, ...] = ()
     """All of its tags together."""
+    array: WrittenIndices | None = None
+    """Its tasks, if it is the request of an array."""
     holds_after_failure: bool = False
     """It is held, not ended, once a condition can hold no more."""
 
@@ -170,9 +173,6 @@ def _condition_kind(written: str) -> ConditionKind:
     try:
         return ConditionKind(written)
     except ValueError as error:
-        if written == _ARRAY_CONDITION:
-            message = f"has {_ARRAY_CONDITION}, which is for tasks of arrays, and this stack has no arrays"
-            raise BadOptionError(message, "name the jobs one by one, with afterok") from error
         near = get_close_matches(written.lower(), list(ConditionKind), n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(ConditionKind)
@@ -187,6 +187,13 @@ def _after_failed(text: str) -> bool:
     raise BadOptionError("is neither stop nor hold", "write hold, or leave the tag out for stop")
 
 
+def _array(text: str) -> WrittenIndices:
+    try:
+        return read_indices(text)
+    except BadIndexSetError as error:
+        raise BadOptionError(error.message, error.hint) from error
+
+
 READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     PRIORITY: ("priority", _priority),
     TEAM: ("team", _team),
@@ -196,6 +203,7 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     ALTERNATIVES: ("alternatives", _alternatives),
     **dict.fromkeys(AFTER_TAGS, ("after", read_conditions)),
     AFTER_FAILED: ("holds_after_failure", _after_failed),
+    ARRAY: ("array", _array),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
 

@@ -104,6 +104,8 @@ def test_what_a_job_counts_in_and_can_reuse_is_taken_as_exported(tmp_path: Path)
         pytest.param({"learned_in": "p0a1"}, "learned_in", id="no list"),
         pytest.param({"learned_in": [1]}, "learned_in", id="a number"),
         pytest.param({"warm_key": 1}, "warm_key", id="no text"),
+        pytest.param({"after": [{"when": "aftr", "entry_id": "e"}]}, "after[0].when", id="no condition"),
+        pytest.param({"after": [{"when": "afterok"}]}, "after[0].entry_id", id="a condition on nobody"),
     ],
 )
 def test_a_wrong_one_is_refused_by_name(tmp_path: Path, wrong: dict[str, Any], field: str) -> None:

@@ -307,3 +307,30 @@ def test_gzip_is_read(tmp_path: Path) -> None:
     packed = tmp_path / "history.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     assert history_from_file(packed).jobs == history_from_file(plain).jobs
+
+
+def test_conditions_are_kept_by_submission_and_those_on_unknown_jobs_count_as_met(tmp_path: Path) -> None:
+    done = attempt(0, 4, 34, "completed")
+    lines = [
+        line("a", done, entry_id="first", ended_at=at(34)),
+        line("a", attempt(40, 44, 74, "completed"), entry_id="again", submitted_at=at(40)),
+        line("b", done, entry_id="b", submitted_at=at(41), after=[condition("again"), condition("gone")]),
+        line(
+            "c",
+            entry_id="c",
+            submitted_at=at(42),
+            after=[condition("b", "afternotok")],
+            end="dependency",
+            ended_at=at(35),
+        ),
+    ]
+    was = history(tmp_path, *lines)
+    after = {job.name: [(wait.kind.value, wait.job) for wait in job.after] for job in was.jobs}
+    assert after == {"a": [], "a~2": [], "b": [("afterok", "a~2")], "c": [("afternotok", "b")]}
+    (met,) = [text for text in was.not_known if "taken as ended in time" in text]
+    assert was.jobs[-1].withdrawn_after is None
+    assert met.startswith("1 job waited for jobs that are not in this history")
+
+
+def condition(entry_id: str, when: str = "afterok") -> dict[str, Any]:
+    return {"when": when, "job": "whatever it was called", "entry_id": entry_id}
