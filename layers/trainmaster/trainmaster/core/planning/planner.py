@@ -55,11 +55,29 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     # Jobs that were deferred for less refused ones of their role get their chance only now.
     for job in walk.pauses.last_round():
         walk.consider(job)
+    _spare_superfluous(walk)
     gone_on = {action.job.name for action in walk.actions if isinstance(action, Preempt) and action.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
     return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=PlanReasons(walk.reasons))
+
+
+def _spare_superfluous(walk: QueueWalk) -> None:
+    """Spare the victims that no preemptor needs, now that all preemptors of the plan are known."""
+    before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
+    if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
+        return
+    walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon)
+    after = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
+    for name, action in before.items():
+        now = after.get(name)
+        vector, team = action.shape.vector, action.job.team
+        if now is None:
+            note = wait_reasons.MAKE_ROOM
+            walk.reasons[name] = wait_reasons.short(vector, walk.capacity.free, note=note)
+        elif now is not action:
+            walk.reasons[name] = wait_reasons.making_room(vector, now.victims, to=team)
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:
