@@ -246,9 +246,7 @@ def test_small_losses_are_free(lost: tuple[float, ...], expected: tuple[str, ...
         pytest.param({"stops": (1, 60), "training_since": at(-14)}, (), id="stopped an hour ago"),
         pytest.param({"stops": (1, 60), "training_since": at(-15)}, ("r",), id="it trained for 15 since"),
         pytest.param({"stops": (3, 60), "training_since": at(-59)}, (), id="the third time within a day"),
-        pytest.param(
-            {"stops": (3, 60), "training_since": at(-60)}, ("r",), id="it trained an hour since"
-        ),
+        pytest.param({"stops": (3, 60), "training_since": at(-60)}, ("r",), id="it trained an hour since"),
         pytest.param({"stops": (9, 60), "training_since": at(-1439)}, (), id="nine times: it trains a day"),
         pytest.param({"stops": (9, 1441), "training_since": at(-14)}, ("r",), id="a day ago: forgotten"),
     ],
@@ -273,9 +271,7 @@ PRICES = PreemptionPrices(rules=COST, ends=ExpectedEnds(running=(), now=NOON), n
         pytest.param({"training_since": at(-10)}, 10 + 2, id="settled: what its start took, and its stop"),
         pytest.param({"training_since": None}, 5 + 2 + 20 + 30, id="not trained: its start-up is in vain"),
         pytest.param({"training_since": at(-4)}, 16 + 2 + 16 + 30, id="trained for four minutes: likewise"),
-        pytest.param(
-            {"training_since": None, "preemptions": 1}, 20 + 2 + 20 + 30, id="a restart"
-        ),
+        pytest.param({"training_since": None, "preemptions": 1}, 20 + 2 + 20 + 30, id="a restart"),
         pytest.param(
             {"training_since": at(-10), "stops": RecentStops(count=1, at=at(-60), lost=minutes(7))},
             10 + 2 + 7 + 480,

@@ -42,9 +42,7 @@ def test_nobody_is_spared_whose_instances_are_needed() -> None:
 
 def test_a_team_above_its_limit_needs_its_own_victims() -> None:
     """Another team's job that stops does not bring it below what it may borrow."""
-    rules = replace(
-        pool(5), preemption=FREE, quotas={"vision": quota(1, 0), "default": quota(4)}
-    )
+    rules = replace(pool(5), preemption=FREE, quotas={"vision": quota(1, 0), "default": quota(4)})
     world = snapshot(
         replace(SMALL, team="vision"),
         BIG,
@@ -74,7 +72,9 @@ def test_the_dearest_are_spared_as_far_as_what_is_left_goes(
     first = preempts(waiting("first", n=2), a, b, short=of(2))
     actions = [first, preempts(waiting("wide", n=3), c, short=of(3))]
     left = least_stops(actions, spare=of(spare), cost=lambda job: (NOON - job.claimed_at) / minutes(1))
-    found = [(one.job.name, tuple(job.name for job in one.victims)) for one in left if isinstance(one, Preempt)]
+    found = [
+        (one.job.name, tuple(job.name for job in one.victims)) for one in left if isinstance(one, Preempt)
+    ]
     assert found == expected
     assert [one.short for one in left if isinstance(one, Preempt)][-1] == of(3)
     if spare == 1:

@@ -26,8 +26,10 @@ _Frees = tuple[float, int]
 """Seconds until, and number of, instances come free; each of a job's is counted once for each of
 ``SPREAD``."""
 
-_JobEnds = tuple[float, int, tuple[float, ...]]
-"""Seconds until the next end of a job, its instances, and the seconds until its further ends."""
+_JobEnds = tuple[float, int, float, float]
+"""Seconds until the next end of a job, its instances, and the seconds until its further ends, ``_NEVER`` for
+none. It is flat, as a plan of a large pool makes one a job."""
+_NEVER = float("inf")
 
 
 def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
@@ -69,7 +71,7 @@ class _Ends:
     @classmethod
     def of(cls, jobs: list[_JobEnds]) -> "_Ends":
         heapify(jobs)
-        counts = [count for _, count, _ in jobs]
+        counts = [job[1] for job in jobs]
         return cls(later=jobs, width=sum(map(mul, counts, counts)) / sum(counts))
 
     def until(self, count: int) -> float:
@@ -102,9 +104,9 @@ class _Ends:
 
     def _reached(self, wanted: float) -> float:
         while self.later and (not self.counts or self.counts[-1] < wanted):
-            at, count, further = self.later[0]
-            if further:
-                heapreplace(self.later, (further[0], count, further[1:]))
+            at, count, following, last = self.later[0]
+            if following < _NEVER:
+                heapreplace(self.later, (following, count, last, _NEVER))
             else:
                 heappop(self.later)
             self.at.append(at)
@@ -161,5 +163,5 @@ class ExpectedEnds:
             if job.state not in ASKED_TO_STOP:
                 soon, likely, late = chances(job, now=now)
                 for capacity, count in job.held:
-                    by_capacity[capacity].append((soon, count, (likely, late)))
+                    by_capacity[capacity].append((soon, count, likely, late))
         return {capacity: _Ends.of(jobs) for capacity, jobs in by_capacity.items()}
