@@ -193,7 +193,14 @@ class PreemptionPrices:
         return max(self.now - job.submitted_at - (job.trained or _NO_TIME), _NO_TIME)
 
     def _weight(self, priority: int) -> float:
-        return float(2.0 ** (priority / self.rules.double_every))
+        weight = self._weights.get(priority)
+        if weight is None:
+            weight = self._weights[priority] = 2.0 ** (priority / self.rules.double_every)
+        return weight
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        return {}
 
     @cached_property
     def _restart_s(self) -> float:
