@@ -24,6 +24,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
+from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.refusal_records import AccountLimit, RefusedStart, RoleStarts, StartPause
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
@@ -184,6 +185,7 @@ def full_job() -> Job:
         "role": "0a1b",
         "key_hash": "1" * 64,
         "own_quota": {A: 2},
+        "array": TaskOf(name="train", index=1, position=0),
     }
     every = replace(every, after=AFTER, eligible_at=NOON + minutes(3), has_dependents=True)
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
@@ -209,6 +211,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
         preemptible=False,
         own_quota={A: 2},
+        array="train",
         role="0a1b",
         turned_down=2,
         futile=FUTILE,
@@ -245,6 +248,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         stops=RECENT_STOPS,
         preempted_for="urgent",
         own_quota={A: 2},
+        array="train",
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)
@@ -339,6 +343,8 @@ def _records() -> Iterator[tuple[str, Example]]:
         lease_until=NOON + minutes(2),
         parent=EndedParent(entry_id="01JBN8Q0000000000000000001", end=ParentEnd.FAILED, root=ROOT),
         upto="train-9",
+        array="train",
+        releases=True,
     )
     sparse = OutboxMessage(id="0001", kind=MessageKind.DELETE_ALARMS, at=NOON)
     yield "OutboxMessage", Example(full=message, sparse=sparse)

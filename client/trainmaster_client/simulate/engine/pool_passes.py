@@ -17,6 +17,9 @@ from trainmaster.core.planning.actions import Action, Plan, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.changes import (
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
     HoldEnded,
@@ -28,6 +31,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksExpanded,
     VictimAsked,
     WarmPoolChange,
     WarmPoolExtended,
@@ -114,6 +118,8 @@ class PoolPasses:
                 self._commit(job, steps.unparked(job))
             case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
                 self._change_hold(change)
+            case TasksExpanded() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
+                raise AssertionError(f"a replayed pool has tasks as jobs, and no arrays: {change}")
             case WarmPoolReused() | WarmPoolExtended() | WarmPoolGivenUp() | WarmPoolGone():
                 return self._change_warm_pool(change)
             case _:

@@ -85,6 +85,7 @@ FULL: dict[str, Any] = {
                 "max_waiting": 100,
                 "max_submissions_per_minute": 10,
                 "max_parents": 9,
+                "max_array_tasks": 500,
                 "max_reads_per_minute": 60,
             },
             "capacity_wait": "1h",

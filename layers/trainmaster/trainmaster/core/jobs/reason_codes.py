@@ -27,6 +27,8 @@ class ReasonCode(StrEnum):
     HELD = "held"
     DEPENDENCY = "dependency"
     """It waits for the ends of other jobs; also of a job that ended because a condition can hold no more."""
+    ARRAY_LIMIT = "array-limit"
+    """As many tasks of its array run as may at once."""
     RECOUNT = "recount"
     """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"
@@ -46,6 +48,8 @@ class ReasonCode(StrEnum):
 
     # why a job is over
     COMPLETED = "completed"
+    FAILED = "failed"
+    """Of an array: at least one of its tasks did not complete."""
     STOPPED_BY_USER = "stopped-by-user"
     STOPPED_OUTSIDE = "stopped-outside"
     """Its stop was requested neither by us nor through us."""

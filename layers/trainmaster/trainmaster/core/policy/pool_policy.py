@@ -6,6 +6,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
+from trainmaster.core.jobs.task_of import MOST_ARRAY_TASKS
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import OFF, Keys, Section, key, key_or_off, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
@@ -155,6 +156,11 @@ class Limits(Section):
         Whole(least=1, most=MOST_PARENTS),
         MOST_PARENTS,
         "Jobs that one job may wait for with `trainmaster:after`; one that names more is refused (422).",
+    )
+    max_array_tasks: int = key(
+        Whole(least=1, most=MOST_ARRAY_TASKS),
+        MOST_ARRAY_TASKS,
+        "Tasks of one array; one that has more is refused (422).",
     )
     max_reads_per_minute: int = key(
         Whole(least=1),
