@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +27,7 @@ from trainmaster_client.report import Report
 
 from benchmarks import posting
 from benchmarks.crowd import Table, names, wait_until
+from benchmarks.tables import at_most, milliseconds
 from local.twin_process import TwinProcess, running_twin
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,7 +113,9 @@ def main(argv: list[str] | None = None) -> int:
     report.facts["load_average"] = [os.getloadavg()[0]]
     report.facts["items"], report.facts["seconds"] = measure_submissions()
     report.facts["load_average"].append(os.getloadavg()[0])
-    report.facts["milliseconds"] = {size: figures(runs) for size, runs in report.facts["seconds"].items()}
+    report.facts["milliseconds"] = {
+        size: milliseconds(runs) for size, runs in report.facts["seconds"].items()
+    }
     check(report)
     return report.finish(arguments.json)
 
@@ -161,26 +164,16 @@ def _twin(stack: ExitStack) -> TwinProcess:
     return stack.enter_context(running_twin(folder, policy=POLICY))
 
 
-def figures(seconds: list[float]) -> dict[str, float]:
-    return {
-        "p50": round(median(seconds) * 1000, 2),
-        "p95": round(quantiles(seconds, n=20)[-1] * 1000, 2),
-        "best": round(min(seconds) * 1000, 2),
-    }
-
-
 def check(report: Report) -> None:
     facts: Mapping[str, Any] = report.facts
     _check_handler(facts["handler"], report)
     few, many = facts["milliseconds"][FEW], facts["milliseconds"][MANY]
-    limit = f"at most {MAX_MS} ms"
     for size, found in ((FEW, few), (MANY, many)):
-        report.check(f"p50-{size}-items", expected=limit, actual=found["p50"], ok=found["p50"] <= MAX_MS)
+        at_most(report, f"p50-{size}-items", found["p50"], MAX_MS, "ms")
     ratio = round(many["p50"] / few["p50"], 2)
-    report.check("flat", expected=f"at most {MAX_RATIO}", actual=ratio, ok=ratio <= MAX_RATIO)
+    at_most(report, "flat", ratio, MAX_RATIO)
     started = median(start["seconds"] for start in facts["starts"])
-    limit = f"at most {MAX_START_SECONDS} s"
-    report.check("start", expected=limit, actual=started, ok=started <= MAX_START_SECONDS)
+    at_most(report, "start", started, MAX_START_SECONDS, "s")
     for size, found in ((FEW, few), (MANY, many)):
         print(f"{size:6,} items: p50 {found['p50']} ms, p95 {found['p95']} ms, best {found['best']} ms")
     cpu = median(start["cpu_seconds"] for start in facts["starts"])
@@ -191,10 +184,8 @@ def check(report: Report) -> None:
 
 def _check_handler(handler: Mapping[str, Any], report: Report) -> None:
     spent, calls = handler["best_handler_cpu_ms"], sum(handler["calls"].values())
-    limit = f"at most {posting.MAX_MS} ms"
-    report.check("handler-cpu", expected=limit, actual=spent, ok=spent <= posting.MAX_MS)
-    limit = f"at most {posting.MAX_CALLS}"
-    report.check("handler-calls", expected=limit, actual=calls, ok=calls <= posting.MAX_CALLS)
+    at_most(report, "handler-cpu", spent, posting.MAX_MS, "ms")
+    at_most(report, "handler-calls", calls, posting.MAX_CALLS)
     print(f"handler: {spent} ms of CPU, the best of {handler['handler_cpu_ms']}; calls {handler['calls']}")
 
 

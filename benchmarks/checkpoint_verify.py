@@ -19,6 +19,7 @@ from torch import nn
 from torch.optim import AdamW
 from trainmaster_client.report import Report
 
+from benchmarks.tables import aligned
 from training.preemptible.checkpoint import Checkpointer, LocalStore, shards
 from training.preemptible.checkpoint.hashes import Seconds, VerifyingReader
 from training.preemptible.checkpoint.manifest import INDEX_COPY
@@ -119,9 +120,8 @@ class _PacedStream:
 def _print(both: dict[str, Seconds], size: int) -> None:
     parts = ("wall", "cpu", "plan", "read", "apply", "verify")
     print(f"{size / 1e6:.0f} MB; the fastest of each, in seconds; verify: waited for hashes")
-    print(" " * 22 + "".join(part.rjust(9) for part in parts))
-    for kind, seconds in both.items():
-        print(kind.ljust(22) + "".join(f"{seconds[part]:9.3f}" for part in parts))
+    rows = [(kind, *(f"{seconds[part]:.3f}" for part in parts)) for kind, seconds in both.items()]
+    print("\n".join(aligned([("", *parts), *rows], named=True)))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from trainmaster_client.report import Report
 from benchmarks.deep_queue import POOL, DeepQueue, ready_made
 from benchmarks.dependents import CHAIN_BESIDE, LINKS, Chain, check_chain, end_chain
 from benchmarks.full_pool import scheduler_of
+from benchmarks.tables import at_least, at_most
 from local.clock import TwinClock
 from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
@@ -278,12 +279,10 @@ def check(report: Report) -> None:
     shallow, deep = facts["passes"][0], facts["passes"][-1]
     for name in ("items_read", "rcu", "cpu_ms"):
         ratio = round(deep[name] / shallow[name], 3)
-        limit = f"at most {MAX_RATIO} between {shallow['pending']:,} and {deep['pending']:,} waiting jobs"
-        report.check(f"flat-{name}", expected=limit, actual=ratio, ok=ratio <= MAX_RATIO)
+        between = f"between {shallow['pending']:,} and {deep['pending']:,} waiting jobs"
+        at_most(report, f"flat-{name}", ratio, MAX_RATIO, between)
     for name in ("placements_per_s", "placements_per_s_with_quotas"):
-        rate = facts[name]
-        limit = f"at least {MIN_PLACEMENTS_PER_S}"
-        report.check(name, expected=limit, actual=rate, ok=rate >= MIN_PLACEMENTS_PER_S)
+        at_least(report, name, facts[name], MIN_PLACEMENTS_PER_S)
     check_chain(report)
     for row in facts["passes"]:
         print(

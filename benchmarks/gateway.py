@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +29,8 @@ from starlette.routing import Route
 from trainmaster_client.gateway.gateway_files import status
 from trainmaster_client.gateway.gateway_server import listening_on
 from trainmaster_client.report import Report
+
+from benchmarks.tables import milliseconds
 
 ROOT = Path(__file__).resolve().parents[1]
 WARM_UP, RUNS = 20, 200
@@ -164,8 +165,8 @@ def measured(call: Callable[[], Any]) -> dict[str, float]:
         began = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - began)
-    cuts = quantiles(seconds, n=20)
-    return {"p50": round(1000 * median(seconds), 2), "p95": round(1000 * cuts[18], 2)}
+    figures = milliseconds(seconds)
+    return {name: figures[name] for name in ("p50", "p95")}
 
 
 def at_once(url: str) -> dict[str, Any]:

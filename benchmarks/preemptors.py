@@ -20,6 +20,8 @@ from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Preemption, PreemptionCost, Quota
 
+from benchmarks.tables import Row, aligned
+
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 TYPES = tuple(Capacity(f"ml.g5.{size}xlarge") for size in (2, 4, 8, 12))
 WIDTHS = (1, 1, 1, 2, 4, 8)
@@ -140,8 +142,8 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=3, help="the least CPU of so many plans counts")
     arguments = parser.parse_args()
     tries: int = arguments.tries
-    print(f"{'':37}without price       with price, as by default")
-    print("running  preemptors  teams  quotas   victims    ms CPU  victims    ms CPU  times")
+    heads = ("running", "preemptors", "teams", "quotas", "victims", "ms CPU", "priced", "ms CPU", "times")
+    rows: list[Row] = [heads]
     worst = 0.0
     for crowd in (
         *(
@@ -158,10 +160,11 @@ def main() -> None:
     ):
         free, priced = _measured(crowd, tries)
         quotas = "none" if not crowd.with_quotas else "borrow" if crowd.may_borrow else "at limit"
-        size = f"{crowd.running:7}  {crowd.preemptors:10}  {crowd.teams:5}  {quotas:8}"
         times = priced.seconds / free.seconds
-        print(f"{size} {free}  {priced}  {times:5.2f}")
+        figures = (free.victims, free.ms, priced.victims, priced.ms, round(times, 2))
+        rows.append((crowd.running, crowd.preemptors, crowd.teams, quotas, *figures))
         worst = max(worst, times) if crowd.running == MOST_RUNNING else worst
+    print("\n".join(aligned(rows)))
     if worst > MOST_TIMES:
         raise SystemExit(
             f"A plan with price takes {worst:.2f} times one without, at most {MOST_TIMES} asked."
@@ -175,8 +178,9 @@ class Measured:
     seconds: float
     victims: int
 
-    def __str__(self) -> str:
-        return f"{self.victims:7}  {1000 * self.seconds:8.1f}"
+    @property
+    def ms(self) -> float:
+        return round(1000 * self.seconds, 1)
 
 
 def _measured(crowd: Crowd, tries: int) -> tuple[Measured, Measured]:

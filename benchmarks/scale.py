@@ -25,6 +25,7 @@ from benchmarks.plane_sizes import measure_sizes
 from benchmarks.preemptors import Crowd, cpu_seconds, crowded
 from benchmarks.scale_tables import tables
 from benchmarks.starts import MAX_CALLS_BEYOND_STARTS, MIN_STARTS_PER_CPU_S, measure, starts_per_cpu_s
+from benchmarks.tables import at_most
 from benchmarks.twin_rate import REACHED_FOR, measure_rate
 from tests.worlds.many_pools import Load, many_pools
 
@@ -184,10 +185,6 @@ def check_api(report: Report) -> None:
     at_most(report, "add-job-calls", sum(add_job["calls"].values()), posting.MAX_CALLS, "calls")
     limit = f"reported; at least {REACHED_FOR} are reached for"
     report.check("submissions-a-second-at-the-twin", expected=limit, actual=rate, ok=rate > 0)
-
-
-def at_most(report: Report, name: str, measured: float, limit: float, unit: str) -> None:
-    report.check(name, expected=f"at most {limit} {unit}", actual=measured, ok=measured <= limit)
 
 
 WHOLE: Mapping[str, Part] = {

@@ -1,9 +1,9 @@
 """Writes what ``benchmarks.scale`` measured as tables for people."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-Row = Sequence[object]
+from benchmarks.tables import Row, aligned
 
 
 def tables(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -13,15 +13,8 @@ def tables(facts: Mapping[str, Any]) -> Iterator[str]:
         if shown_rows:
             yield ""
             yield title
-            yield from _aligned([head, *shown_rows])
+            yield from aligned([head, *shown_rows])
     yield ""
-
-
-def _aligned(rows: Sequence[Row]) -> Iterator[str]:
-    texts = [[f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    for row in texts:
-        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
 
 
 def _plans(facts: Mapping[str, Any]) -> Iterator[Row]:

@@ -32,6 +32,7 @@ from trainmaster_client.report import Report
 
 from benchmarks.deep_queue import make_table
 from benchmarks.stand_in import StandIn, stand_in
+from benchmarks.tables import at_least, at_most
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCE_TYPE = "ml.g5.12xlarge"
@@ -210,19 +211,9 @@ def starts_per_cpu_s(passes: Sequence[dict[str, Any]]) -> dict[int, float]:
 def check(report: Report) -> None:
     facts = report.facts
     for delay_ms, rate in starts_per_cpu_s(facts["starting_passes"]).items():
-        report.check(
-            f"starts-per-cpu-second-at-{delay_ms}-ms",
-            expected=f"at least {MIN_STARTS_PER_CPU_S}",
-            actual=rate,
-            ok=rate >= MIN_STARTS_PER_CPU_S,
-        )
+        at_least(report, f"starts-per-cpu-second-at-{delay_ms}-ms", rate, MIN_STARTS_PER_CPU_S)
     calls = sum(facts["first_pass"]["calls"].values())
-    report.check(
-        "calls-of-the-first-pass",
-        expected=f"at most {MAX_CALLS_BEYOND_STARTS}",
-        actual=calls,
-        ok=calls <= MAX_CALLS_BEYOND_STARTS,
-    )
+    at_most(report, "calls-of-the-first-pass", calls, MAX_CALLS_BEYOND_STARTS)
     for row in (*facts["starting_passes"], facts["first_pass"]):
         print(
             f"{row['delay_ms']:3} ms: {row['starts']} starts of {row['jobs']} jobs in {row['cpu_s']} CPU s"
@@ -237,12 +228,7 @@ def check_clients(report: Report) -> None:
             f"{row['delay_ms']:3} ms: {row['starts']} starts with botocore {row['botocore']} CPU s,"
             f" with the lean client {row['lean']}: {row['ratio']} times"
         )
-        report.check(
-            f"botocore-to-lean-at-{row['delay_ms']}-ms",
-            expected=f"at least {MIN_LEAN_GAIN}",
-            actual=row["ratio"],
-            ok=row["ratio"] >= MIN_LEAN_GAIN,
-        )
+        at_least(report, f"botocore-to-lean-at-{row['delay_ms']}-ms", row["ratio"], MIN_LEAN_GAIN)
 
 
 def main(argv: list[str] | None = None) -> int:

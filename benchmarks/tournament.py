@@ -20,7 +20,7 @@ from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientErr
 from trainmaster_client.report import Report
 from trainmaster_client.simulate.engine.replay_progress import Progress
 
-from benchmarks.replay import jobs, made_up_account, tables
+from benchmarks.replay import jobs, made_up_account, standings_tables
 from benchmarks.replay.cells import model
 from benchmarks.replay.deciders import BASES, DECIDERS, Decider, with_policy
 from benchmarks.replay.heats import Draw, Field, Outcome, play
@@ -271,10 +271,10 @@ def _tell(report: Report, heats: Sequence[Heat], markdown: Path | None) -> None:
             label: {figure: standing.as_json() for figure, standing in row.items()}
             for label, row in by_decider.items()
         }
-        replays = len(drawn_heats(mine))
-        head = f"Load {load}: {replays} replays a decider. {tables.bounds_line(drawn_heats(mine) or mine)}"
-        print("\n\n".join([head, *(tables.text(table, by_decider) for table in tables.TABLES)]), end="\n\n")
-        pages.append("\n\n".join([head, *(tables.markdown(table, by_decider) for table in tables.TABLES)]))
+        bounds = standings_tables.bounds_line(drawn_heats(mine) or mine)
+        head = f"Load {load}: {len(drawn_heats(mine))} replays a decider. {bounds}"
+        print("\n\n".join([head, *standings_tables.texts(by_decider)]), end="\n\n")
+        pages.append("\n\n".join([head, *standings_tables.pages(by_decider)]))
     if markdown is not None:
         markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write_text("\n\n".join(pages) + "\n", encoding="utf-8")

@@ -22,6 +22,7 @@ from benchmarks.replay.policy import document
 from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.runs import NAIVE, PRODUCT, Setting, ask, replay
 from benchmarks.replay.targets import TARGET_LOAD, check, check_estimates, check_seconds, means_of
+from benchmarks.tables import Row, aligned
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = (1, 2, 3)
@@ -129,7 +130,7 @@ def _print(runs: Sequence[Run], day: Sequence[Run], report: Report) -> None:
     each = [
         means_of([run for run in runs if run.seed == seed]) for seed in sorted({run.seed for run in runs})
     ]
-    print(f"{'mean of the seeds':24}{NAIVE:>12}{PRODUCT:>12}{'ratio':>8}{'of seeds':>18}{'24 h for all':>14}")
+    rows: list[Row] = [("mean of the seeds", NAIVE, PRODUCT, "ratio", "of seeds", "24 h for all")]
     for figure in SHOWN:
         ratios = [of_seed.ratio(figure) for of_seed in each if of_seed.naive[figure]]
         ends = f"{min(ratios):.3f} to {max(ratios):.3f}" if ratios else ""
@@ -137,7 +138,8 @@ def _print(runs: Sequence[Run], day: Sequence[Run], report: Report) -> None:
             f"{of.ratio(figure):.3f}" if of.naive[figure] else "" for of in (means, day_means)
         )
         product, naive = means.product[figure], means.naive[figure]
-        print(f"{figure:24}{naive:12.3f}{product:12.3f}{ratio:>8}{ends:>18}{day_ratio:>14}")
+        rows.append((figure, f"{naive:.3f}", f"{product:.3f}", ratio, ends, day_ratio))
+    print("\n".join(aligned(rows, named=True)))
 
 
 def _write_events(path: Path, runs: Iterable[Run]) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 from moto.dynamodb.models import dynamodb_backends
 from trainmaster_client.report import Report
 
+from benchmarks.tables import at_most
 from local.clock import TwinClock
 from local.engine.calls import AwsCall
 from local.engine.moto_engine import MotoEngine
@@ -53,14 +54,11 @@ def main(argv: list[str] | None = None) -> int:
     ours = measure(engine, (FEW, MANY), RUNS, lambda call: engine.call(call, _NO_REQUEST))
     for operation, seconds in ours.items():
         ratio = round(median(seconds[MANY]) / median(seconds[FEW]), 2)
-        report.check(
-            f"flat-{operation}", expected=f"at most {MAX_RATIO}", actual=ratio, ok=ratio <= MAX_RATIO
-        )
+        at_most(report, f"flat-{operation}", ratio, MAX_RATIO)
     peer = measure(engine, (FEW, PEER_MANY), PEER_RUNS, _moto_alone(engine))
     through_door = measure_door(engine)
     milliseconds = round(median(through_door) * 1000, 3)
-    limit = f"at most {MAX_DOOR_MS} ms"
-    report.check("front-door-GetItem", expected=limit, actual=milliseconds, ok=milliseconds <= MAX_DOOR_MS)
+    at_most(report, "front-door-GetItem", milliseconds, MAX_DOOR_MS, "ms")
     report.facts.update(seconds=ours, peer_seconds=peer, front_door_seconds=through_door)
     _print("twin", ours)
     _print("moto", peer)

@@ -16,11 +16,11 @@ from local.faults import Faults
 from local.wire import AwsError, Request, Response
 from local.world_in_force import WorldInForce
 from local.worlds import CAPACITY_TYPES, World, WorldError, shown
+from local.worlds.world_reading import MOST_SECONDS
 
 PREFIX = "/_control"
 _JSON = "application/json"
 _MOST_PERCENT = 100
-_MOST_SECONDS = timedelta(days=3650).total_seconds()
 
 
 class TrainingJobs(Protocol):
@@ -91,7 +91,7 @@ class Control:
 
     def _advance(self, request: Request) -> Response:
         body = Body(request.body)
-        seconds = body.number("advance_seconds", most=_MOST_SECONDS)
+        seconds = body.number("advance_seconds", most=MOST_SECONDS)
         body.end()
         if not self.clock.manual:
             message = "this twin runs on the machine's clock; start it with --clock manual to move time"
@@ -136,7 +136,7 @@ class Control:
 
     def _deny(self, request: Request) -> Response:
         body = Body(request.body)
-        operation, seconds = body.text("operation"), body.number("seconds", most=_MOST_SECONDS)
+        operation, seconds = body.text("operation"), body.number("seconds", most=MOST_SECONDS)
         principal, role_arn = body.optional("principal", body.text), body.optional("role_arn", body.text)
         body.end()
         denial = Denial(operation=operation, principal=principal, role_arn=role_arn)
@@ -146,7 +146,7 @@ class Control:
 
     def _slow_stop(self, request: Request) -> Response:
         body = Body(request.body)
-        training_job, seconds = body.text("training_job"), body.number("seconds", most=_MOST_SECONDS)
+        training_job, seconds = body.text("training_job"), body.number("seconds", most=MOST_SECONDS)
         body.end()
         self.training.slow_stop(training_job, seconds)
         return _answer(200, {"training_job": training_job, "seconds": seconds})

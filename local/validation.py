@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
-from botocore.model import ListShape, MapShape, Shape, StructureShape
+from botocore.loaders import Loader
+from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 
 from local.wire import AwsError
 
@@ -40,6 +41,18 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "double": (int, float),
     "timestamp": (int, float, datetime),
 }
+
+
+def input_shape(service: str, operation: str) -> StructureShape:
+    """Return what an operation takes, by the service's model: that is read at its first call."""
+    shape: StructureShape | None = _model(service).operation_model(operation).input_shape
+    assert shape is not None, f"{operation} takes nothing"
+    return shape
+
+
+@cache
+def _model(service: str) -> ServiceModel:
+    return ServiceModel(Loader().load_service_model(service, "service-2"))
 
 
 def checked(shape: StructureShape, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from trainmaster_client.report import Report
 
 from benchmarks.data_from_s3 import elsewhere, rounds
 from benchmarks.data_from_s3.files import FULL, QUICK, Files, described, written
+from benchmarks.data_from_s3.medians import Round, medians, ratio, shown
 from benchmarks.data_from_s3.readers import OURS, PLAIN, READERS
 from benchmarks.data_from_s3.rounds import CHECKED, DELIVERED, OBJECTS, SHARDS, Place
-from benchmarks.data_from_s3.tables import Round, medians, ratio, shown
 from benchmarks.data_from_s3.worker import PASSES
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,11 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from typing import Any
-
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
 
 from local.cloudwatch import alarm_listing, definitions, evaluation, metric_reading, rules
 from local.cloudwatch.alarms import ACTIONS, COMPOSITE_ALARM, Alarm, State, Transition
@@ -19,7 +15,7 @@ from local.cloudwatch.evaluation import StateValue, Verdict
 from local.cloudwatch.metrics import Metric, MetricStore, Samples
 from local.cloudwatch.queries import invalid
 from local.cloudwatch.rules import Rule, RuleError
-from local.validation import checked
+from local.validation import checked, input_shape
 from local.wire import AwsError
 
 logger = logging.getLogger(__name__)
@@ -67,8 +63,7 @@ class CloudWatchTwin:
         answer = self._operations().get(operation)
         if answer is None:
             raise AwsError("NotImplemented", f"the twin has no cloudwatch:{operation}", status=501)
-        shape = _service_model().operation_model(operation).input_shape
-        assert shape is not None
+        shape = input_shape("cloudwatch", operation)
         with self._lock:
             return answer(_checked(shape, params)) or {}
 
@@ -219,9 +214,3 @@ def _checked(shape: Any, params: Params) -> Params:  # noqa: ANN401  botocore's 
         return checked(shape, params)
     except AwsError as error:
         raise invalid(error.message) from error
-
-
-@cache
-def _service_model() -> ServiceModel:
-    """Read at the first call."""
-    return ServiceModel(Loader().load_service_model("cloudwatch", "service-2"))

@@ -8,17 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from itertools import product
 from typing import Any
 from urllib.parse import quote
 
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
-
 from local.identity.authorizer import Authorizer
 from local.identity.evaluator import Decision, Statement, decide, normalized, parse_policy
-from local.validation import checked
+from local.validation import checked, input_shape
 from local.wire import AwsError, Principal
 
 _SIMULATE = "SimulatePrincipalPolicy"
@@ -134,15 +130,8 @@ def _role(arn: str) -> dict[str, Any]:
 
 
 def _checked(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    shape = _service_model().operation_model(operation).input_shape
-    assert shape is not None
+    shape = input_shape("iam", operation)
     try:
         return checked(shape, params)
     except AwsError as error:
         raise AwsError("ValidationError", error.message) from error
-
-
-@cache
-def _service_model() -> ServiceModel:
-    """Read at the first call."""
-    return ServiceModel(Loader().load_service_model("iam", "service-2"))

@@ -5,13 +5,10 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.jobs import FAILURE_REASON_CHARACTERS, TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.ports import ObjectStore
 from local.sagemaker.s3_uri import S3Location
-
-_FAILURE_LIMIT_CHARACTERS = 1024
-"""Source: SageMaker developer guide, "How Amazon SageMaker Processes Training Output"."""
 
 
 def upload(job: TrainingJob, layouts: Sequence[Layout], store: ObjectStore) -> None:
@@ -33,7 +30,7 @@ def failure_text(layout: Layout) -> str:
     """Return the text of /opt/ml/output/failure; empty if the container wrote none."""
     try:
         with layout.failure.open(encoding="utf-8", errors="replace") as file:
-            return file.read(_FAILURE_LIMIT_CHARACTERS)
+            return file.read(FAILURE_REASON_CHARACTERS)
     except OSError:
         return ""
 

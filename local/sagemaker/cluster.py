@@ -9,11 +9,9 @@ from pathlib import Path
 from local.sagemaker import artifacts
 from local.sagemaker.container import Container, Outside
 from local.sagemaker.hosts import Place, hosts_of
-from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.jobs import FAILURE_REASON_CHARACTERS, TrainingJob
 
 logger = logging.getLogger(__name__)
-
-_REASON_LIMIT_CHARACTERS = 1024
 
 
 class Cluster:
@@ -76,7 +74,7 @@ class Cluster:
         default = "" if self._job.spec.entrypoint else toolkit
         head, tail = "AlgorithmError: ", f", exit code: {exit_code}"
         text = artifacts.failure_text(container.layout) or default
-        return head + text[: _REASON_LIMIT_CHARACTERS - len(head) - len(tail)] + tail
+        return head + text[: FAILURE_REASON_CHARACTERS - len(head) - len(tail)] + tail
 
     def upload(self) -> None:
         """Upload last checkpoints, model and output. Raises ``FileNotFoundError`` if a bucket is gone."""

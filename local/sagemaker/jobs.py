@@ -24,7 +24,7 @@ _SPOT_BILLABLE_SHARE = 0.3
 
 _UNBILLED = frozenset({Secondary.INTERRUPTED, Secondary.RESTARTING})
 
-_FAILURE_REASON_LIMIT_CHARACTERS = 1024
+FAILURE_REASON_CHARACTERS = 1024
 """Source: SageMaker service model, FailureReason."""
 
 
@@ -100,7 +100,7 @@ class TrainingJob:
         )
 
     def failed(self, reason: str, now: datetime) -> "TrainingJob":
-        reason = reason[:_FAILURE_REASON_LIMIT_CHARACTERS]
+        reason = reason[:FAILURE_REASON_CHARACTERS]
         return replace(self, failure_reason=reason).moved_to(Secondary.FAILED, now)
 
     def on_pool(self) -> "TrainingJob":

@@ -5,9 +5,6 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
-
 from local.sagemaker.admission import Admission
 from local.sagemaker.announcer import Announcer
 from local.sagemaker.answer_times import AnswerTimes
@@ -20,7 +17,7 @@ from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink
 from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
-from local.validation import checked
+from local.validation import checked, input_shape
 from local.wire import AwsError, Principal
 
 _MINUTE = timedelta(minutes=1)
@@ -70,8 +67,7 @@ class SageMakerTwin:
         answer = self._operations.by_name().get(operation)
         if answer is None:
             raise AwsError("UnknownOperationException", f"The twin does not emulate {operation}.")
-        shape = _service_model().operation_model(operation).input_shape
-        assert shape is not None
+        shape = input_shape("sagemaker", operation)
         return self._pace.keep(operation, lambda: answer(checked(shape, params), principal))
 
     def owns(self, operation: str, params: Mapping[str, Any]) -> bool:
@@ -97,9 +93,3 @@ class SageMakerTwin:
         """End every container; no job changes its status by that."""
         self._pace.close()
         self._runs.close()
-
-
-@cache
-def _service_model() -> ServiceModel:
-    """Read at the first call: it takes a while."""
-    return ServiceModel(Loader().load_service_model("sagemaker", "service-2"))

@@ -6,12 +6,10 @@ from datetime import timedelta
 from typing import Any, Self
 
 from local.sagemaker.s3_uri import S3Location
+from local.worlds.refusals import DEFAULT_MAX_RUNTIME_SECONDS
 
 DEFAULT_CHECKPOINT_PATH = "/opt/ml/checkpoints"
 """Source: SageMaker API reference, CheckpointConfig.LocalPath."""
-
-_DEFAULT_MAX_RUNTIME = timedelta(days=1)
-"""Source: SageMaker API reference, StoppingCondition."""
 
 
 _SDK_V3_DRIVERS = "/opt/ml/input/data/sm_drivers/"
@@ -95,7 +93,7 @@ class TrainingSpec:
             clusters=_clusters(request["ResourceConfig"]),
             is_spot=request.get("EnableManagedSpotTraining", False),
             keep_alive=timedelta(seconds=request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0)),
-            max_runtime=_seconds(stopping.get("MaxRuntimeInSeconds")) or _DEFAULT_MAX_RUNTIME,
+            max_runtime=timedelta(seconds=stopping.get("MaxRuntimeInSeconds", DEFAULT_MAX_RUNTIME_SECONDS)),
             max_wait=_seconds(stopping.get("MaxWaitTimeInSeconds")),
             max_pending=_seconds(stopping.get("MaxPendingTimeInSeconds")),
         )

@@ -29,7 +29,7 @@ _MOST_INSTANCES = {
     ON_DEMAND: "Maximum number of instances per training job",
     SPOT: "Maximum number of instances per spot training job",
 }
-_DEFAULT_MAX_RUNTIME_SECONDS = 86400
+DEFAULT_MAX_RUNTIME_SECONDS = 86400
 """Source: SageMaker API reference, StoppingCondition."""
 
 
@@ -108,7 +108,7 @@ def _named(request: Request) -> list[str]:
 
 def _max_runtime(request: Request) -> int:
     stopping = request.get("StoppingCondition", {})
-    return int(stopping.get("MaxRuntimeInSeconds", _DEFAULT_MAX_RUNTIME_SECONDS))
+    return int(stopping.get("MaxRuntimeInSeconds", DEFAULT_MAX_RUNTIME_SECONDS))
 
 
 def _not_here(instance_type: str) -> Refusal:

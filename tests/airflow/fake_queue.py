@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.integration.client.array_answers import array_document, no_job
 from tests.integration.client.fake_api import FakeApi, Received, Scripted, history, problem, view
 from tests.integration.client.fake_sagemaker import FakeSageMaker
 
@@ -17,6 +18,8 @@ class FakeQueue:
     sagemaker: FakeSageMaker
     jobs: dict[str, Document] = field(default_factory=dict)
     """Requests by name, in the order of their submission."""
+    arrays: dict[str, Document] = field(default_factory=dict)
+    """Bodies of arrays by name."""
     courses: dict[str, list[str]] = field(default_factory=dict)
     """What is to be seen of a job, look after look; the last state stays."""
     first_seen: str = "pending"
@@ -38,7 +41,10 @@ class FakeQueue:
         if self.failures:
             return self.failures.pop(0)
         if received.method == "POST":
-            return self._add(json.loads(received.body))
+            body = json.loads(received.body)
+            return self._add_array(body) if received.path == "/add-array" else self._add(body)
+        if received.path.startswith("/arrays/") or received.path.removeprefix("/jobs/") in self.arrays:
+            return self._of_array(received)
         name = received.path.removeprefix("/jobs/")
         if name in self.hidden:
             return problem(403, "Forbidden", "the job is another team's")
@@ -56,6 +62,29 @@ class FakeQueue:
         self.jobs[name] = request
         document = {"job": self._view(name, self._course(name)[0]), "warnings": []}
         return Scripted(status=201, document=document)
+
+    def _add_array(self, body: Document) -> Scripted:
+        name = body["request"]["TrainingJobName"]
+        self.arrays[name] = body
+        self.jobs[f"{name}-0"] = {**body["request"], "TrainingJobName": f"{name}-0"}
+        document = {"array": array_document(name), "warnings": []}
+        return Scripted(status=201, document=document)
+
+    def _of_array(self, received: Received) -> Scripted:
+        kind, name, *rest = received.path.strip("/").split("/")
+        if kind == "jobs":
+            return no_job(name)
+        if name not in self.arrays:
+            return problem(404, "Not found", f"no array {name}")
+        if rest == ["tasks"]:
+            task = {"index": 0, "name": f"{name}-0", "values": {}, "state": "completed"}
+            return Scripted(document={"tasks": [task]})
+        if received.method == "DELETE":
+            self.cancelled.append(name)
+        state = self._seen(name)
+        counts = {"completed": 3, "failed": 1} if state == "failed" else {"completed": 4}
+        ended = {"tasks": counts, "failed": "2" if state == "failed" else ""}
+        return Scripted(document=array_document(name, state=state, **(ended if state in _ENDS else {})))
 
     def _course(self, name: str) -> list[str]:
         return self.courses.setdefault(name, [self.first_seen])

@@ -334,3 +334,109 @@ def settle(world: World) -> None:
         world.sagemaker.train(name)
         world.tell(name)
     world.schedule()
+
+
+def after(text: str) -> dict[str, Any]:
+    return {"Tags": [{"Key": "trainmaster:after", "Value": text}]}
+
+
+def test_P12_a_job_waits_for_a_task_that_is_no_job_yet(plane: World) -> None:
+    add_array(plane, tasks="0-99%1")
+    settle(plane)
+
+    child = plane.submit("child", **after("afterok:s-7 afterany:s-90"))
+    assert child["status"] == 201, child
+    assert [part["state"] for part in child["job"]["after"]] == ["pending", "pending"]
+    plane.api("DELETE", "/arrays/s", query={"tasks": "0-6,8-99"})
+    for _ in range(3):
+        settle(plane)
+        for name in sorted(plane.sagemaker.live().keys() - {"child"}):
+            ends(plane, name, "Completed" if name == "s-7" else "Stopped")
+    settle(plane)
+
+    assert plane.job("child").is_live
+    assert plane.api("GET", "/jobs/s-7")["state"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "state"),
+    [
+        ("afterok", "Completed", "running"),
+        ("afterok", "Failed", "stopped"),
+        ("afternotok", "Failed", "running"),
+    ],
+)
+def test_a_job_waits_for_the_end_of_an_array(plane: World, kind: str, status: str, state: str) -> None:
+    add_array(plane, tasks="0-2", stop_after_failures=0)
+    child = plane.submit("child", **after(f"{kind}:s"))
+    assert child["job"]["after"] == [{"job": "s", "type": kind, "state": "pending"}]
+    settle(plane)
+    for index in range(3):
+        assert plane.job("child").waits_for_others
+        ends(plane, f"s-{index}", status, None if status == "Completed" else "AlgorithmError: x")
+        settle(plane)
+    settle(plane)
+
+    assert plane.api("GET", "/jobs/child")["state"] == state
+
+
+def test_an_array_waits_for_a_job_and_ends_with_it(plane: World) -> None:
+    for name in ("good", "bad"):
+        plane.submit(name)
+    for name, parent in (("g", "good"), ("b", "bad")):
+        answer = add_array(plane, name=name, tasks="0-2", changes=after(parent))
+        assert answer["status"] == 201, answer
+        assert answer["array"]["waiting"]["code"] == "dependency"
+    settle(plane)
+    assert sorted(plane.sagemaker.live()) == ["bad", "good"]
+    assert plane.submit("last", **after("afternotok:b"))["status"] == 201
+
+    ends(plane, "good")
+    ends(plane, "bad", "Failed", "AlgorithmError: x")
+    for _ in range(3):
+        settle(plane)
+
+    assert {"g-0", "g-1", "g-2", "last"} <= plane.sagemaker.jobs.keys()
+    array = array_of(plane, "b")
+    assert (array["state"], array["tasks"]["stopped"], array["reason"]["code"]) == (
+        "stopped",
+        3,
+        "dependency",
+    )
+    assert "b-0" not in plane.sagemaker.jobs
+
+
+def test_P11_tasks_wait_for_tasks_of_the_same_index_alone(plane: World) -> None:
+    add_array(plane, name="prep", tasks="0-3%2", stop_after_failures=0)
+    unequal = add_array(plane, name="other", tasks="0-5", changes=after("aftercorr:prep"))
+    assert unequal["status"] == 422
+    assert "0-5" in unequal["errors"][0]["message"]
+    assert "0-3" in unequal["errors"][0]["message"]
+    single = plane.submit("single", **after("aftercorr:prep"))
+    assert (single["status"], single["errors"][0]["field"]) == (400, "Tags[0].Value")
+
+    assert add_array(plane, name="train", tasks="0-3", changes=after("aftercorr:prep"))["status"] == 201
+    settle(plane)
+    assert sorted(plane.sagemaker.live()) == ["prep-0", "prep-1"]
+    ends(plane, "prep-0", "Failed", "AlgorithmError: x")
+    ends(plane, "prep-1")
+    for _ in range(2):
+        settle(plane)
+    assert sorted(plane.sagemaker.live()) == ["prep-2", "prep-3", "train-1"]
+    run_all(plane)
+
+    array = array_of(plane, "train")
+    assert (array["state"], array["stopped"], array["tasks"]["completed"]) == ("failed", "0", 3)
+    task = plane.api("GET", "/arrays/train/tasks", query={"state": "stopped"})["tasks"][0]
+    assert (task["index"], task["reason"]["code"]) == (0, "dependency")
+
+
+def test_a_cycle_through_an_array_is_found(plane: World) -> None:
+    plane.submit("first")
+    plane.submit("second", **after("first"))
+    add_array(plane, tasks="0-2", changes=after("second"))
+
+    answer = plane.api("PATCH", "/jobs/second", {"after": "s"})
+
+    assert answer["status"] == 422
+    assert "cycle" in answer["errors"][0]["message"]

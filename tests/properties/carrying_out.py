@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from trainmaster.core.arrays.model import Array
+from trainmaster.core.jobs.index_sets import bits_of
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Action, Preempt, Start
@@ -25,6 +26,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksDropped,
     TasksExpanded,
     VictimAsked,
     WarmPoolChange,
@@ -117,6 +119,9 @@ def _array_changed(snapshot: Snapshot, change: ArrayChange) -> Snapshot:
         case TasksExpanded(jobs=jobs, after=after):
             entries = tuple(waiting_entry(job) for job in jobs)
             return replace(snapshot, arrays=(*others, after), waiting=(*snapshot.waiting, *entries))
+        case TasksDropped(array=array, positions=dropped):
+            left = array.unexpanded & ~bits_of(dropped)
+            return replace(snapshot, arrays=(*others, replace(array, unexpanded=left)))
         case ArrayHeld(array=array):
             return replace(snapshot, arrays=(*others, replace(array, held=True, recent=())))
         case ArrayTrimmed(array=array):

@@ -1,6 +1,7 @@
 """The operator: Airflow's own for SageMaker, with the queue in SageMaker's place."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from datetime import timedelta
 from functools import cached_property
@@ -14,19 +15,25 @@ from trainmaster_client.airflow.training_trigger import (
     QueueConnection,
     TrainmasterTrainingTrigger,
     cancel,
+    job_or_array_named,
 )
-from trainmaster_client.api import field_problem
+from trainmaster_client.api import Document, field_problem
 from trainmaster_client.errors import (
     ConflictError,
     ForbiddenError,
     GatewayRefusedError,
+    InvalidOptionsError,
     InvalidRequestError,
     NotFoundError,
     PolicyViolationError,
     TrainmasterClientError,
 )
+from trainmaster_client.hooks.array_calls import WantedTasks, wanting
 from trainmaster_client.hooks.botocore_events import plain_client
 from trainmaster_client.hooks.training_job_calls import QueueHooks
+from trainmaster_client.jobs.array_requests import ArrayWish, GivenValues, plain_text
+from trainmaster_client.jobs.array_views import is_about_array
+from trainmaster_client.jobs.array_watch import ArrayLooks, watched_array
 from trainmaster_client.jobs.job_conditions import with_conditions
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
@@ -55,25 +62,35 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``. Templated.
         after: Jobs that it waits for, by name or as ``afterany:NAME``: the tasks that submit those need not
             wait for their ends. Templated.
+        array: Indices, such as ``0-63%8``: the task is an array of jobs, waited for as one. Templated.
+        values: Hyperparameters of the array's jobs; without ``array`` one job a row. Templated.
         cancel_on_kill: Cancel the job when Airflow kills the task. A worker that is shut down does that, too.
         options: Those of ``SageMakerTrainingOperator``. ``action_if_job_exists`` is about jobs of others and
             the task's own that are of no more use: ``timestamp`` takes another name, the same at each try;
             ``fail`` fails. ``max_ingestion_time`` counts the waiting, too; ``max_attempts`` has no effect.
     """
 
-    template_fields: Sequence[str] = (*SageMakerTrainingOperator.template_fields, "api_url", "after")
+    template_fields: Sequence[str] = (
+        *SageMakerTrainingOperator.template_fields,
+        "api_url",
+        "after",
+        "array",
+        "values",
+    )
 
     def __init__(
         self,
         *,
         api_url: str | None = None,
         after: str | Sequence[str] | None = None,
+        array: str | None = None,
+        values: GivenValues | None = None,
         cancel_on_kill: bool = True,
         **options: Any,  # noqa: ANN401  Airflow's
     ) -> None:
         super().__init__(**options)
-        self.api_url = api_url
-        self.after = after
+        self.api_url, self.after = api_url, after
+        self.array, self.values = array, values
         self.cancel_on_kill = cancel_on_kill
         self._claimed: tuple[TaskRun, str] | None = None
 
@@ -138,15 +155,28 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
 
     def _next_step(self, run: TaskRun, name: str) -> NextStep:
         try:
-            document = self.training_queue.api.job(name, estimate=False, request=True)
+            document, request = self._found(name)
         except NotFoundError:
-            return next_step(run, name, None, {})
+            return NextStep.SUBMIT
         except ForbiddenError as error:
             if isinstance(error, GatewayRefusedError):
                 raise
             return NextStep.GIVE_WAY
-        self.training_queue.queued.submitted(document)  # else the hooks keep that it is not there for seconds
-        return next_step(run, name, job_view(document), document.get("request") or {})
+        return next_step(run, name, job_view(document), request)
+
+    def _found(self, name: str) -> tuple[Document, Document]:
+        """Return the job or array with this name, and its request. Raises NotFoundError."""
+        queue = self.training_queue
+        try:
+            document = queue.api.job(name, estimate=False, request=True)
+        except NotFoundError as error:
+            if not is_about_array(error):
+                raise
+            array = queue.api.array(name)
+            queue.arrays.submitted(array, {})
+            return array, queue.arrays.request(name)
+        queue.queued.submitted(document)  # else the hooks keep that it is not there for seconds
+        return document, document.get("request") or {}
 
     def _submit(self, run: TaskRun, name: str) -> NextStep:
         """Submit the job and return what is to be done with the name then.
@@ -158,14 +188,20 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         self._claimed = run, name
         try:
             request = with_conditions({**self.config, "TrainingJobName": name}, self.after)
-            answer = self.training_queue.submit(tagged(request, run))
+            with self._as_array():
+                answer = self.training_queue.submit(tagged(request, run))
         except ConflictError:
             return self._taken(run, name)
-        except (InvalidRequestError, PolicyViolationError) as error:
+        except (InvalidOptionsError, InvalidRequestError, PolicyViolationError) as error:
             raise AirflowFailException(str(error)) from error
         for warning in answer.get("warnings") or ():
             self.log.warning("%s: %s", name, field_problem(warning))
         return NextStep.ATTACH
+
+    def _as_array(self) -> AbstractContextManager[None]:
+        """Turn what is submitted in the block into an array, if the task is one."""
+        wish = ArrayWish(tasks=self.array, values=self.values)
+        return nullcontext() if wish == ArrayWish() else wanting(WantedTasks(wish=wish, encode=plain_text))
 
     def _taken(self, run: TaskRun, name: str) -> NextStep:
         """Choose the next step for a name that was free before; another worker may have taken it since."""
@@ -173,26 +209,35 @@ class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[mi
         return NextStep.GIVE_WAY if step is NextStep.SUBMIT else step
 
     def _look(self, name: str) -> JobView:
-        return job_view(self.training_queue.api.job(name, estimate=False))
+        return job_view(job_or_array_named(self.training_queue, name))
 
     def _watched(self, name: str) -> JobView:
         """Watch the job to its end and return the last view; changes go to the log of the task.
 
         With ``print_log`` the job's output goes there too.
         """
-        expiry = ExpiryNotice()
+        first_poll, expiry = max(FIRST_POLL_SECONDS, self.check_interval), ExpiryNotice()
         tail = LogTail(self._logs_client, expiry=expiry) if self.print_log else None
-        with looks_at(self.training_queue.api, name) as looks:
-            return Watch(
-                look=lambda: job_view(looks.look()),
-                say=self.log.info,
-                further=(lambda: tail.lines(looks.document)) if tail else list,
-                late_looks=LATE_LOOKS if tail else 0,
-                first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
-                age=looks.age,
-                timeout=self.max_ingestion_time,
-                expiry=expiry,
-            ).until_final()
+        try:
+            with looks_at(self.training_queue.api, name) as looks:
+                return Watch(
+                    look=lambda: job_view(looks.look()),
+                    say=self.log.info,
+                    further=(lambda: tail.lines(looks.document)) if tail else list,
+                    late_looks=LATE_LOOKS if tail else 0,
+                    first_poll=first_poll,
+                    age=looks.age,
+                    timeout=self.max_ingestion_time,
+                    expiry=expiry,
+                ).until_final()
+        except NotFoundError as error:
+            if not is_about_array(error):
+                raise
+        array = ArrayLooks(self.training_queue.api, name)
+        watched_array(
+            array, say=self.log.info, first_poll=first_poll, timeout=self.max_ingestion_time
+        ).until_final()
+        return array.final_view()
 
     def _logs_client(self) -> Any:  # noqa: ANN401  boto3's
         logs = self.hook.logs_hook

@@ -3,17 +3,21 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from airflow.providers.amazon.aws.hooks.sagemaker import SageMakerHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from trainmaster_client.api import Document
 from trainmaster_client.errors import ConflictError, NotFoundError, TrainmasterClientError
 from trainmaster_client.hooks.training_job_calls import QueueHooks, hooks_of
+from trainmaster_client.jobs.array_views import is_about_array, job_or_array
+from trainmaster_client.jobs.array_watch import ArrayLooks, watched_array
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.progress import Watch, advance
-from trainmaster_client.jobs.shared_looks import looks_at
+from trainmaster_client.jobs.shared_looks import JobLooks, looks_at
 
 UNKNOWN = "unknown"
 """The status of an event about a job whose end could not be seen."""
@@ -95,19 +99,19 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
     async def _last_view(self) -> JobView:
         """Watch the job to its end in threads, so that the event loop goes on."""
         queue = await asyncio.to_thread(self.connection.queue)
-        with looks_at(queue.api, self.job_name) as looks:
-            watch = Watch(
-                look=lambda: job_view(looks.look()),
-                say=self.log.info,
-                first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
-                age=looks.age,
-            )
-            steps = watch.steps()
-            while True:
-                step = await asyncio.to_thread(advance, steps)
-                if isinstance(step, JobView):
-                    return step
-                await asyncio.sleep(step)
+        first_poll = max(FIRST_POLL_SECONDS, self.check_interval)
+        try:
+            with looks_at(queue.api, self.job_name) as looks:
+                look = partial(_look, looks)
+                return await _followed(
+                    Watch(look=look, say=self.log.info, first_poll=first_poll, age=looks.age)
+                )
+        except NotFoundError as error:
+            if not is_about_array(error):
+                raise
+        array = ArrayLooks(queue.api, self.job_name)
+        await _followed(watched_array(array, say=self.log.info, first_poll=first_poll))
+        return array.final_view()
 
     def _cancel(self) -> None:
         cancel(self.connection.queue(), self.job_name)
@@ -116,9 +120,28 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
         return TriggerEvent({"status": status, "job_name": self.job_name, "message": message})
 
 
+async def _followed(watch: Watch) -> JobView:
+    """Follow a watch to its end, with each look in a thread."""
+    steps = watch.steps()
+    while True:
+        step = await asyncio.to_thread(advance, steps)
+        if isinstance(step, JobView):
+            return step
+        await asyncio.sleep(step)
+
+
+def _look(looks: JobLooks) -> JobView:
+    return job_view(looks.look())
+
+
+def job_or_array_named(queue: QueueHooks, name: str) -> Document:
+    """Read the job or array with this name, without an estimate. Raises what the API client raises."""
+    return job_or_array(lambda: queue.api.job(name, estimate=False), lambda: queue.api.array(name))
+
+
 def cancel(queue: QueueHooks, job_name: str) -> None:
-    """Cancel a job; one that has ended, or was never submitted, is no error."""
+    """Cancel a job or an array; one that has ended, or was never submitted, is no error."""
     try:
-        queue.api.cancel(job_name)
+        job_or_array(lambda: queue.api.cancel(job_name), lambda: queue.api.cancel_array(job_name))
     except (ConflictError, NotFoundError):
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document
@@ -23,6 +23,7 @@ from trainmaster_client.assistants.tool_answers import (
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.dependency_trees import DependencyTree
+from trainmaster_client.jobs.instants import api_time
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.newer_routes import newer_route
 from trainmaster_client.jobs.timelines import AttemptSpan, timeline
@@ -90,7 +91,7 @@ class QueueTools:
 
     def usage(self, group_by: str, *, team: str | None, days: float) -> UsageAnswer:
         end = self.now()
-        document = self.api().usage_by(group_by, team=team, start=_days_ago(end, days), end=_text(end))
+        document = self.api().usage_by(group_by, team=team, start=_days_ago(end, days), end=api_time(end))
         try:
             groups = [_group(group, group.get("key")) for group in document["groups"]]
             return UsageAnswer(
@@ -109,11 +110,11 @@ class QueueTools:
         start = _days_ago(end, hours / 24)
         api = self.api()
         with newer_route(api, "/timeline"):
-            seen = timeline(api.timeline(pool=pool, start=start, end=_text(end)))
+            seen = timeline(api.timeline(pool=pool, start=start, end=api_time(end)))
         spans = sorted(seen.attempts, key=lambda span: span.claimed_at)
         return TimelineAnswer(
             start=start,
-            end=_text(end),
+            end=api_time(end),
             attempts=[_span(span) for span in spans[-MOST_SPANS:]],
             recorded_since=_instant(seen.since),
             is_truncated=len(spans) > MOST_SPANS,
@@ -204,8 +205,4 @@ def _instant(at: datetime | None) -> str | None:
 
 
 def _days_ago(at: datetime, days: float) -> str:
-    return _text(at - timedelta(days=days))
-
-
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return api_time(at - timedelta(days=days))

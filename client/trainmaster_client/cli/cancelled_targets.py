@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from trainmaster.core.arrays.index_sets import ranges_text
+from trainmaster.core.jobs.index_sets import ranges_text
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.cli.connection import LARGEST_PAGE
 from trainmaster_client.cli.known_names import complete_pool, complete_state, complete_team
 from trainmaster_client.jobs.array_views import job_or_array
 from trainmaster_client.jobs.job_views import FINAL_STATES, WAITING_STATES, JobView, job_view
+from trainmaster_client.jobs.queue_reader import QueueReader
 
 _ON_THEIR_WAY = "stopping"
 """The state of jobs that somebody cancelled already."""
@@ -63,18 +63,10 @@ def matching_targets(api: ApiClient, filters: CancelFilters) -> list[Target]:
 
     An array goes as one: tasks cancelled one by one would make room for those that are no jobs yet.
     """
-    jobs, arrays = dict[str, JobView](), dict[str, Mapping[str, Any]]()
-    token: str | None = None
-    while True:
-        parameters: dict[str, Any] = {**asdict(filters), "mine": filters.mine or None}
-        page = api.jobs(**parameters, limit=LARGEST_PAGE, next_token=token)
-        for job in map(job_view, page.get("jobs") or ()):
-            if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}:
-                jobs[job.name] = job
-        arrays |= {str(array["name"]): array for array in page.get("arrays") or () if array.get("name")}
-        before, token = token, page.get("next_token")
-        if not token or token == before:
-            break
+    answer = QueueReader(lambda: api).whole({**asdict(filters), "mine": filters.mine or None})
+    views = [job_view(job) for job in answer["jobs"]]
+    jobs = {job.name: job for job in views if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}}
+    arrays = {str(array["name"]): array for array in answer.get("arrays") or () if array.get("name")}
     alone = [job for job in jobs.values() if not _goes_with_array(job, filters)]
     named = {job.array: job for job in jobs.values() if job.array and _goes_with_array(job, filters)}
     whole = [] if filters.mine else list(arrays)  # the API does not say whose an array is

@@ -18,9 +18,9 @@ from trainmaster_client.hooks.estimator_arrays import is_estimator, train_as_arr
 from trainmaster_client.http.calls import Parameter
 from trainmaster_client.jobs.array_requests import ARRAY_TAG, ArrayWish, GivenValues, array_body
 from trainmaster_client.jobs.job_conditions import Conditions, with_conditions
+from trainmaster_client.jobs.queue_reader import listed_jobs
 
 MOST_JOBS = 1000
-_PAGE = "100"
 
 
 def submit(
@@ -180,10 +180,5 @@ class _Connection:
         return JobArray(self.api, document, make_client=partial(plain_client, self._session))
 
     def documents(self, filters: Mapping[str, Parameter]) -> Iterator[Document]:
-        token: str | None = None
-        while True:
-            page = self.api.jobs(**filters, limit=_PAGE, next_token=token)
-            yield from (document for document in page.get("jobs") or () if document.get("name"))
-            before, token = token, page.get("next_token")
-            if not token or token == before:
-                return
+        jobs = listed_jobs(self.api, filters)
+        return (document for document in jobs if document.get("name"))

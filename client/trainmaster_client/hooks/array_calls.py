@@ -4,7 +4,8 @@ Create answers an ARN of the array's name, Describe its state, Stop cancels the 
 jobs of their own, with names that follow from the array's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -41,6 +42,20 @@ class WantedTasks:
 
 WANTED: ContextVar[WantedTasks | None] = ContextVar("wanted_tasks", default=None)
 """Set while an estimator of an SDK trains, where its request is to be an array's."""
+
+
+@contextmanager
+def wanting(wanted: WantedTasks) -> Iterator[None]:
+    """Turn requests made in the block into the array; an error is ours, not the SDK's about it."""
+    token = WANTED.set(wanted)
+    try:
+        yield
+    except Exception:
+        if wanted.errors:
+            raise wanted.errors[-1] from None
+        raise
+    finally:
+        WANTED.reset(token)
 
 
 class ArrayCalls:
@@ -104,7 +119,7 @@ class ArrayCalls:
             case "StopTrainingJob":
                 return self._stop(name)
             case "ListTags":
-                tags = deepcopy(list(self._request(name).get("Tags") or ()))
+                tags = deepcopy(list(self.request(name).get("Tags") or ()))
                 kept = [tag for tag in tags if tag.get("Key") != ARRAY_TAG]
                 return answered({"Tags": kept}, request_id=request_id)
             case "UpdateTrainingJob" | "AddTags" | "DeleteTags":
@@ -114,7 +129,7 @@ class ArrayCalls:
 
     def described(self, name: str, document: Document, where: Where, *, partition: str) -> Description:
         """Describe an array as one training job."""
-        request = self._request(name)
+        request = self.request(name)
         arn = arn_of(name, request, region=where.region, partition=partition)
         return array_description(array_view(document), document, request, arn=arn)
 
@@ -126,7 +141,7 @@ class ArrayCalls:
         self.submitted(document, {})
         return answered({}, request_id=request_id_of(document))
 
-    def _request(self, name: str) -> Document:
+    def request(self, name: str) -> Document:
         """Return the request of all tasks: as it was submitted here, or made from that of the first task."""
         known = self._requests.get(name)
         if known is not None:

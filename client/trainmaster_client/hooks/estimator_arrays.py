@@ -4,8 +4,6 @@ The SDKs are not imported: an estimator is known by its methods, those of v2 by 
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from typing import Any
@@ -14,7 +12,7 @@ import boto3
 
 from trainmaster_client.api import Document
 from trainmaster_client.errors import InvalidArgumentError, UnsupportedTrainerError
-from trainmaster_client.hooks.array_calls import WANTED, WantedTasks
+from trainmaster_client.hooks.array_calls import WantedTasks, wanting
 from trainmaster_client.hooks.estimator_sessions import hook_session
 from trainmaster_client.jobs.array_requests import ArrayWish, Encode
 
@@ -65,7 +63,7 @@ def train_as_array(
     if type(session).__name__ != _QUEUE_SESSION:  # that one has hooks of its own
         hook_session(boto_session, session, api_url=api_url)
     wanted = WantedTasks(wish=wish, encode=encoder(estimator))
-    with _wanting(wanted):
+    with wanting(wanted):
         if is_v2:
             estimator.fit(inputs, wait=False, **({} if job_name is None else {"job_name": job_name}))
         else:
@@ -78,20 +76,6 @@ def train_as_array(
 def encoder(estimator: Any) -> Encode:  # noqa: ANN401  of an SDK
     """Return the function by which this estimator writes the value of a hyperparameter."""
     return partial(_as_estimator, estimator) if hasattr(estimator, "fit") else _as_trainer
-
-
-@contextmanager
-def _wanting(wanted: WantedTasks) -> Iterator[None]:
-    """Turn requests made in the block into the array; an error is ours, not the SDK's about it."""
-    token = WANTED.set(wanted)
-    try:
-        yield
-    except Exception:
-        if wanted.errors:
-            raise wanted.errors[-1] from None
-        raise
-    finally:
-        WANTED.reset(token)
 
 
 def _as_estimator(estimator: Any, name: str, value: Any) -> str:  # noqa: ANN401  of the SDK v2

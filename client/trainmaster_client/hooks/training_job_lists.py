@@ -5,7 +5,7 @@ SageMaker knows no job that waits, and lists how the first attempt ended for a j
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -28,11 +28,10 @@ from trainmaster_client.jobs.merged_lists import (
     page_size,
     wanted,
 )
+from trainmaster_client.jobs.queue_reader import listed_jobs
 
 LISTED_SECONDS = 5.0
 """Seconds a list of the queue's unfinished jobs is reused: a reader asks for page after page."""
-_LARGEST_PAGE = "100"
-"""Jobs per page; the most that the API gives at once."""
 _EMPTY_PAGES = 10
 """SageMaker's pages read in a row while all their entries are jobs of the queue, listed at another place."""
 _LOOKS_AT_ONCE = 8
@@ -184,18 +183,11 @@ class _Unfinished:
     def jobs(self) -> list[JobView]:
         with self._listing:
             if self._monotonic() >= self._fresh_until:
-                self._jobs = [job for job in map(job_view, self._all()) if job.name and job.submitted_at]
+                self._jobs = [
+                    job for job in map(job_view, listed_jobs(self._api, {})) if job.name and job.submitted_at
+                ]
                 self._fresh_until = self._monotonic() + LISTED_SECONDS
             return self._jobs
 
     def forget(self) -> None:
         self._fresh_until = float("-inf")
-
-    def _all(self) -> Iterator[Document]:
-        token: str | None = None
-        while True:
-            page = self._api.jobs(limit=_LARGEST_PAGE, next_token=token)
-            yield from page.get("jobs") or ()
-            before, token = token, page.get("next_token")
-            if not token or token == before:
-                return

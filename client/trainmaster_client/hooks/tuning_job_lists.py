@@ -16,12 +16,11 @@ from trainmaster_client.jobs.merged_lists import (
     page_size,
     wanted,
 )
+from trainmaster_client.jobs.queue_reader import listed_jobs
 from trainmaster_client.tuning.tuning_requests import tuning_job_of
 
 MOST_PAGES = 10
 """Pages of the queue's jobs in each state that are searched for trials; ended jobs come newest first."""
-_LARGEST_PAGE = "100"
-"""Jobs per page; the most that the API gives at once."""
 
 
 class TuningJobLists:
@@ -71,13 +70,8 @@ class TuningJobLists:
 
     def _job_names(self) -> Iterator[str]:
         for state in (None, *sorted(FINAL_STATES)):
-            token: str | None = None
-            for _ in range(MOST_PAGES):
-                page = self._api.jobs(limit=_LARGEST_PAGE, state=state, next_token=token)
-                yield from (str(job["name"]) for job in page.get("jobs") or () if job.get("name"))
-                token = page.get("next_token")
-                if not token:
-                    break
+            jobs = listed_jobs(self._api, {"state": state}, most_pages=MOST_PAGES)
+            yield from (str(job["name"]) for job in jobs if job.get("name"))
 
     def _listed(self, body: Document, cursor: Cursor, where: Where) -> Document:
         parameters = {**body, "NextToken": cursor.sagemaker, "MaxResults": cursor.size}

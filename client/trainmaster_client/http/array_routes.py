@@ -68,5 +68,5 @@ class ArrayRoutes(ApiCalls):
         return self._call("POST", f"/arrays/{path_name(name)}/rerun", body)
 
 
-_LARGEST_PAGE = 1000
+_LARGEST_PAGE = 100
 """Tasks of one page."""

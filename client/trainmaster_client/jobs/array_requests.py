@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
-from trainmaster.core.arrays.index_sets import BadIndexSetError, WrittenIndices, read_indices
+from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 
 from trainmaster_client.errors import FieldProblem, InvalidOptionsError
 from trainmaster_client.http.array_routes import Values

@@ -3,23 +3,37 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainmaster_client.api import ApiClient, Document, etag_of
 from trainmaster_client.errors import InvalidRequestError, TrainmasterClientError
 from trainmaster_client.http.calls import Parameter
 from trainmaster_client.jobs.job_views import JobView
-from trainmaster_client.jobs.start_estimates import StartEstimates, start_estimates
+from trainmaster_client.jobs.start_estimates import StartEstimates, pools_to_ask, start_estimates
 
 ESTIMATES_SECONDS = 60.0
 """Likely starts cost the API a second of CPU, so whoever watches asks for them no more often."""
+NEVER = float("-inf")
 _LARGEST_PAGE, _OLDER_LARGEST_PAGE = "1000", "100"
 """Jobs that the API gives at once, and that an older stack does."""
 _MOST_PAGES = 20
 """Pages that are remembered, those that were read last."""
 
+_FOLLOWED_PAGES = 1000
+"""Pages of one list: a server that always has one more is not followed for ever."""
 Filters = Mapping[str, Parameter]
+
+
+def listed_jobs(api: ApiClient, filters: Filters, *, most_pages: int = _FOLLOWED_PAGES) -> Iterator[Document]:
+    """Yield the jobs of a list, read a hundred at a time, as every stack gives them, when they are needed."""
+    token: str | None = None
+    for _ in range(most_pages):
+        page = api.jobs(**filters, limit=_OLDER_LARGEST_PAGE, next_token=token)
+        yield from page.get("jobs") or ()
+        before, token = token, page.get("next_token")
+        if not token or token == before:
+            return
 
 
 class QueueReader:
@@ -39,7 +53,8 @@ class QueueReader:
         self._pages: OrderedDict[tuple[tuple[str, Parameter], ...], Document] = OrderedDict()
         """Pages of earlier looks by their parameters: one that did not change since costs a 304."""
         self._starts: StartEstimates | None = None
-        self._starts_at = float("-inf")
+        self._asked_at: dict[str, float] = {}
+        """Instants of the last estimates by pool."""
         self._using = threading.Lock()
 
     def first_page(self, filters: Filters) -> Document:
@@ -79,13 +94,19 @@ class QueueReader:
         return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else ()
 
     def starts(self, jobs: Sequence[JobView]) -> StartEstimates | None:
-        """Return likely starts, at most a minute old; None if the stack has none."""
-        now = self._monotonic()
+        """Return likely starts, each pool's at most a minute old; None if the stack has none."""
+        now, wanted = self._monotonic(), pools_to_ask(jobs)
         with self._using:
-            is_due = now - self._starts_at >= ESTIMATES_SECONDS
-            self._starts_at = now if is_due else self._starts_at
-        if is_due:
-            self._starts = start_estimates(self._api(), jobs)
+            due = [
+                pool for pool in wanted if now - self._asked_at.get(pool, float("-inf")) >= ESTIMATES_SECONDS
+            ]
+            self._asked_at |= dict.fromkeys(due, now)
+        if not wanted:
+            return self._starts or {}
+        if due:
+            answer = start_estimates(self._api(), due)
+            kept = {key: start for key, start in (self._starts or {}).items() if key[0] not in due}
+            self._starts = None if answer is None else {**kept, **answer}
         return self._starts
 
     def _whole(self, filters: Filters, size: str) -> Document:

@@ -39,15 +39,20 @@ def start_of(job: JobView, estimates: StartEstimates) -> StartEstimate | None:
     return estimates.get((job.pool, key)) if job.is_waiting and key is not None else None
 
 
-def start_estimates(api: EstimatesApi, jobs: Sequence[JobView]) -> StartEstimates | None:
-    """Read the estimates of the first few pools in which these jobs wait; None if the stack has no estimates.
+def pools_to_ask(jobs: Sequence[JobView]) -> list[str]:
+    """Return the first few pools in which these jobs wait for their turn."""
+    pools = dict.fromkeys(job.pool for job in jobs if job.is_waiting and job.position is not None)
+    return list(pools)[:MOST_POOLS]
+
+
+def start_estimates(api: EstimatesApi, pools: Iterable[str]) -> StartEstimates | None:
+    """Read the estimates of these pools; None if the stack has no estimates.
 
     They adorn a queue that is shown without them, too, so their errors are not reported.
     """
-    pools = list(dict.fromkeys(job.pool for job in jobs if job.is_waiting and job.position is not None))
     estimates: dict[tuple[str, str | int], StartEstimate] = {}
     try:
-        for pool in pools[:MOST_POOLS]:
+        for pool in pools:
             estimates |= _parsed(pool, api.estimates(pool=pool).get("estimates") or ())
     except (TrainmasterClientError, KeyError, TypeError, ValueError, AttributeError):
         return None

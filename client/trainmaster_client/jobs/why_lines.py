@@ -11,13 +11,12 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.instants import clock, likely_start, with_local_clocks, zone_line
 from trainmaster_client.jobs.job_views import NO_NAME, JobView, job_view
 from trainmaster_client.jobs.progress import is_next, place_line
+from trainmaster_client.jobs.queue_reader import listed_jobs
 
 SHOWN_JOBS = 5
 """Jobs that are named in a line; more are only counted."""
 MOST_PAGES = 5
 """Pages of the pool's queue that are read."""
-_LARGEST_PAGE = "100"
-"""Jobs; the most that the API gives at once."""
 _CLOCK = re.compile(r"\b\d\d:\d\d\b")
 
 HELP = {
@@ -90,15 +89,7 @@ def _others(api: ApiClient, job: JobView) -> list[JobView]:
     code = job.waiting.code if job.waiting else ""
     if not job.is_waiting or (code not in _FOR_INSTANCES and job.position in {None, 1}):
         return []
-    jobs: list[JobView] = []
-    token: str | None = None
-    for _ in range(MOST_PAGES):
-        page = api.jobs(pool=job.pool, limit=_LARGEST_PAGE, next_token=token)
-        jobs += [job_view(entry) for entry in page.get("jobs") or ()]
-        token = page.get("next_token")
-        if not token:
-            break
-    return jobs
+    return [job_view(entry) for entry in listed_jobs(api, {"pool": job.pool}, most_pages=MOST_PAGES)]
 
 
 def _users_line(job: JobView, others: list[JobView], *, now: datetime) -> Iterator[str]:

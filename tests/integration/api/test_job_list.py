@@ -51,7 +51,7 @@ def pages(api: Api, limit: int, *, user: str = ADMIN, **query: Any) -> list[list
 
 
 def test_G8_an_empty_queue_is_an_empty_list(api: Api) -> None:
-    assert api.get("/jobs").json == {"jobs": [], "next_token": None}
+    assert api.get("/jobs").json == {"jobs": [], "arrays": [], "next_token": None}
 
 
 def test_pools_in_policy_order_running_then_waiting_in_turn_then_parked(busy: Api) -> None:

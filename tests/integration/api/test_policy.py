@@ -36,7 +36,7 @@ def test_before_the_first_policy_there_is_the_empty_one(api: Api) -> None:
         api.client.delete_item(TableName=api.table, Key={"pk": {"S": "POLICY"}, "sk": {"S": row}})
     empty = {"revision": 0, "paused": False, "policy": {}, "warnings": []}
     assert api.get("/policy", user=ADMIN).json == empty | {"text": None}
-    assert api.get("/jobs", user=ADMIN).json == {"jobs": [], "next_token": None}
+    assert api.get("/jobs", user=ADMIN).json == {"jobs": [], "arrays": [], "next_token": None}
     assert put(api, DOCUMENT).json["revision"] == 1
 
 

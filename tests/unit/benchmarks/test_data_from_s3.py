@@ -14,11 +14,11 @@ import pytest
 
 from benchmarks.data_from_s3 import files, readers
 from benchmarks.data_from_s3.__main__ import main
+from benchmarks.data_from_s3.medians import ratio, shown
 from benchmarks.data_from_s3.readers import READERS
 from benchmarks.data_from_s3.rounds import CHECKED, SHARDS, Place, ceiling, resume_step
 from benchmarks.data_from_s3.server import COUNTS, Server
 from benchmarks.data_from_s3.source import Source
-from benchmarks.data_from_s3.tables import ratio, shown
 from benchmarks.data_from_s3.worker import measured, ranges_of, serve
 from tests.integration.training.buckets import CREDENTIALS
 from training.data.s3 import s3_place

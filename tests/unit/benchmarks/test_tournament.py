@@ -11,7 +11,8 @@ from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.report import Report
 
 from benchmarks import tournament
-from benchmarks.replay import jobs, start_estimates, tables
+from benchmarks.replay import jobs, start_estimates
+from benchmarks.replay import standings_tables as tables
 from benchmarks.replay.requested_times import Requests
 from benchmarks.replay.standings import COMPARED, DAY_DELAY, Heat, standing, standings
 from benchmarks.replay.start_estimates import Asked, check_all
@@ -182,9 +183,7 @@ def test_with_a_day_for_all_there_is_a_column_of_its_own() -> None:
     assert by_decider["default"]["weighted_delay_h"].ratio == 0.5
     assert by_decider["default"][DAY_DELAY].ratio == 0.9
     (by_requests,) = (table for table in tables.TABLES if "24 h for all" in table.columns)
-    assert "| `default` | 0.50 (0.50 to 0.50) | 0.90 (0.90 to 0.90) |" in tables.markdown(
-        by_requests, by_decider
-    )
+    assert "| `default` | 0.50 (0.50 to 0.50) | 0.90 (0.90 to 0.90) |" in tables.page(by_requests, by_decider)
     assert standings([replace(heats[0])])["default"].keys() == set(COMPARED)
 
 

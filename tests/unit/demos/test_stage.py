@@ -11,7 +11,7 @@ from rich.console import Console
 from trainmaster_client.errors import ApiUnreachableError
 
 from demos.stage import twin_stage as stage_module
-from demos.stage.patience import Progress, TwinEndedError
+from demos.stage.patience import ProgramEndedError, Progress, TwinEndedError
 from demos.stage.screen import Screen
 from demos.stage.twin_stage import Stage
 from demos.stage.vigil import Vigil
@@ -143,3 +143,25 @@ def test_a_twin_that_is_gone_is_said_before_the_api_is_asked(tmp_path: Path, tic
     with pytest.raises(TwinEndedError, match="exit code 247"):
         stage.until("job1 runs", lambda: True)
     assert ticks == []
+
+
+def test_the_clock_stands_still_where_only_processes_are_waited_for(
+    tmp_path: Path, ticks: list[float]
+) -> None:
+    stage = a_stage(tmp_path, Api("running", "running", "failed"))
+    stage.until("job1 has failed", lambda: stage.state("job1") == "failed", moves_clock=False)
+    assert ticks == []
+
+
+@pytest.mark.usefixtures("ticks")
+def test_a_training_that_fails_is_given_up_with_what_it_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = a_stage(tmp_path, Api("running", "failed"))
+    monkeypatch.setattr(stage, "lines", lambda _name: ["no GPU", "left"])
+    stage.guard_training(["job1"])
+    with pytest.raises(ProgramEndedError, match="job1 has failed") as given_up:
+        stage.until("job1 is over", lambda: False)
+    assert given_up.value.printed == "no GPU\nleft"
+    stage.guard_training(["job1"], may_fail=["job1"])
+    stage.until("job1 is over", lambda: stage.state("job1") == "failed")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import assert_never
 
 from trainmaster.core.errors import LostRaceError
@@ -31,6 +32,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksDropped,
     TasksExpanded,
     VictimAsked,
     WarmPoolChange,
@@ -39,10 +41,11 @@ from trainmaster.core.planning.changes import (
     WarmPoolGone,
     WarmPoolReused,
 )
-from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.snapshot import Snapshot, WarmPool
 from trainmaster.core.policy import Policy
 
 from trainmaster_client.simulate.engine.idle_plans import may_act
+from trainmaster_client.simulate.engine.idle_times import idle_until
 from trainmaster_client.simulate.engine.pool_state import PoolState
 from trainmaster_client.simulate.engine.replays import WarmInterval
 from trainmaster_client.simulate.engine.simulated_sagemaker import Asked, SimulatedSageMaker
@@ -50,6 +53,27 @@ from trainmaster_client.simulate.engine.tally import Tally
 
 MOST_LOOKS = 1000
 """Most looks at one instant; a planner that still finds something to do is in an endless loop."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Idle:
+    """A pool in which a plan would have done nothing."""
+
+    version: int
+    """Version of the pool's state."""
+    snapshot: Snapshot
+    since: datetime
+    until: datetime | None = None
+    """Instant up to which only a change makes a plan useful; None until that is asked."""
+
+    def goes_on(self, state: PoolState, *, now: datetime) -> bool:
+        """Tell whether a plan would do nothing now, either, as nothing but the clock has changed."""
+        if state.version != self.version:
+            return False
+        if self.until is None:
+            parked = state.parked.values()
+            self.until = idle_until(self.snapshot, state.rules, parked, now=self.since)
+        return self.since <= now < self.until
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,8 +87,13 @@ class PoolPasses:
     refused: set[Capacity] = field(default_factory=set)
     """Types of which the account has refused a start of this plan: it would refuse further ones."""
 
+    idle: "_Idle | None" = None
+    """What the last plan saw, if it would have had nothing in it."""
+
     def run(self) -> None:
         """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
+        if self.idle is not None and self.idle.goes_on(self.state, now=self.sagemaker.now):
+            return
         looks = 0
         while (decided := self._plan()) is not None and self._carry_out(decided):
             looks += 1
@@ -76,7 +105,9 @@ class PoolPasses:
         if self.state.is_empty:
             return None
         snapshot = self.state.snapshot(now)
+        self.idle = None
         if not may_act(snapshot, rules, now=now):
+            self.idle = _Idle(version=self.state.version, snapshot=snapshot, since=now)
             return None
         began = self.cpu_clock()
         decided = planner.plan(snapshot, rules, now=now)
@@ -106,6 +137,7 @@ class PoolPasses:
 
     def _make(self, change: PoolChange) -> bool:
         """Make one change of the plan; return False if SageMaker does not do it."""
+        self.state.version += 1
         match change:
             case JobStarts(start=start):
                 return self._start(start)
@@ -118,7 +150,7 @@ class PoolPasses:
                 self._commit(job, steps.unparked(job))
             case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
                 self._change_hold(change)
-            case TasksExpanded() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
+            case TasksExpanded() | TasksDropped() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
                 raise AssertionError(f"a replayed pool has tasks as jobs, and no arrays: {change}")
             case WarmPoolReused() | WarmPoolExtended() | WarmPoolGivenUp() | WarmPoolGone():
                 return self._change_warm_pool(change)

@@ -236,6 +236,8 @@ class PoolReplay:
     def _reconcile(self) -> None:
         self.minute_put = False
         self._look_for_checkpoints()
+        if not self.state.rules.spot_capacity:
+            return
         for name in [
             job_name for job_name, run in self.sagemaker.runs.items() if run.earlier and run.stopped_s is None
         ]:
@@ -243,8 +245,9 @@ class PoolReplay:
 
     def _look_for_checkpoints(self) -> None:
         """Look for checkpoints; as in the product, the pool is woken before, and changes are noted after."""
-        if self._seen_checkpoints():
-            self.passes.run()
+        if not self._seen_checkpoints():
+            return
+        self.passes.run()
         for name, written_at in self._seen_checkpoints().items():
             self.state.changes_attempt(steps.checkpoint_seen(self.state.jobs[name], written_at))
 
@@ -252,14 +255,18 @@ class PoolReplay:
         """Return the checkpoints that are news, by job."""
         now, max_age = self.sagemaker.now, self.setting.policy.governing.checkpoints.max_age
         others_wait, written = len(self.state.lanes) > 0, dict[str, datetime]()
+        second = self.setting.event_queue.now
         for name in self.turns.of(now):
             entry, run = self.state.running[name], self.sagemaker.runs[name]
-            if run.stopped_s is not None:
+            if run.stopped_s is not None or self.turns.finds_nothing(name, run, entry, second=second):
                 continue
             if is_worth_a_look(entry, others_wait=others_wait, max_age=max_age, now=now):
                 written_at = self.sagemaker.saved_at(name)
                 if written_at is not None and written_at != entry.checkpoint.last:
                     written[name] = written_at
+                else:
+                    next_s = self.sagemaker.courses[name].saves_next_after(run.trained_s(second))
+                    self.turns.found_nothing(name, run, entry, until=run.since_s + next_s)
         return written
 
     def fork(self, setting: Setting) -> Self:

@@ -61,6 +61,8 @@ class PoolState:
     served: dict[SizeClass, ServedStart] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
     """Running jobs as a snapshot has them; None if they have changed since."""
+    version: int = 0
+    """It rises with each change of what a snapshot has."""
 
     @classmethod
     def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
@@ -117,6 +119,7 @@ class PoolState:
         self._put(job)
 
     def commit(self, change: Change, *, now: datetime) -> None:
+        self.version += 1
         before, after = change.before, change.after
         if before.is_live:
             self._count(self.used, before.vector, -1)
@@ -140,6 +143,7 @@ class PoolState:
             self.budgets.charge(change)
 
     def _put(self, job: Job) -> None:
+        self.version += 1
         if job.is_final:
             self.jobs.pop(job.name, None)
             return
@@ -155,11 +159,13 @@ class PoolState:
 
     def changes_attempt(self, job: Job) -> None:
         """Store a live attempt that changed but holds what it held."""
+        self.version += 1
         self.jobs[job.name] = job
         self.running[job.name] = running_entry(job)
         self.running_read = None
 
     def _keeps(self, pool: WarmPool) -> None:
+        self.version += 1
         self.warm_pools[pool.training_job_name] = pool
         self._count(self.warm, pool.vector, +1)
 
@@ -180,13 +186,16 @@ class PoolState:
         return account.spent + account.reserved
 
     def give_up_warm(self, pool: WarmPool) -> None:
+        self.version += 1
         self.warm_pools[pool.training_job_name] = replace(pool, releasing=True)
 
     def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
+        self.version += 1
         self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
 
     def take_warm(self, pool: WarmPool, *, now: datetime) -> None:
         """Remove a warm pool: it is gone, or a start lands in it."""
+        self.version += 1
         del self.warm_pools[pool.training_job_name]
         self._count(self.warm, pool.vector, -1)
         if self.budgets.limits:

@@ -3,6 +3,7 @@
 Nothing that decides may see it.
 """
 
+import math
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum, auto
@@ -77,6 +78,12 @@ class Course:
         if every is None:
             return 0
         return max(exact_s(exact_s(self.done_s + trained_s) // every * every), self.done_s)
+
+    def saves_next_after(self, trained_s: float) -> float:
+        """Return the seconds that the attempt has trained when it writes its next checkpoint after these."""
+        if self.saves_every_s is None:
+            return math.inf
+        return exact_s(self.saved_after(trained_s) + self.saves_every_s - self.done_s)
 
     def after(self, trained_s: float, *, broke: bool = False, lost_s: float | None = None) -> "Course":
         """Return the course after more training; a stop leaves what was saved, or all but ``lost_s``."""

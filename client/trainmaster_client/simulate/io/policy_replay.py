@@ -11,6 +11,7 @@ from trainmaster.core.policy import Policy, parse_policy
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
+from trainmaster_client.jobs.instants import api_time
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.engine.assumptions import ASSUMED, NOT_MODELLED
 from trainmaster_client.simulate.engine.past_jobs import History
@@ -68,7 +69,7 @@ def recorded_since(api: ApiClient, policy: Policy, period: Period) -> datetime |
     earliest: datetime | None = None
     for pool in policy.pools:
         recent = period.until - RECENT
-        since_text = api.pool_history(pool=pool.name, start=_text(recent), end=_text(period.until)).get(
+        since_text = api.pool_history(pool=pool.name, start=api_time(recent), end=api_time(period.until)).get(
             "since"
         )
         since = datetime.fromisoformat(since_text) if isinstance(since_text, str) else None
@@ -141,7 +142,3 @@ def _document(answer: Document, api: ApiClient) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise UnexpectedAnswerError(api.api_url, what="no policy in its answer")
     return document
-
-
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -115,7 +115,7 @@ def task_name_taken(message: str) -> JobNameTakenError:
 
 
 def _judged(context: RequestContext, asked: ArraySubmission) -> Judged:
-    judged = submissions.judged(context, asked.submission)
+    judged = submissions.judged(context, asked.submission, indices=asked.wanted.indices)
     pool = judged.verdict.pool
     count = len(asked.wanted.indices)
     if pool is None or count <= pool.limits.max_array_tasks:

@@ -199,7 +199,7 @@ def cancel_tasks(
     messages = [
         message_of_parent(ended_task(array, position, ParentEnd.STOPPED, text), at=at)
         for position in positions(at_once)
-        if position in array.awaited
+        if array.indices[position] in array.awaited
     ]
     if live:
         messages.append(message_to_jobs(replace(after, ver=array.ver + 1), at=at))

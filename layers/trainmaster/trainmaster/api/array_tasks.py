@@ -47,7 +47,8 @@ def _view(context: RequestContext, task: NamedTask) -> View:
         why=job.waiting,
         parents=parent_views(job, context, states_of(context, [job])),
     )
-    count = context.outside.reader.dependents_count(job.spec.entry_id) if position in array.awaited else 0
+    is_awaited = array.indices[position] in array.awaited
+    count = context.outside.reader.dependents_count(job.spec.entry_id) if is_awaited else 0
     return job_view(job, around) | {"dependents_count": count}
 
 

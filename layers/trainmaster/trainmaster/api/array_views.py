@@ -6,7 +6,7 @@ from trainmaster.api.parent_jobs import parent_views, states_of, waits_for_paren
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View, instant_text, reason_view
 from trainmaster.core.arrays.model import FINAL_ARRAY_STATES, Array, ArrayState
-from trainmaster.core.arrays.steps import end_text
+from trainmaster.core.arrays.steps import array_parents, end_text
 from trainmaster.core.arrays.virtual_tasks import virtual_task
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.index_sets import ranges_text
@@ -84,6 +84,9 @@ def _why_it_waits(array: Array) -> Reason | None:
         return Reason(code=ReasonCode.HELD, message=why_held(array))
     if array.template.state is JobState.HELD:
         return array.template.waiting
+    if array.unexpanded and not array.jobs.waiting and (parents := array_parents(array)):
+        names = ", ".join(name for name, _ in parents)
+        return Reason(code=ReasonCode.DEPENDENCY, message=f"the next tasks wait for those of {names}")
     if array.at_most is not None and array.jobs.running >= array.at_most:
         text = throttle_text(array.name, array.jobs.running, array.at_most)
         return Reason(code=ReasonCode.ARRAY_LIMIT, message=text)

@@ -1,6 +1,5 @@
 """PATCH /jobs/{name}: priority, hold and release, and the jobs that a job waits for."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -9,7 +8,7 @@ from http import HTTPStatus
 from trainmaster.api.array_tasks import refuse_virtual
 from trainmaster.api.job_context import standing_of
 from trainmaster.api.jobs import dependents_count, find_job, full_view, refuse_final
-from trainmaster.api.parent_jobs import look_up
+from trainmaster.api.parent_jobs import look_up, parents_named
 from trainmaster.api.request_context import Answer, RequestContext, wake
 from trainmaster.api.views import instant_text
 from trainmaster.core.errors import (
@@ -34,8 +33,9 @@ from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.request.options import MAX_PRIORITY, BadOptionError, WantedCondition, read_conditions
 from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.submission.admission import over_ceiling
+from trainmaster.core.submission.array_conditions import WrittenCondition
 from trainmaster.core.submission.dependency_cycles import Walk
-from trainmaster.core.submission.parents import Child, WrittenCondition, judge_parents
+from trainmaster.core.submission.parents import Child, judge_parents
 from trainmaster.core.submission.team_limits import over_limit
 from trainmaster.services import job_steps
 
@@ -253,7 +253,8 @@ def _new_conditions(context: RequestContext, job: Job, wanted: tuple[WantedCondi
         most_parents=pool.limits.max_parents,
         hold_when_impossible=hold,
     )
-    parents = judge_parents(written, look_up(context, wanted), child)
+    known = look_up(context, wanted)
+    parents = judge_parents(written, known.jobs, child, arrays=known.arrays)
     if parents.errors:
         raise invalid(parents.errors)
     after = parents.after
@@ -279,9 +280,8 @@ def _is_held_and_new(job: Job) -> bool:
 def _cycle(context: RequestContext, job: Job, after: Dependencies) -> FieldError | None:
     """Walk up from the new parents. Raises UnavailableError where there is no time to walk on."""
     walk = Walk.up_from(job, after)
-    read: Callable[[list[str]], Mapping[str, Job]] = context.outside.reader.jobs
     while walk.next_parents:
         if not context.has_time:
             raise UnavailableError("there was no time to look for a cycle; try again")
-        walk.go_on(read(walk.next_parents))
+        walk.go_on(parents_named(context, walk.next_parents))
     return walk.refusal(field=AFTER)

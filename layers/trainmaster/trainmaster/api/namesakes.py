@@ -1,13 +1,11 @@
 """The job that has the name of a submission: the same submission sent again, or somebody else's."""
 
-from dataclasses import replace
-
 from trainmaster.api.request_context import RequestContext
 from trainmaster.core.arrays.model import Array
 from trainmaster.core.arrays.tasks import parse_task_name, position_of
-from trainmaster.core.arrays.virtual_tasks import virtual_task
+from trainmaster.core.arrays.virtual_tasks import array_as_job, virtual_task
 from trainmaster.core.errors import FieldError
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.submission.admission import Submission
 from trainmaster.core.submission.repeats import conflict_error, conflict_with
 
@@ -37,13 +35,6 @@ def namesake(context: RequestContext, submission: Submission) -> Job | None:
     if job is None and (array := reader.array(alias.job)) is not None:
         return array_as_job(array)
     return job
-
-
-def array_as_job(array: Array) -> Job:
-    """Return an array as a job with its submission, state and end."""
-    if array.end is None:
-        return array.template
-    return replace(array.template, state=JobState(array.end.value), ended_at=array.ended_at)
 
 
 def _task_of_the_name(context: RequestContext, name: str) -> Job | None:

@@ -89,10 +89,12 @@ def entrance_of(context: RequestContext, submission: Submission, pool: PoolPolic
     return context.outside.reader.entrance(pool.name, submission.team, lane, learned=keys, now=now)
 
 
-def judged(context: RequestContext, submission: Submission) -> Judged:
+def judged(
+    context: RequestContext, submission: Submission, *, indices: tuple[int, ...] | None = None
+) -> Judged:
     """Hold a submission, and the conditions in its tags, to the policy."""
     verdict = judge(submission, context.policy)
-    parents = parents_of(context, submission, verdict.pool)
+    parents = parents_of(context, submission, verdict.pool, indices=indices)
     return Judged(verdict=with_violations(verdict, parents), parents=parents)
 
 

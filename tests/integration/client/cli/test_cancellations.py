@@ -91,7 +91,7 @@ def test_what_matches_is_counted_named_and_asked_about(
         "This cancels 6 jobs (5 waiting, 1 started): runs, j0, j1, j2, j3 and 1 more.",
         "Nothing was cancelled.",
     ]
-    assert api.received[0].query == {"mine": ["true"], "limit": ["100"]}
+    assert api.received[0].query == {"mine": ["true"], "limit": ["1000"]}
     answer("y")
     ran = trainmaster("cancel", "--mine")
     assert (ran.code, ran.out.splitlines()[-1]) == (0, "Cancelled 6 jobs.")
@@ -106,7 +106,7 @@ def test_without_a_terminal_only_yes_agrees(trainmaster: Trainmaster, api: FakeA
     assert "--yes" in ran.err
     ran = trainmaster("cancel", "--team", "vision", "--state", "pending", "--pool", "p5", "--yes")
     assert (ran.code, ran.out.splitlines()) == (0, ["a: stopped", "Cancelled 1 job."])
-    wanted = {"team": ["vision"], "state": ["pending"], "pool": ["p5"], "limit": ["100"]}
+    wanted = {"team": ["vision"], "state": ["pending"], "pool": ["p5"], "limit": ["1000"]}
     assert api.received[0].query == wanted
 
 

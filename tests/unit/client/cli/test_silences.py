@@ -1,10 +1,11 @@
 """Which errors pass by themselves, and a connection whose credentials are looked for again."""
 
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
 from trainmaster_client.api import ApiClient
-from trainmaster_client.cli.silences import Connection, is_passing
+from trainmaster_client.cli.silences import SLOW, Connection, Freshness, is_passing
 from trainmaster_client.errors import (
     ApiFailedError,
     ApiUnreachableError,
@@ -64,3 +65,48 @@ def test_a_connection_is_made_once_and_again_only_for_new_credentials() -> None:
     assert connection.api is made[0]
     connection.lost(EXPIRED)
     assert connection.api is made[1]
+
+
+def test_a_call_that_fails_for_old_credentials_is_followed_by_one_with_new_ones() -> None:
+    connection = Connection(lambda: cast(ApiClient, object()))
+    first = connection.api
+
+    def refused(_api: ApiClient) -> None:
+        raise EXPIRED
+
+    with pytest.raises(type(EXPIRED)):
+        connection.ask(refused)
+    assert connection.ask(lambda api: api) is not first
+
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "expected"),
+    [
+        pytest.param(Freshness(answered_at=NOON), "", id="all is well"),
+        pytest.param(Freshness(answered_at=NOON, asked_at=NOON + SLOW), "", id="not slow yet"),
+        pytest.param(
+            Freshness(answered_at=NOON, asked_at=NOON),
+            "nothing new since 12:00:00 (9s): no answer for 9s",
+            id="slow",
+        ),
+        pytest.param(
+            Freshness(answered_at=NOON, error="no route"),
+            "nothing new since 12:00:00 (9s): no route",
+            id="failed",
+        ),
+        pytest.param(Freshness(error="no route"), "no route", id="no answer yet"),
+    ],
+)
+def test_a_picture_says_since_when_nothing_new_came(fresh: Freshness, expected: str) -> None:
+    assert fresh.trouble(now=NOON + timedelta(seconds=9), zone=UTC) == expected
+
+
+def test_an_answer_ends_the_trouble_and_an_error_is_one_line() -> None:
+    fresh = Freshness(asked_at=NOON)
+    fresh.failed(ValueError("two\n  lines"))
+    assert fresh.trouble(now=NOON, zone=UTC) == "two lines"
+    fresh.answered(now=NOON)
+    assert fresh == Freshness(answered_at=NOON)

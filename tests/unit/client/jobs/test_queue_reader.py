@@ -116,6 +116,9 @@ def test_likely_starts_are_asked_for_once_a_minute() -> None:
         clock[0] = second
         assert reader.starts(jobs) == {}
     assert asked == ["p5", "p5"]
+    assert reader.starts([*jobs, job_view(view("job2", pool="g5", position=1))]) == {}
+    assert asked == ["p5", "p5", "g5"], "a pool in which nobody waited before is asked at once"
+    assert reader.starts([]) == {}
 
 
 def test_pools_that_are_not_to_be_had_are_none() -> None:

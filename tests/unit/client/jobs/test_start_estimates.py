@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from trainmaster_client.errors import ApiUnreachableError, UnexpectedAnswerError
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.start_estimates import MOST_POOLS, StartEstimate, start_estimates, start_of
+from trainmaster_client.jobs.start_estimates import (
+    MOST_POOLS,
+    StartEstimate,
+    pools_to_ask,
+    start_estimates,
+    start_of,
+)
 
 P50, P90 = "2026-11-21T12:40:00Z", "2026-11-21T14:00:00Z"
 START = StartEstimate(
@@ -37,7 +43,7 @@ def test_own_jobs_are_found_by_name_and_others_by_position() -> None:
         {"name": None, "position": 2, "p50": P50, "p90": P90},
         {"name": "unknown", "position": 3, "p50": None, "p90": None},
     ]
-    found = start_estimates(Api({"estimates": entries}), [waiting("mine", 1)])
+    found = start_estimates(Api({"estimates": entries}), ["p5"])
     assert found is not None
     assert start_of(waiting("mine", 1), found) == START
     assert start_of(waiting(None, 2), found) == START
@@ -50,10 +56,13 @@ def test_a_job_that_runs_has_no_start_ahead() -> None:
 
 
 def test_each_pool_in_which_a_job_waits_is_asked_once_and_only_the_first_few() -> None:
-    api = Api({"estimates": []})
     jobs = [waiting("a", 1, f"pool-{number % 9}") for number in range(20)]
-    assert start_estimates(api, [*jobs, job_view({"name": "b", "pool": "g5", "state": "running"})]) == {}
-    assert api.asked == [f"pool-{number}" for number in range(MOST_POOLS)]
+    running = job_view({"name": "b", "pool": "g5", "state": "running"})
+    pools = pools_to_ask([running, *jobs])
+    assert pools == [f"pool-{number}" for number in range(MOST_POOLS)]
+    api = Api({"estimates": []})
+    assert start_estimates(api, pools) == {}
+    assert api.asked == pools
 
 
 @pytest.mark.parametrize(
@@ -66,4 +75,4 @@ def test_each_pool_in_which_a_job_waits_is_asked_once_and_only_the_first_few() -
     ],
 )
 def test_a_stack_that_estimates_nothing_is_no_error(answer: Any) -> None:
-    assert start_estimates(Api(answer), [waiting("a", 1)]) is None
+    assert start_estimates(Api(answer), ["p5"]) is None

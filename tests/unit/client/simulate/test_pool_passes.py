@@ -39,6 +39,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
         return may_act(snapshot, pool, now=now)
 
     monkeypatch.setattr(pool_passes, "may_act", noted)
+    # Each minute is looked at, also where nothing can have changed since the last look.
+    monkeypatch.setattr(pool_passes, "idle_until", lambda *_, now: now)
     return seen
 
 

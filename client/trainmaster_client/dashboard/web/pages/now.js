@@ -7,7 +7,8 @@ import { columns, hrefOf, nameCell, stateCell } from "../job_cells.js";
 import { Table } from "../table.js";
 
 const MONEY_MS = 60_000;
-const COLUMNS = ["position", "job", "team", "state", "pool", "instances", "priority", "age", "ran", "left", "starts_range", "short"];
+const WHERE = { key: "where", title: "Where", cell: ({ cells }) => [cells.pool, " ", h("span", { class: "dim" }, cells.instances)], sort: ({ cells }) => cells.pool };
+const COLUMNS = ["position", "job", "team", "state", WHERE, "priority", "ran", "left", "starts_range", "short"];
 let money = { at: -Infinity, team: "", usage: null };
 
 export const page = {

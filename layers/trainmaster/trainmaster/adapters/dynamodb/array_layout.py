@@ -16,12 +16,15 @@ HAS_ARRAYS = "has_arrays"
 JOBS = "jobs#"
 """Prefix of the counts of tasks that are jobs, by kind of state."""
 WAITING, HELD, RUNNING = f"{JOBS}waiting", f"{JOBS}held", f"{JOBS}running"
-COMPLETED, FAILED, STOPPED, NAME_TAKEN = "completed#", "failed#", "stopped#", "taken#"
+COMPLETED, FAILED, STOPPED = "completed#", "failed#", "stopped#"
+NAME_TAKEN, ORPHANED = "taken#", "orphaned#"
 """Prefixes of words of bits, by what became of the task."""
 RECENT, AT_MOST, ARRAY_HELD = "recent", "at_most", "held"
 INSTANCE_SECONDS, CENTS, UNPRICED = "instance_seconds", "cents", "unpriced"
 FIRST_INDEX, LAST_INDEX = "first_index", "last_index"
 ENTRY_ID, ENDED_AT, HAS_DEPENDENTS = "entry_id", "ended_at", "has_dependents"
+AWAITED = "awaited"
+"""Indices of tasks that are no jobs yet and have dependents."""
 
 
 def array_key(name: str) -> Key:

@@ -94,6 +94,7 @@ def array_row(item: Item) -> Array:
             failed=_bits(item, rows.FAILED),
             stopped=_bits(item, rows.STOPPED),
             name_taken=_bits(item, rows.NAME_TAKEN),
+            orphaned=_bits(item, rows.ORPHANED),
         ),
         sums=ArraySums(
             instance_seconds=item.get(rows.INSTANCE_SECONDS, 0),
@@ -101,7 +102,7 @@ def array_row(item: Item) -> Array:
             unpriced=item.get(rows.UNPRICED, 0),
         ),
         recent=tuple(item.get(rows.RECENT, ())),
-        awaited=frozenset(item.get("awaited", ())),
+        awaited=frozenset(item.get(rows.AWAITED, ())),
         to_stop=int.from_bytes(item.get("to_stop", b""), "little"),
         stopped_by=item.get("stopped_by"),
         cancelled=item.get("cancelled", False),

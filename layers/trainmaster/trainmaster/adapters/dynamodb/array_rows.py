@@ -58,7 +58,7 @@ def _changing(array: Array) -> dict[str, Any]:
         rows.AT_MOST: array.at_most,
         rows.ARRAY_HELD: array.held,
         "held_because": array.held_because,
-        "awaited": sorted(array.awaited) or None,
+        rows.AWAITED: sorted(array.awaited) or None,
         "cancelled": array.cancelled or None,
         "to_stop": bits_bytes(array.to_stop) if array.to_stop else None,
         "stopped_by": array.stopped_by,
@@ -107,7 +107,7 @@ def of_new_array(array: Array, request: ArrayRequest, writes: Writes, *, marks_t
         writes.put(rows.array_request_key(array.name), {"body": gzip.compress(request.packed(), mtime=0)}),
         writes.put(rows.open_array_key(template.spec.pool, array.name), {"team": template.spec.team}),
         writes.update(layout.counters_key(template.spec.pool), marked),
-        *of_new_conditions(template, conditions, writes, at=at),
+        *of_new_conditions(template, conditions, writes, at=at, is_array=True),
     ]
 
 
@@ -136,6 +136,9 @@ def of_expansion(
         named |= {len(operations): position, len(operations) + 1: position}
         operations += _of_task(job, body, updates, writes, at=at)
     update.put |= {"unexpanded": bits_bytes(left), "ver": array.ver + 1}
+    if array.awaited:  # a task that is a job has the mark itself
+        kept = array.awaited - {job.spec.array.index for job, _ in tasks if job.spec.array is not None}
+        update.put[rows.AWAITED] = sorted(kept)
     update.conditions.append(("#n = :v", "ver", array.ver))
     return [*operations, *writes.updates(updates)], named
 
@@ -206,6 +209,7 @@ _BITS = (
     (rows.FAILED, "failed"),
     (rows.STOPPED, "stopped"),
     (rows.NAME_TAKEN, "name_taken"),
+    (rows.ORPHANED, "orphaned"),
 )
 
 

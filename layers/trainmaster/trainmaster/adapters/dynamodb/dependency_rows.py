@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_marks import marked_arrays
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, SortKeys, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
@@ -56,15 +57,18 @@ def notified_key(root_entry_id: str, team: str) -> layout.Key:
 
 
 def of_new_conditions(
-    job: Job, conditions: Iterable[Condition], writes: Writes, *, at: datetime
+    job: Job, conditions: Iterable[Condition], writes: Writes, *, at: datetime, is_array: bool = False
 ) -> list[Operation]:
     """The child among the dependents of each parent, provided that no parent has ended since it was read."""
     ttl = _expires(writes, at)
-    operations: list[Operation] = []
-    for condition in conditions:
-        if condition.end is None:
+    known = tuple(conditions)
+    operations = marked_arrays([condition for condition in known if condition.end is None], writes)
+    for condition in known:
+        if condition.end is None and condition.array is None:
             operations.append(_marked_parent(condition, writes))
-        child = Dependent(name=job.name, entry_id=job.spec.entry_id, team=job.spec.team)
+        child = Dependent(
+            name=job.name, entry_id=job.spec.entry_id, team=job.spec.team, is_array=is_array or None
+        )
         operations.append(
             writes.put(dependent_key(condition.entry_id, job.name), {**encode(child), "ttl": ttl})
         )

@@ -22,7 +22,7 @@ from trainmaster.adapters.dynamodb.pool_rows import (
 )
 from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
 from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.steps import in_turn
+from trainmaster.core.arrays.steps import array_parents, in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.decay import eras_read
@@ -168,8 +168,11 @@ class PoolReads(QueueReads, ArrayReads):
             return ()
         names = [name for _, name in self.open_arrays(pool, after="", limit=MOST_OPEN_ARRAYS)]
         tasks = (entry.array for entry in candidates.waiting if entry.array is not None)
-        wanted = dict.fromkeys((*in_turn(names, now=now), *tasks))
-        return tuple(self.arrays(wanted).values())
+        arrays = self.arrays((*in_turn(names, now=now), *tasks))
+        parents = {name for array in arrays.values() for name, _ in array_parents(array)}
+        if missing := sorted(parents - arrays.keys()):
+            arrays |= self.arrays(missing)
+        return tuple(arrays.values())
 
     # ---- money
 

@@ -63,6 +63,8 @@ class TaskEnds:
     stopped: int = 0
     name_taken: int = 0
     """Those of ``failed`` that never became a job, because one had the name."""
+    orphaned: int = 0
+    """Those of ``stopped`` that never became a job, because a task that they were to run after failed."""
 
     @property
     def all(self) -> int:
@@ -117,7 +119,7 @@ class Array:
     recent: tuple[str, ...] = ()
     """Classes of the last tasks to end, "" for one that was stopped, while none has completed."""
     awaited: frozenset[int] = frozenset()
-    """Positions of tasks that other jobs wait for although they do not exist as jobs yet."""
+    """Indices of tasks that other jobs wait for although they do not exist as jobs yet."""
     to_stop: int = 0
     """Bits of the tasks that somebody wants stopped although they are jobs, ended meanwhile or not."""
     stopped_by: str | None = None

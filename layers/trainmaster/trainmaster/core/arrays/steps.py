@@ -1,11 +1,11 @@
 """Steps of an array that are decided without the table: how many tasks to expand, when to hold, its end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from trainmaster.core.arrays.model import MOST_WAITING_JOBS, Array
-from trainmaster.core.jobs.end_conditions import EndedParent, Root
+from trainmaster.core.jobs.end_conditions import ConditionKind, EndedParent, Root
 from trainmaster.core.jobs.index_sets import bits_of, first_positions
 from trainmaster.core.jobs.model import JobState
 
@@ -26,15 +26,48 @@ def in_turn(names: Sequence[str], *, now: datetime) -> tuple[str, ...]:
     return tuple(names[(first + offset) % len(names)] for offset in range(MOST_READ))
 
 
-def next_tasks(array: Array) -> tuple[int, ...]:
-    """Return the positions of the tasks to make jobs of now; empty if there are enough, or none may be."""
+def array_parents(array: Array) -> tuple[tuple[str, str], ...]:
+    """Return name and entry id of the arrays that it runs after, index by index."""
+    conditions = array.template.after.conditions if array.template.after else ()
+    return tuple(
+        (condition.job, condition.entry_id)
+        for condition in conditions
+        if condition.kind is ConditionKind.AFTER_CORR
+    )
+
+
+def parent_tasks(array: Array, arrays: Mapping[str, Array]) -> tuple[int, int]:
+    """Return the bits of unexpanded tasks that may run, and of those that can no longer.
+
+    Args:
+        array: The array; its parents have the same indices, so a task and its parents have one position.
+        arrays: Its parents by name. One that is not there decides nothing.
+    """
+    ready, orphaned = array.unexpanded, 0
+    for name, entry_id in array_parents(array):
+        parent = arrays.get(name)
+        if parent is None or parent.entry_id != entry_id:
+            ready = 0
+            continue
+        ready &= parent.ends.completed
+        orphaned |= array.unexpanded & (parent.ends.failed | parent.ends.stopped)
+    return ready, orphaned
+
+
+def next_tasks(array: Array, ready: int) -> tuple[int, ...]:
+    """Return the positions of the tasks to make jobs of now; empty if there are enough, or none may be.
+
+    Args:
+        array: The array.
+        ready: Bits of the unexpanded tasks that wait for no other task.
+    """
     template = array.template
     if array.held or template.waits_for_others or template.state is not JobState.PENDING:
         return ()
     room = MOST_WAITING_JOBS - array.jobs.waiting - array.jobs.held
     if array.at_most is not None:
         room = min(room, array.at_most - array.jobs.total)
-    return first_positions(array.unexpanded, min(room, AT_ONCE)) if room > 0 else ()
+    return first_positions(ready, min(room, AT_ONCE)) if room > 0 else ()
 
 
 def expanded(array: Array, chosen: tuple[int, ...]) -> Array:

@@ -70,7 +70,7 @@ def task_job(array: Array, position: int) -> Job:
         key_hash=None,
         array=TaskOf(name=array.name, index=index, position=position),
     )
-    has_dependents = True if position in array.awaited else None
+    has_dependents = True if index in array.awaited else None
     return replace(template, spec=spec, ver=0, waiting=None, after=None, has_dependents=has_dependents)
 
 

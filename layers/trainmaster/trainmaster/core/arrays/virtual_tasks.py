@@ -21,6 +21,10 @@ def virtual_task(array: Array, position: int) -> Job:
     if array.ends.name_taken >> position & 1:
         reason = Reason(code=ReasonCode.NAME_TAKEN, message="another job had the name of this task")
         return replace(task, state=JobState.FAILED, reason=reason)
+    if array.ends.orphaned >> position & 1:
+        message = "the task that it was to run after did not complete"
+        reason = Reason(code=ReasonCode.DEPENDENCY, message=message)
+        return replace(task, state=JobState.STOPPED, reason=reason)
     if array.ends.stopped >> position & 1:
         stopped = Reason(code=ReasonCode.STOPPED_BY_USER, message=f"stopped by {array.stopped_by}")
         reason = template.reason if array.ended_for_parent and template.reason else stopped
@@ -34,3 +38,10 @@ def virtual_task(array: Array, position: int) -> Job:
         )
     message = f"waits for its turn in array {array.name}"
     return replace(task, waiting=Reason(code=ReasonCode.AHEAD, message=message))
+
+
+def array_as_job(array: Array) -> Job:
+    """Return an array as a job with its submission, state and end."""
+    if array.end is None:
+        return array.template
+    return replace(array.template, state=JobState(array.end.value), ended_at=array.ended_at)

@@ -26,6 +26,7 @@ from trainmaster.core.planning.changes import (
     HoldUsed,
     JobStarts,
     PoolChange,
+    TasksDropped,
     TasksExpanded,
     VictimAsked,
 )
@@ -239,7 +240,7 @@ class Future:
                 del self._holds[preemptor]
             case HoldLimited(hold=hold, until=until):
                 self._holds[hold.preemptor] = replace(hold, until=until)
-            case TasksExpanded() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
+            case TasksExpanded() | TasksDropped() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
                 for task in self._arrays.take(change):
                     self._queue.add(task)
             case _:

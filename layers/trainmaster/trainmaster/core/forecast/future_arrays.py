@@ -4,8 +4,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trainmaster.core.arrays.model import Array
+from trainmaster.core.jobs.index_sets import bits_of
 from trainmaster.core.planning.actions import Start
-from trainmaster.core.planning.changes import ArrayChange, ArrayEnded, ArrayHeld, ArrayTrimmed, TasksExpanded
+from trainmaster.core.planning.changes import (
+    ArrayChange,
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
+    TasksDropped,
+    TasksExpanded,
+)
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
@@ -28,6 +36,8 @@ class FutureArrays:
             case TasksExpanded():
                 self._arrays[name] = change.after
                 return tuple(waiting_entry(job) for job in change.jobs)
+            case TasksDropped(array=array, positions=dropped):
+                self._arrays[name] = replace(array, unexpanded=array.unexpanded & ~bits_of(dropped))
             case ArrayHeld():
                 self._arrays[name] = replace(change.array, held=True, recent=())
             case ArrayTrimmed():

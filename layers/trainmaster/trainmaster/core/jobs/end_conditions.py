@@ -22,6 +22,8 @@ class ConditionKind(StrEnum):
     AFTER_OK = "afterok"
     AFTER_ANY = "afterany"
     AFTER_NOT_OK = "afternotok"
+    AFTER_CORR = "aftercorr"
+    """Between arrays: each task may run once the parent's task of the same index has completed."""
 
 
 class ParentEnd(StrEnum):
@@ -37,6 +39,7 @@ _HOLDS_AFTER: Mapping[ConditionKind, frozenset[ParentEnd]] = MappingProxyType(
         ConditionKind.AFTER_OK: frozenset({ParentEnd.COMPLETED}),
         ConditionKind.AFTER_ANY: frozenset(ParentEnd),
         ConditionKind.AFTER_NOT_OK: frozenset({ParentEnd.FAILED, ParentEnd.STOPPED}),
+        ConditionKind.AFTER_CORR: frozenset(ParentEnd),
     }
 )
 
@@ -80,10 +83,19 @@ class Condition:
     """Team of the parent: its name is shown to those who may see jobs of this team."""
     end: ParentEnd | None = None
     """The parent's end; None if it has not ended, as far as the child was informed."""
+    array: str | None = None
+    """The array that the parent is, or is a task of and no job yet when this was written; None: a job."""
+    array_ver: int | None = None
+    """``Array.ver`` when this was written; None without ``array``."""
 
     @property
     def holds(self) -> bool | None:
-        """Tell whether the condition holds; None if that is not decided yet."""
+        """Tell whether the condition holds; None if that is not decided yet.
+
+        One that is about single tasks holds for the array as a whole: its tasks are looked at one by one.
+        """
+        if self.kind is ConditionKind.AFTER_CORR:
+            return True
         return None if self.end is None else self.end in _HOLDS_AFTER[self.kind]
 
     def known_as(self, *, to: str) -> str:
@@ -137,3 +149,4 @@ class Dependent:
     name: str
     entry_id: str
     team: str
+    is_array: bool | None = None  # True: an array, not a job

@@ -115,6 +115,14 @@ class ExpandArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropTasks:
+    """End tasks of an array that were to run after tasks which did not complete."""
+
+    array: Array
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoldArray:
     """Hold an array, as its tasks fail one after the other in the same way."""
 
@@ -189,6 +197,7 @@ Intended: TypeAlias = (
     | WarnOfBudget
     | WatchGpus
     | ExpandArray
+    | DropTasks
     | HoldArray
     | EndArray
     | TrimArray
@@ -206,7 +215,7 @@ def subject(action: Action) -> str:
             return pool.training_job_name
         case WarnOfBudget(team=team):
             return team
-        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+        case ExpandArray() | DropTasks() | HoldArray() | EndArray() | TrimArray():
             return action.array.name
         case _:
             return action.job.name
@@ -224,7 +233,7 @@ def identity(action: Action) -> tuple[object, ...]:
             return (kind, pool.training_job_name, pool.expires_at, pool.releasing)
         case WarnOfBudget(team=team, month=month):
             return (kind, team, month)
-        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+        case ExpandArray() | DropTasks() | HoldArray() | EndArray() | TrimArray():
             return (kind, action.array.name, action.array.ver)
         case _:
             return (kind, action.job.name, action.job.ver)

@@ -12,6 +12,7 @@ from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.planning.actions import (
     Action,
+    DropTasks,
     EndArray,
     EndReservation,
     ExpandArray,
@@ -45,6 +46,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksDropped,
     TasksExpanded,
     VictimAsked,
     WarmPoolExtended,
@@ -139,17 +141,19 @@ def _changes(action: Action) -> Changes:
             return Changes(written=(WarmPoolGivenUp(warm_pool=given_up),), afterwards=(gone,))
         case SettleWarm(warm_pool=overdue):
             return Changes(afterwards=(WarmPoolGone(warm_pool=overdue),))
-        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+        case ExpandArray() | DropTasks() | HoldArray() | EndArray() | TrimArray():
             return Changes(written=(_of_array(action),))
         case _:
             return _single(action)
 
 
-def _of_array(action: ExpandArray | HoldArray | EndArray | TrimArray) -> ArrayChange:
+def _of_array(action: ExpandArray | DropTasks | HoldArray | EndArray | TrimArray) -> ArrayChange:
     """Return the change of an array; its writer requires that the array is as the plan saw it."""
     match action:
         case ExpandArray(array=array, positions=positions):
             return TasksExpanded(array=array, positions=positions)
+        case DropTasks(array=array, positions=positions):
+            return TasksDropped(array=array, positions=positions)
         case HoldArray(array=array, failure_class=failure):
             return ArrayHeld(array=array, failure_class=failure)
         case EndArray(array=array):

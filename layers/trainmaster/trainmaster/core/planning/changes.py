@@ -157,6 +157,14 @@ class TasksExpanded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TasksDropped:
+    """Tasks of an array are stopped before they ever were jobs."""
+
+    array: Array
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayHeld:
     """No waiting task of the array starts until somebody releases it."""
 
@@ -185,5 +193,5 @@ Single: TypeAlias = (
     StopSent | JobRequeued | HoldLimited | HoldEnded | LimitForgotten | BudgetWarned | GpusWatched
 )
 """Changes of one row, each made by itself."""
-ArrayChange: TypeAlias = TasksExpanded | ArrayHeld | ArrayEnded | ArrayTrimmed
+ArrayChange: TypeAlias = TasksExpanded | TasksDropped | ArrayHeld | ArrayEnded | ArrayTrimmed
 PoolChange: TypeAlias = Claimed | WarmPoolChange | Single | ArrayChange

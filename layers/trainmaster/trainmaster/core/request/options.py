@@ -37,7 +37,6 @@ _ALTERNATIVE = re.compile(
 
 # Source: SageMaker API reference, TrainingJobName.
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
-_ARRAY_CONDITION = "aftercorr"
 _CONDITION_HINT = "write [TYPE:]JOB with one space between two, e.g. afterok:prepare afterany:clean-up"
 
 _OUR_PREFIX = re.compile(r"^trainmaster[\s:./_-]*")
@@ -174,9 +173,6 @@ def _condition_kind(written: str) -> ConditionKind:
     try:
         return ConditionKind(written)
     except ValueError as error:
-        if written == _ARRAY_CONDITION:
-            message = f"has {_ARRAY_CONDITION}, which is for tasks of arrays, and this stack has no arrays"
-            raise BadOptionError(message, "name the jobs one by one, with afterok") from error
         near = get_close_matches(written.lower(), list(ConditionKind), n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(ConditionKind)

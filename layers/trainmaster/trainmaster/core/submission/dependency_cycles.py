@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.end_conditions import Condition, Dependencies
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.submission.parents import RULE_DEPENDENCY
+from trainmaster.core.submission.array_conditions import RULE_DEPENDENCY
 
 MOST_EDGES = 10_000
 """Conditions that one walk looks at."""

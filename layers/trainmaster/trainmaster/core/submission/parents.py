@@ -2,23 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from trainmaster.core.arrays.model import Array
 from trainmaster.core.errors import FieldError, quoted
 from trainmaster.core.jobs.end_conditions import Condition, Dependencies, ParentEnd
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.dependents import ended_parent, impossible_text
 from trainmaster.core.request.options import WantedCondition
+from trainmaster.core.submission.array_conditions import (
+    RULE_DEPENDENCY,
+    WrittenCondition,
+    other_indices,
+    unlike_arrays,
+)
 
-RULE_DEPENDENCY = "dependency"
 RULE_MAX_PARENTS = "limits.max_parents"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenCondition:
-    """A condition, and the field that has it."""
-
-    field: str
-    wanted: WantedCondition
+NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,39 +45,54 @@ class Child:
     most_parents: int
     """``limits.max_parents`` of its pool."""
     hold_when_impossible: bool
+    indices: tuple[int, ...] | None = None
+    """Indices of its tasks; None: it is no array."""
 
 
-def judge_parents(written: Sequence[WrittenCondition], known: Mapping[str, Job], child: Child) -> Parents:
+def judge_parents(
+    written: Sequence[WrittenCondition],
+    known: Mapping[str, Job],
+    child: Child,
+    *,
+    arrays: Mapping[str, Array] = NO_ARRAYS,
+) -> Parents:
     """Resolve conditions to submissions.
 
     Args:
         written: In the order of the tags.
         known: By the name that was written, jobs that the caller may see.
         child: Of the submission.
+        arrays: By the name that was written, arrays, and those of tasks that are no jobs yet.
     """
     if not written:
         return NO_PARENTS
-    errors = tuple(_errors(written, known))
+    errors = (*_errors(written, known), *unlike_arrays(written, child.indices, arrays))
     too_many = tuple(_too_many(written, child))
     if errors:
         return Parents(errors=errors, violations=too_many)
-    conditions = [_condition(mention.wanted, known[mention.wanted.job]) for mention in written]
+    conditions = [
+        _condition(mention.wanted, known[mention.wanted.job], arrays.get(mention.wanted.job))
+        for mention in written
+    ]
     after = Dependencies(conditions=tuple(conditions), hold_when_impossible=child.hold_when_impossible)
     impossible = (
         _impossible(mention, condition, known[mention.wanted.job], child)
         for mention, condition in zip(written, conditions, strict=True)
         if condition.holds is False
     )
-    return Parents(violations=(*too_many, *impossible), after=after)
+    unequal = other_indices(written, child.indices, arrays)
+    return Parents(violations=(*too_many, *impossible, *unequal), after=after)
 
 
-def _condition(wanted: WantedCondition, parent: Job) -> Condition:
+def _condition(wanted: WantedCondition, parent: Job, array: Array | None) -> Condition:
     return Condition(
         kind=wanted.kind,
         job=parent.name,
         entry_id=parent.spec.entry_id,
         team=parent.spec.team,
         end=ParentEnd(parent.state.value) if parent.is_final else None,
+        array=None if array is None else array.name,
+        array_ver=None if array is None else array.ver,
     )
 
 
@@ -111,7 +126,7 @@ def _too_many(written: Sequence[WrittenCondition], child: Child) -> Iterator[Fie
         yield FieldError(
             field=written[-1].field,
             message=f"the job is to wait for {len(written)} jobs, the pool allows {child.most_parents}",
-            hint="have it wait for mention job that waits for the others",
+            hint="have it wait for one job that waits for the others",
             rule=RULE_MAX_PARENTS,
         )
 

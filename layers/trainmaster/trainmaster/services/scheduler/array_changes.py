@@ -12,12 +12,20 @@ from trainmaster.core.arrays.model import Array
 from trainmaster.core.arrays.steps import ended_array
 from trainmaster.core.arrays.tasks import ended_task, task_request
 from trainmaster.core.jobs.end_conditions import ParentEnd
-from trainmaster.core.jobs.index_sets import bits_of
+from trainmaster.core.jobs.index_sets import bits_of, positions
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.outbox import array_ended_notice, array_held_notice, held_text, to_tell
 from trainmaster.core.outbox.derive import message_of_parent
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.changes import ArrayChange, ArrayEnded, ArrayHeld, ArrayTrimmed, TasksExpanded
+from trainmaster.core.planning.changes import (
+    ArrayChange,
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
+    TasksDropped,
+    TasksExpanded,
+)
 from trainmaster.services.array_jobs import message_to_jobs
 from trainmaster.services.scheduler.context import PassContext
 
@@ -31,6 +39,8 @@ def change_array(change: ArrayChange, context: PassContext) -> None:
             _hold(array, failure_class, context)
         case ArrayEnded(array=array):
             _end(array, context)
+        case TasksDropped(array=array, positions=dropped):
+            _drop(array, dropped, context)
         case ArrayTrimmed(array=array):
             kept = () if array.ends.completed else array.recent[-max(array.stop_after_failures, 1) :]
             context.store.commit_array(array, replace(array, recent=kept))
@@ -50,27 +60,53 @@ def _expand(change: TasksExpanded, context: PassContext) -> None:
         _fail_taken(array, sorted(taken), context)
 
 
-def _fail_taken(array: Array, positions: Sequence[int], context: PassContext) -> None:
-    bits = bits_of(positions)
+def _fail_taken(array: Array, taken: Sequence[int], context: PassContext) -> None:
+    bits = bits_of(taken)
     ends = replace(array.ends, failed=array.ends.failed | bits, name_taken=array.ends.name_taken | bits)
     code = ReasonCode.NAME_TAKEN.value
     after = replace(
         array,
         unexpanded=array.unexpanded & ~bits,
         ends=ends,
-        recent=(*array.recent, *[code] * len(positions)),
+        recent=(*array.recent, *[code] * len(taken)),
     )
     text = f"{ParentEnd.FAILED} ({code})"
-    messages = ended_messages(array, positions, ParentEnd.FAILED, text, context)
+    messages = ended_messages(array, taken, ParentEnd.FAILED, text, context)
     context.store.commit_array(array, after, messages=messages)
 
 
 def ended_messages(
-    array: Array, positions: Iterable[int], end: ParentEnd, text: str, context: PassContext
+    array: Array, ended: Iterable[int], end: ParentEnd, text: str, context: PassContext
 ) -> list[OutboxMessage]:
     """Return the messages to jobs that wait for tasks which end without ever being jobs."""
-    ended = (ended_task(array, position, end, text) for position in positions if position in array.awaited)
-    return [message_of_parent(parent, at=context.clock()) for parent in ended]
+    awaited = (position for position in ended if array.indices[position] in array.awaited)
+    parents = (ended_task(array, position, end, text) for position in awaited)
+    return [message_of_parent(parent, at=context.clock()) for parent in parents]
+
+
+def array_after_parent(
+    array: Array, template: Job, context: PassContext
+) -> tuple[Array, list[OutboxMessage]]:
+    """Return an array whose template knows of a parent's end; if it ended with it, so do all tasks."""
+    after = replace(array, template=template)
+    if not template.is_final:
+        return after, []
+    left = array.unexpanded
+    ends = replace(array.ends, stopped=array.ends.stopped | left)
+    why = template.reason.message if template.reason else ""
+    text = f"{ParentEnd.STOPPED} ({ReasonCode.DEPENDENCY}): {why}"
+    messages = ended_messages(array, positions(left), ParentEnd.STOPPED, text, context)
+    return replace(after, unexpanded=0, ends=ends), messages
+
+
+def _drop(array: Array, dropped: Sequence[int], context: PassContext) -> None:
+    """End tasks whose parents' tasks of the same index did not complete."""
+    bits = bits_of(dropped)
+    ends = replace(array.ends, stopped=array.ends.stopped | bits, orphaned=array.ends.orphaned | bits)
+    after = replace(array, unexpanded=array.unexpanded & ~bits, ends=ends)
+    text = f"{ParentEnd.STOPPED} ({ReasonCode.DEPENDENCY}): its parent did not complete"
+    messages = ended_messages(array, dropped, ParentEnd.STOPPED, text, context)
+    context.store.commit_array(array, after, messages=messages)
 
 
 def _hold(array: Array, failure_class: str, context: PassContext) -> None:

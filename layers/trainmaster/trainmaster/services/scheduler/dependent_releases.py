@@ -8,10 +8,11 @@ does not need a pass for each of its jobs.
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from trainmaster.core.errors import RowSetAsideError
+from trainmaster.core.errors import LostRaceError, RowSetAsideError
 from trainmaster.core.jobs.end_conditions import Dependent, EndedParent
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -22,6 +23,7 @@ from trainmaster.core.outbox.derive import messages_to_dependents
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.services import job_steps
+from trainmaster.services.scheduler.array_changes import array_after_parent
 from trainmaster.services.scheduler.context import PassContext
 
 SLICE = 50
@@ -93,12 +95,13 @@ def _tell_all(children: Sequence[Dependent], parent: EndedParent, context: PassC
 
     One whose row cannot be understood is left out: it keeps none of the others waiting.
     """
-    jobs = context.pools.jobs(child.name for child in children)
+    jobs = context.pools.jobs(child.name for child in children if not child.is_array)
     changes, errors = list[Change](), list[Exception]()
 
     def tell(child: Dependent) -> None:
         try:
-            if (change := _tell(child, jobs.get(child.name), parent, context)) is not None:
+            tell_child = _tell_array if child.is_array else partial(_tell, job=jobs.get(child.name))
+            if (change := tell_child(child, parent=parent, context=context)) is not None:
                 changes.append(change)
         except RowSetAsideError:
             return
@@ -109,6 +112,26 @@ def _tell_all(children: Sequence[Dependent], parent: EndedParent, context: PassC
     if errors:
         raise errors[0]
     return changes
+
+
+def _tell_array(child: Dependent, parent: EndedParent, context: PassContext) -> Change | None:
+    """Tell an array that a job which it waits for has ended: its tasks may start, or all end with it."""
+    for _ in range(job_steps.TRIES):
+        array = context.reader.array(child.name)
+        if array is None or array.entry_id != child.entry_id or array.is_ended:
+            return None
+        pool = context.policy.pool(array.template.spec.pool) or PoolPolicy(
+            name=array.template.spec.pool, capacity={}
+        )
+        change = after_parent(array.template, parent, pool=pool, now=context.clock())
+        if change is None:
+            return None
+        notify_once(change, context)
+        after, messages = array_after_parent(array, change.after, context)
+        with suppress(LostRaceError):
+            context.store.commit_array(array, after, messages=messages)
+            return change
+    raise LostRaceError("the array kept changing; try again")
 
 
 def _tell(child: Dependent, job: Job | None, parent: EndedParent, context: PassContext) -> Change | None:

@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.data_from_s3.rounds import CHECKED, DELIVERED, FIRST, OBJECTS, RESUME, SHARDS
+from benchmarks.tables import Row, aligned
 
 Round = Mapping[str, Mapping[str, Mapping[str, Any]]]
 _CASES = (FIRST, RESUME, CHECKED, DELIVERED, OBJECTS, SHARDS)
@@ -44,38 +45,37 @@ def ratio(rounds: Sequence[Round], case: str, reader: str, other: str, *, of: st
 
 
 def shown(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
-    head = "".join(heading.rjust(13) for heading in ("MB/CPU s", "unchecked", "MB/s"))
-    lines = ["", "Large shards, all bytes, a CRC-32 of each piece".ljust(48) + head]
-    for name, cases in results.items():
-        checked, delivered = cases[CHECKED], cases[DELIVERED]
-        figures = (
-            checked["bytes"] / 1e6 / checked["cpu_seconds"],
-            delivered["bytes"] / 1e6 / delivered["cpu_seconds"],
-            checked["bytes"] / 1e6 / checked["seconds"],
-        )
-        lines.append("  " + name.ljust(46) + "".join(f"{figure:13,.0f}" for figure in figures))
+    """Return the lines of four tables, a row a reader."""
+    head = ("Large shards, all bytes, a CRC-32 of each piece", "MB/CPU s", "unchecked", "MB/s")
+    lines = _table(head, {name: _large(cases) for name, cases in results.items()})
     for case, title in (
         (FIRST, "First batch of a process"),
         (RESUME, "First batch after a resume, half-way"),
     ):
-        head = "".join(heading.rjust(13) for heading in ("seconds", "requests", "MB fetched"))
-        lines += ["", title.ljust(48) + head]
-        for name, cases in results.items():
-            typical = cases[case]
-            megabytes = typical["served_bytes"] / 1e6
-            figures_text = f"{typical['seconds']:13.3f}{typical['requests']:13}{megabytes:13,.1f}"
-            lines.append("  " + name.ljust(46) + figures_text)
-    return [*lines, *_small(results)]
+        rows = {name: _first_batch(cases[case]) for name, cases in results.items()}
+        lines += _table((title, "seconds", "requests", "MB fetched"), rows)
+    head_of_small = ("A small sample: as an object; in shards", "CPU us", "us", "shards CPU us", "us")
+    return lines + _table(head_of_small, {name: _small(cases) for name, cases in results.items()})
 
 
-def _small(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
-    head = "".join(heading.rjust(13) for heading in ("CPU us", "us", "shards CPU us", "us"))
-    lines = ["", "A small sample: as an object; in shards".ljust(48) + head]
-    for name, cases in results.items():
-        figures = [
-            1e6 * cases[case][kind] / cases[case]["pieces"]
-            for case in (OBJECTS, SHARDS)
-            for kind in ("cpu_seconds", "seconds")
-        ]
-        lines.append("  " + name.ljust(46) + "".join(f"{figure:13,.0f}" for figure in figures))
-    return lines
+def _table(head: Row, rows: Mapping[str, Row]) -> list[str]:
+    return ["", *aligned([head, *((name, *row) for name, row in rows.items())], named=True)]
+
+
+def _large(cases: Mapping[str, Mapping[str, Any]]) -> Row:
+    checked, delivered = cases[CHECKED], cases[DELIVERED]
+    seconds = (checked["cpu_seconds"], delivered["cpu_seconds"], checked["seconds"])
+    sizes = (checked["bytes"], delivered["bytes"], checked["bytes"])
+    return [f"{size / 1e6 / spent:,.0f}" for size, spent in zip(sizes, seconds, strict=True)]
+
+
+def _first_batch(typical: Mapping[str, Any]) -> Row:
+    return f"{typical['seconds']:.3f}", typical["requests"], f"{typical['served_bytes'] / 1e6:,.1f}"
+
+
+def _small(cases: Mapping[str, Mapping[str, Any]]) -> Row:
+    return [
+        f"{1e6 * cases[case][kind] / cases[case]['pieces']:,.0f}"
+        for case in (OBJECTS, SHARDS)
+        for kind in ("cpu_seconds", "seconds")
+    ]

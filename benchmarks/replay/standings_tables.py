@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from benchmarks.replay.standings import CLASSES, DAY_DELAY, Heat, Standing
+from benchmarks.tables import markdown
 
 LABEL_WIDTH = 20
 Cell = Callable[[Standing], str]
@@ -111,16 +112,18 @@ def _cells(table: Table, row: Mapping[str, Standing]) -> list[str]:
     return [table.cell(row[figure]) if figure in row else "-" for figure in table.columns.values()]
 
 
-def markdown(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:
-    names = list(table.columns)
-    lines = [
-        f"**{table.title}**",
-        "",
-        f"| decider | {' | '.join(names)} |",
-        f"|---|{'---|' * len(names)}",
-    ]
-    lines += [f"| `{label}` | {' | '.join(_cells(table, row))} |" for label, row in standings.items()]
-    return "\n".join(lines)
+def page(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:
+    """Return a table as Markdown."""
+    rows = [[f"`{label}`", *_cells(table, row)] for label, row in standings.items()]
+    return "\n".join([f"**{table.title}**", "", *markdown(["decider", *table.columns], rows)])
+
+
+def texts(standings: Mapping[str, Mapping[str, Standing]]) -> list[str]:
+    return [text(table, standings) for table in TABLES]
+
+
+def pages(standings: Mapping[str, Mapping[str, Standing]]) -> list[str]:
+    return [page(table, standings) for table in TABLES]
 
 
 def bounds_line(heats: Sequence[Heat]) -> str:
