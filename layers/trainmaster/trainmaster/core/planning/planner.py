@@ -66,20 +66,16 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
 
 
 def _spare_superfluous(walk: QueueWalk) -> None:
-    """Spare the victims that no preemptor needs, now that all preemptors of the plan are known."""
+    """Drop the preemptions that are not needed, now that all preemptors of the plan are known."""
     before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
     if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
         return
     walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon)
-    after = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
+    left = {action.job.name for action in walk.actions if isinstance(action, Preempt)}
     for name, action in before.items():
-        now = after.get(name)
-        vector, team = action.shape.vector, action.job.team
-        if now is None:
-            note = wait_reasons.MAKE_ROOM
+        if name not in left:
+            vector, note = action.shape.vector, wait_reasons.MAKE_ROOM
             walk.reasons[name] = wait_reasons.short(vector, walk.capacity.free, note=note)
-        elif now is not action:
-            walk.reasons[name] = wait_reasons.making_room(vector, now.victims, to=team)
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:
