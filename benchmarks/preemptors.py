@@ -189,7 +189,7 @@ def _measured(crowd: Crowd, tries: int) -> tuple[Measured, Measured]:
     plans = [[cpu_seconds(*world) for world in worlds] for _ in range(tries)]
     free, priced = (
         Measured(
-            seconds=min(one[index][0] for one in plans),
+            seconds=min(turn[index][0] for turn in plans),
             victims=sum(
                 len(action.victims) for action in plans[0][index][1].actions if isinstance(action, Preempt)
             ),

@@ -15,7 +15,7 @@ def least_stops(
     cost: Callable[[RunningJob], float],
     kept: Iterable[str] = (),
 ) -> list[Action]:
-    """Return the actions without preemptions whose instances others free as well, the dearest dropped first.
+    """Return the actions without preemptions whose instances others free as well, the most expensive first.
 
     Preemptors choose one after the other. So a small one may stop a small job although a later one has to
     stop a large job that serves both. A preemption is dropped as a whole or not at all: its job then waits
