@@ -2,6 +2,7 @@
 
 Every type is full of preemptible jobs of random sizes, ages and prices; each preemptor asks for 1 to 16
 instances of one of them. With quotas every second team borrows; or none may, and each uses all that it may.
+Each world is planned without a price and, as by default, with one.
 """
 
 import argparse
@@ -28,6 +29,9 @@ WIDEST = 16
 PRIORITIES = 10
 URGENT = 500
 HOUR_MS = 3_600_000
+MOST_RUNNING = 20_000
+MOST_TIMES = 1.8
+"""Most CPU that a plan with price may take, as a multiple of one without, with ``MOST_RUNNING`` jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,27 +140,63 @@ def _team(number: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=3, help="the least CPU of so many plans counts")
-    parser.add_argument("--price", action="store_true", help="with preemption.cost")
     arguments = parser.parse_args()
     tries: int = arguments.tries
-    rows: list[Row] = [("running", "preemptors", "teams", "quotas", "victims", "ms CPU")]
+    heads = ("running", "preemptors", "teams", "quotas", "victims", "ms CPU", "priced", "ms CPU", "times")
+    rows: list[Row] = [heads]
+    worst = 0.0
     for crowd in (
         *(
             Crowd(running=running, preemptors=preemptors, with_quotas=with_quotas)
-            for running in (1_000, 5_000, 20_000)
+            for running in (1_000, 5_000, MOST_RUNNING)
             for preemptors in (32, 256)
             for with_quotas in (True, False)
         ),
-        *(Crowd(running=20_000, preemptors=256, teams=teams) for teams in (100, 1_000)),
-        *(Crowd(running=20_000, preemptors=256, teams=teams, may_borrow=False) for teams in (8, 100, 1_000)),
+        *(Crowd(running=MOST_RUNNING, preemptors=256, teams=teams) for teams in (100, 1_000)),
+        *(
+            Crowd(running=MOST_RUNNING, preemptors=256, teams=teams, may_borrow=False)
+            for teams in (8, 100, 1_000)
+        ),
     ):
-        world = crowded(replace(crowd, with_price=arguments.price))
-        measured = [cpu_seconds(*world) for _ in range(tries)]
-        victims = sum(len(action.victims) for action in measured[0][1].actions if isinstance(action, Preempt))
+        free, priced = _measured(crowd, tries)
         quotas = "none" if not crowd.with_quotas else "borrow" if crowd.may_borrow else "at limit"
-        spent = round(1000 * min(seconds for seconds, _ in measured), 1)
-        rows.append((crowd.running, crowd.preemptors, crowd.teams, quotas, victims, spent))
+        times = priced.seconds / free.seconds
+        figures = (free.victims, free.ms, priced.victims, priced.ms, round(times, 2))
+        rows.append((crowd.running, crowd.preemptors, crowd.teams, quotas, *figures))
+        worst = max(worst, times) if crowd.running == MOST_RUNNING else worst
     print("\n".join(aligned(rows)))
+    if worst > MOST_TIMES:
+        raise SystemExit(
+            f"A plan with price takes {worst:.2f} times one without, at most {MOST_TIMES} asked."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The fastest of some plans."""
+
+    seconds: float
+    victims: int
+
+    @property
+    def ms(self) -> float:
+        return round(1000 * self.seconds, 1)
+
+
+def _measured(crowd: Crowd, tries: int) -> tuple[Measured, Measured]:
+    """Plan without and with price in turns, so that whatever else the machine does hits both."""
+    worlds = [crowded(replace(crowd, with_price=with_price)) for with_price in (False, True)]
+    plans = [[cpu_seconds(*world) for world in worlds] for _ in range(tries)]
+    free, priced = (
+        Measured(
+            seconds=min(turn[index][0] for turn in plans),
+            victims=sum(
+                len(action.victims) for action in plans[0][index][1].actions if isinstance(action, Preempt)
+            ),
+        )
+        for index in range(len(worlds))
+    )
+    return free, priced
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from trainmaster.core.jobs.index_sets import all_bits
 from trainmaster.core.arrays.model import Array
 from trainmaster.core.arrays.tasks import array_entry_id
+from trainmaster.core.jobs.index_sets import all_bits
 
 from tests.builders import job
 

@@ -175,8 +175,8 @@ def _size(value: Any) -> int:
             return len(content)
 
 
-def change(world: World, **wish: Any) -> dict[str, Any]:
-    return world.api("PATCH", "/arrays/s", wish)
+def change(world: World, **patch: Any) -> dict[str, Any]:
+    return world.api("PATCH", "/arrays/s", patch)
 
 
 def test_P9_a_lower_throttle_lets_no_task_start_until_fewer_run(plane: World) -> None:

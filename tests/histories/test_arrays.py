@@ -66,9 +66,9 @@ class Sweeping(History):
     def patch_array(self) -> None:
         if self.arrays:
             name = self.dice.choice(self.arrays)
-            wish = self.dice.choice([{"at_most": 1}, {"at_most": 4}, {"held": True}, {"held": False}])
-            wish = self.dice.choice([wish, {"at_most": None}, {"priority": self.dice.randint(0, 5)}])
-            self.start(f"patch {name} {wish}", lambda: self._call("patch", name, wish))
+            patch = self.dice.choice([{"at_most": 1}, {"at_most": 4}, {"held": True}, {"held": False}])
+            patch = self.dice.choice([patch, {"at_most": None}, {"priority": self.dice.randint(0, 5)}])
+            self.start(f"patch {name} {patch}", lambda: self._call("patch", name, patch))
 
     def cancel_tasks(self) -> None:
         if self.arrays:

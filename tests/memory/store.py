@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.durations.learned import LearnedRow
-from trainmaster.core.durations.traits import learned_key
+from trainmaster.core.durations.learned_rows import LearnedRow
+from trainmaster.core.durations.traits import learned_key, notes_places
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.history.journal import warm_pool_over
@@ -384,7 +384,11 @@ class MemoryJobStore(MemoryDependentWrites, MemoryArrayWrites):
             pool.run_times[key] = times.after(run) if times else RunTimes.of(run)
             for kind in (learned_key(spec.team, one) for one in spec.learned_in or ()):
                 row = pool.learned.get(kind, LearnedRow(newest=at))
-                pool.learned[kind] = row.after(whole, ended_at=at)
+                if notes_places(kind[1]):
+                    place = None if spec.likely is None else spec.likely.place_of(whole)
+                    pool.learned[kind] = row.after_placed(whole, place, ended_at=at)
+                else:
+                    pool.learned[kind] = row.after(whole, ended_at=at)
 
 
 def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:

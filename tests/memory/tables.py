@@ -8,7 +8,7 @@ from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.arrays.model import Array
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
-from trainmaster.core.durations.learned import LearnedRow
+from trainmaster.core.durations.learned_rows import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.history.past_records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt

@@ -14,7 +14,8 @@ from trainmaster.core.lifecycle.dependents import after_parent, with_conditions
 from trainmaster.core.outbox.derive import messages_to_dependents
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.request.options import WantedCondition
-from trainmaster.core.submission.parents import Child, WrittenCondition, judge_parents
+from trainmaster.core.submission.array_conditions import WrittenCondition
+from trainmaster.core.submission.parents import Child, judge_parents
 
 from tests.builders import NOON, job, pool
 

@@ -112,7 +112,7 @@ def days(draw: st.DrawFn) -> Day:
         trains=st.integers(1, 4),
         priority=st.sampled_from([100, 200]),
     )
-    coming = draw(st.lists(arrivals, min_size=4, max_size=14))
+    coming = draw(st.lists(arrivals, min_size=4, max_size=10))
     return Day(rules=rules, arrivals=coming, world=snapshot(*lows), asked={job.name: job for job in lows})
 
 
@@ -139,7 +139,7 @@ def could_stop(action: Preempt, running: Sequence[RunningJob]) -> list[RunningJo
 @given(days())
 def test_I16_a_start_is_not_undone_while_another_job_of_its_priority_can_make_room(day: Day) -> None:
     """Jobs of one instance that saved a minute ago: whoever is settled and not protected goes first."""
-    for action, world, now in day.steps(60):
+    for action, world, now in day.steps(36):
         (victim,) = action.victims
         candidates = could_stop(action, world.running)
         if victim.priority == candidates[0].priority and is_spared(victim, now):

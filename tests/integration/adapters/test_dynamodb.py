@@ -21,6 +21,7 @@ from trainmaster.adapters.dynamodb import (
 from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes
 from trainmaster.adapters.dynamodb.calls import Transactions
 from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.durations.learned_rows import LATEST
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
@@ -309,7 +310,7 @@ def test_a_histogram_expires_with_its_last_job_and_stays_below_a_write_unit(tabl
     completes(table, "b", learned_in=("n00a",))
     row = table.row("K#main", "n00a#2026#default")
     assert row["ttl"] == int((NOON + timedelta(days=90)).timestamp())
-    assert len(row) == 2 + len(buckets)
+    assert len(row) == 2 + len(every) + LATEST
     digits = (len(str(content)) for content in row.values())
     assert sum(map(len, row)) + sum(-(-count // 2) + 1 for count in digits) < 1024
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.durations.learned import LikelyLengths
+from trainmaster.core.durations.learned_rows import LATEST
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.futile_preemptions import ServedStart
@@ -138,9 +140,9 @@ KINDS = ("n00a", "t00b", "e00c")
 
 
 def learned(plane: Plane, team: str, *, now: datetime = NOON) -> list[float]:
-    """How many jobs each of the kinds has learned from, by now."""
+    """How many jobs the histogram of each of the kinds has learned from, by now."""
     found = plane.reader.entrance("main", team, f"{A}=1", learned=KINDS, now=now).learned
-    return [0.0 if row is None else round(row.jobs.total, 3) for row in found]
+    return [0.0 if row is None else round(replace(row, latest=()).jobs.total, 3) for row in found]
 
 
 def test_a_completed_job_counts_once_in_each_histogram_of_its_kinds(plane: Plane) -> None:
@@ -157,6 +159,21 @@ def test_a_completed_job_counts_once_in_each_histogram_of_its_kinds(plane: Plane
     (row, *_) = plane.reader.entrance("main", "default", f"{A}=1", learned=KINDS, now=NOON).learned
     assert row is not None
     assert row.jobs.weights == {bucket(minutes(10)): 1.0}
+
+
+def test_a_kind_lists_its_last_runs_and_the_shape_notes_how_well_they_were_predicted(plane: Plane) -> None:
+    kinds = ("s00a", "a00b")
+    likely = LikelyLengths(lengths=tuple(minutes(length) for length in range(1, 11)))
+    for number in range(LATEST + 2):
+        job = plane.running(f"job{number}", learned_in=kinds, likely=likely if number else None)
+        over = ended(job, trained=minutes(number + 1))
+        plane.store.commit([over], at=NOON)
+    own, shape = plane.reader.entrance("main", "default", f"{A}=1", learned=kinds, now=NOON).learned
+    assert own is not None
+    assert shape is not None
+    assert own.latest == tuple(minutes(number) for number in range(LATEST + 2, 2, -1))
+    assert (own.placed, shape.latest) == ({}, ())
+    assert shape.places.weights == pytest.approx(dict.fromkeys(range(1, 10), 1.0) | {10: LATEST - 8.0})
 
 
 def test_what_was_learned_last_year_counts_until_it_is_forgotten(plane: Plane) -> None:

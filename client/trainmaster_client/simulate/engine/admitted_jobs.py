@@ -183,6 +183,7 @@ def traits_of(job: PastJob, admitted: Admitted) -> Traits:
         name=job.name,
         image=job.image,
         hyperparameters=job.hyperparameters,
+        submitter=job.submitted_by,
     )
 
 

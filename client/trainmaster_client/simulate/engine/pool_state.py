@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.durations.learned import Known, LearnedRow, likely_lengths
-from trainmaster.core.durations.traits import Traits, learned_key
+from trainmaster.core.durations.learned import Known, likely_lengths
+from trainmaster.core.durations.learned_rows import LearnedRow
+from trainmaster.core.durations.traits import Traits, learned_key, notes_places
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.futile_preemptions import ServedStart, SizeClass, served_by
@@ -222,9 +223,15 @@ class PoolState:
         lane = (spec.team, lane_text(change.after.shapes, spec.choice))
         times = self.run_times.get(lane)
         self.run_times[lane] = times.after(run) if times else RunTimes.of(run)
-        for kind in (learned_key(spec.team, key) for key in spec.learned_in or ()):
+        place = None if spec.likely is None else spec.likely.place_of(trained)
+        for key in spec.learned_in or ():
+            kind = learned_key(spec.team, key)
             row = self.learned.get(kind, LearnedRow(newest=now))
-            self.learned[kind] = row.after(trained, ended_at=now)
+            self.learned[kind] = (
+                row.after_placed(trained, place, ended_at=now)
+                if notes_places(key)
+                else row.after(trained, ended_at=now)
+            )
 
     @staticmethod
     def _count(counter: dict[Capacity, int], vector: Vector, sign: int) -> None:

@@ -34,6 +34,7 @@ from trainmaster.core.errors import (
     TeamLimitError,
 )
 from trainmaster.core.jobs.index_sets import all_bits
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import likely_length
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import PoolPolicy
@@ -51,18 +52,22 @@ def add_array(call: Call, outside: Outside) -> Answer:
     context = enter(call, outside)
     weigh(context)
     is_trial = flag(call, "dry_run", default=False)
-    asked = read_submission(context)
+    sweep = read_submission(context)
     if not is_trial:
-        return submit_array(context, asked)
+        return submit_array(context, sweep)
     count_read(context)
-    return try_array(context, asked)
+    return try_array(context, sweep)
 
 
 # ---- submit
 
 
 def submit_array(
-    context: RequestContext, asked: ArraySubmission, *, version: int | None = None, tries: int = TRIES
+    context: RequestContext,
+    sweep: ArraySubmission,
+    *,
+    version: int | None = None,
+    tries: int = TRIES,
 ) -> Answer:
     """Store the array and send a wake-up.
 
@@ -70,39 +75,40 @@ def submit_array(
 
     Args:
         context: Holds the caller, and the policy that decides.
-        asked: What was asked for.
+        sweep: What was asked for.
         version: The policy's version, for the table to confirm; None: it is the one in force.
         tries: How often it may be stored again because a job that it is to wait for ended meanwhile.
     """
-    judged = _judged(context, asked)
+    judged = _judged(context, sweep)
     if (judged.verdict.violations or judged.parents.errors) and (
-        repeated := existing_array(context, asked.submission)
+        repeated := existing_array(context, sweep.submission)
     ):
         return _answer(context, repeated, judged)
     require_known(judged.parents)
     pool = judged.verdict.accepted()
-    entrance = submissions.entrance_of(context, asked.submission, pool)
+    entrance = submissions.entrance_of(context, sweep.submission, pool)
     submissions.require_version(entrance, version)
-    array = _new(context, asked, pool, judged)
-    request = _request(asked)
+    job = submissions.new_job_of(context, sweep.submission, pool, entrance, judged.parents)
+    array = _new(sweep, job)
+    request = _request(sweep)
     try:
-        admission = submissions.admission_of(context, asked.submission, pool, entrance)
+        admission = submissions.admission_of(context, sweep.submission, pool, entrance)
         context.outside.store.submit_array(array, request, admission)
     except TeamLimitError as error:
         raise over_limit(
-            asked.submission.team, pool, error.limit, at=array.template.spec.submitted_at
+            sweep.submission.team, pool, error.limit, at=array.template.spec.submitted_at
         ) from error
     except TaskNameError as error:
         raise task_name_taken(str(error)) from error
     except LostRaceError as error:
-        earlier = existing_array(context, asked.submission)
+        earlier = existing_array(context, sweep.submission)
         if earlier is None and array.template.waits_for_others and tries > 1:
-            return submit_array(context, asked, version=version, tries=tries - 1)
+            return submit_array(context, sweep, version=version, tries=tries - 1)
         if earlier is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
         return _answer(context, earlier, judged)
-    submissions.wake_for(context, asked.submission, array.template, judged.verdict)
-    shared = folder_warnings(asked.submission, context)
+    submissions.wake_for(context, sweep.submission, array.template, judged.verdict)
+    shared = folder_warnings(sweep.submission, context)
     judged = judged.with_warnings(shared)
     return replace(_answer(context, array, judged), status=HTTPStatus.CREATED)
 
@@ -114,15 +120,15 @@ def task_name_taken(message: str) -> JobNameTakenError:
     return JobNameTakenError(f"{message}: {hint}", errors=[error])
 
 
-def _judged(context: RequestContext, asked: ArraySubmission) -> Judged:
-    judged = submissions.judged(context, asked.submission, indices=asked.wanted.indices)
+def _judged(context: RequestContext, sweep: ArraySubmission) -> Judged:
+    judged = submissions.judged(context, sweep.submission, indices=sweep.wanted.indices)
     pool = judged.verdict.pool
-    count = len(asked.wanted.indices)
+    count = len(sweep.wanted.indices)
     if pool is None or count <= pool.limits.max_array_tasks:
         return judged
     most = pool.limits.max_array_tasks
     too_many = FieldError(
-        field="tasks" if asked.prefix else "Tags",
+        field="tasks" if sweep.prefix else "Tags",
         message=f"are {count} tasks, and the pool allows {most} in one array",
         hint="split it into several arrays",
         rule=RULE_MAX_TASKS,
@@ -130,23 +136,22 @@ def _judged(context: RequestContext, asked: ArraySubmission) -> Judged:
     return judged.with_violation(too_many)
 
 
-def _new(context: RequestContext, asked: ArraySubmission, pool: PoolPolicy, judged: Judged) -> Array:
-    entrance = submissions.entrance_of(context, asked.submission, pool)
-    job = submissions.new_job_of(context, asked.submission, pool, entrance, judged.parents)
+def _new(sweep: ArraySubmission, job: Job) -> Array:
+    """Make the array of a job that stands for any of its tasks."""
     spec = replace(job.spec, entry_id=array_entry_id(job.spec.entry_id))
     return Array(
         template=replace(job, spec=spec),
-        indices=asked.wanted.indices,
-        unexpanded=all_bits(len(asked.wanted.indices)),
-        at_most=asked.wanted.at_most,
-        stop_after_failures=asked.wanted.stop_after_failures,
-        rerun_of=asked.rerun_of,
-        folder=asked.folder,
+        indices=sweep.wanted.indices,
+        unexpanded=all_bits(len(sweep.wanted.indices)),
+        at_most=sweep.wanted.at_most,
+        stop_after_failures=sweep.wanted.stop_after_failures,
+        rerun_of=sweep.rerun_of,
+        folder=sweep.folder,
     )
 
 
-def _request(asked: ArraySubmission) -> ArrayRequest:
-    return array_request(asked.submission.body, asked.wanted.values)
+def _request(sweep: ArraySubmission) -> ArrayRequest:
+    return array_request(sweep.submission.body, sweep.wanted.values)
 
 
 def _answer(context: RequestContext, array: Array, judged: Judged) -> Answer:
@@ -157,27 +162,29 @@ def _answer(context: RequestContext, array: Array, judged: Judged) -> Answer:
 # ---- only try
 
 
-def try_array(context: RequestContext, asked: ArraySubmission) -> Answer:
+def try_array(context: RequestContext, sweep: ArraySubmission) -> Answer:
     """Show what would become of the array; store nothing."""
-    judged = _judged(context, asked)
+    judged = _judged(context, sweep)
     require_known(judged.parents)
-    judged = judged.with_warnings(foreseen_folder_warnings(asked.submission, context))
-    taken = conflict(context, asked.submission, namesake(context, asked.submission))
+    judged = judged.with_warnings(foreseen_folder_warnings(sweep.submission, context))
+    taken = conflict(context, sweep.submission, namesake(context, sweep.submission))
     violations = [*([] if taken is None else [taken]), *judged.verdict.violations]
     pool, foreseen, after, end = judged.verdict.pool, UNFORESEEN, list[View](), None
     if pool is not None and not violations:
-        array = _new(context, asked, pool, judged)
+        entrance = submissions.entrance_of(context, sweep.submission, pool)
+        job = submissions.new_job_of(context, sweep.submission, pool, entrance, judged.parents)
+        array = _new(sweep, job)
         foreseen = foresee(array.template, pool, context)
         after = list(parent_views(array.template, context, states_of(context, [array.template])))
         end = _last_end(array, pool, foreseen)
-    count = len(asked.wanted.indices)
+    count = len(sweep.wanted.indices)
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],
         "warnings": submissions.warnings_of(judged.verdict),
         "pool": pool.name if pool else None,
         "tasks": count,
-        "at_most": asked.wanted.at_most,
+        "at_most": sweep.wanted.at_most,
         "position": foreseen.position.number,
         "after": after,
         "estimated_start": foreseen.prospect.start,

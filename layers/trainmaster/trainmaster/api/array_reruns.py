@@ -49,7 +49,9 @@ def _rerun_tasks(array: Array, body: JsonObject) -> int:
     if not isinstance(tasks, str):
         errors.append(wrong("tasks", "is no text", 'send "failed" or indices, e.g. "3-7"'))
     if name is not None and (not isinstance(name, str) or not name):
-        errors.append(wrong("name", "is no name", "leave it out for a name that is made of the array's"))
+        errors.append(
+            wrong("name", "is not a valid name", "leave it out for a name that is made of the array's")
+        )
     if not isinstance(fresh, bool):
         errors.append(wrong("fresh", "is neither true nor false", "true trains from the start"))
     if errors or not isinstance(tasks, str):

@@ -14,8 +14,7 @@ from trainmaster.core.planning.queue_entries import running_entry
 
 MOST_ANCESTORS = 50
 """Jobs that one estimate looks at; behind more there is none."""
-_NINTH_OF_TEN = 8
-"""Index of the ninth of ten equally likely lengths of a job."""
+_NINE_OF_TEN = 0.9
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,5 +103,4 @@ def _long(job: Job, likely_length: timedelta) -> timedelta:
     """Return a length of training that nine of ten such jobs do not exceed."""
     if job.spec.likely is None:
         return job.spec.max_runtime
-    lengths = job.spec.likely.lengths
-    return max(lengths[min(_NINTH_OF_TEN, len(lengths) - 1)], likely_length)
+    return max(job.spec.likely.quantile(_NINE_OF_TEN), likely_length)

@@ -1,5 +1,6 @@
 """What ended jobs say about the next one."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.durations.decay import FORGOTTEN, HALF_LIFE, eras_read, weight_at
-from trainmaster.core.durations.histogram import bucket
-from trainmaster.core.durations.learned import LearnedRow, LikelyLengths, likely_lengths, merged
+from trainmaster.core.durations.histogram import Histogram, bucket
+from trainmaster.core.durations.learned import LikelyLengths, likely_lengths
+from trainmaster.core.durations.learned_rows import LATEST, LearnedRow, merged
+from trainmaster.core.durations.quantile_shares import SHARES, corrected
 
 from tests.builders import NOON, minutes
 
@@ -30,12 +33,12 @@ def expected(found: LikelyLengths | None, trained: float = 0) -> float:
 
 def test_a_run_counts_half_as_much_as_one_a_half_life_later() -> None:
     old, new = bucket(minutes(10)), bucket(minutes(90))
-    jobs = row(10, 10, at=NOON - HALF_LIFE).after(minutes(90), ended_at=NOON).jobs
+    jobs = replace(row(10, 10, at=NOON - HALF_LIFE).after(minutes(90), ended_at=NOON), latest=()).jobs
     assert jobs.weights == pytest.approx({old: 1.0, new: 1.0}, rel=1e-3)
 
 
 def test_a_kind_that_has_not_run_for_weeks_keeps_what_it_has_learned() -> None:
-    assert row(10, 10, at=NOON - 5 * HALF_LIFE).jobs.total == pytest.approx(2.0)
+    assert replace(row(10, 10, at=NOON - 5 * HALF_LIFE), latest=()).jobs.total == pytest.approx(2.0)
 
 
 def test_the_order_in_which_runs_are_added_makes_no_difference() -> None:
@@ -50,14 +53,26 @@ def test_the_order_in_which_runs_are_added_makes_no_difference() -> None:
 
 
 def test_years_are_read_together_as_long_as_the_old_one_counts() -> None:
-    over = row(10, at=NEW_YEAR - DAY).after(minutes(10), ended_at=NEW_YEAR + DAY)
-    assert over.jobs.total == pytest.approx(1 + 2 ** (-2 / 7), rel=1e-2)
-    parts = [LearnedRow(newest=over.newest, weights={year: counts}) for year, counts in over.weights.items()]
+    first = LearnedRow(newest=NEW_YEAR - DAY).after_placed(minutes(10), 4, ended_at=NEW_YEAR - DAY)
+    over = first.after_placed(minutes(20), 9, ended_at=NEW_YEAR + DAY)
+    over = replace(over, latest=(minutes(20), minutes(10)))
+    assert replace(over, latest=()).jobs.total == pytest.approx(1 + 2 ** (-2 / 7), rel=1e-2)
+    parts = [
+        replace(
+            over,
+            weights={year: counts},
+            placed={year: over.placed[year]},
+            newest=NEW_YEAR + sign * DAY,
+            latest=(minutes(length),),
+        )
+        for (year, counts), sign, length in zip(over.weights.items(), (-1, 1), (10, 20), strict=True)
+    ]
     assert merged(parts) == over
     assert over.read(NEW_YEAR + DAY) == over
     later = over.read(NEW_YEAR + FORGOTTEN + DAY)
     assert later is not None
-    assert set(later.weights) == {2027}
+    assert set(later.weights) == set(later.placed) == {2027}
+    assert later.latest == over.latest
     assert row(10).read(NOON + timedelta(days=800)) is None
     assert eras_read(NEW_YEAR) == (2027, 2026)
 
@@ -116,3 +131,65 @@ def test_what_is_left_lies_between_nothing_and_the_limit(lengths: list[int], tra
     found = LikelyLengths(lengths=tuple(timedelta(seconds=one) for one in sorted(lengths)))
     left = found.remaining(timedelta(seconds=trained), at_most=timedelta(seconds=most))
     assert timedelta() <= left <= timedelta(seconds=most)
+
+
+def test_after_a_rush_the_last_runs_tell_what_is_run_now() -> None:
+    rush = row(*[1.0] * 600)
+    for number in range(40):
+        rush = rush.after(minutes(100), ended_at=NOON + timedelta(minutes=number))
+    assert len(rush.latest) == LATEST
+    by_days = expected(likely_lengths([replace(rush, latest=())], limit=DAY))
+    assert expected(likely_lengths([rush], limit=DAY)) > 1.5 * by_days
+
+
+def test_a_row_without_last_runs_tells_what_it_told_before_they_were_kept() -> None:
+    stored = LearnedRow(newest=NOON, weights=row(5, 50, 500).weights)
+    assert stored.jobs == replace(row(5, 50, 500), latest=()).jobs
+    assert stored.places.total == 0
+
+
+def placed(*jobs: int) -> tuple[float, ...]:
+    """Correct the shares after so many jobs at each place."""
+    return corrected(Histogram({place: float(count) for place, count in enumerate(jobs)}))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "low", "high"),
+    [
+        pytest.param((), 0.85, 0.85, id="nothing has ended"),
+        pytest.param((5, *[10] * 9, 5), 0.849, 0.851, id="as expected: a twentieth outlast the last"),
+        pytest.param((2, *[4] * 9, 62), 0.95, 0.99, id="most outlast all: longer"),
+        pytest.param((90, *[1] * 9, 1), 0.5, 0.8, id="most end at once: shorter"),
+    ],
+)
+def test_a_quantile_is_corrected_by_how_many_jobs_outlasted_it(
+    jobs: tuple[int, ...], low: float, high: float
+) -> None:
+    shares = placed(*jobs)
+    assert low <= round(shares[8], 6) <= high
+    assert list(shares) == sorted(shares)
+    assert all(0 < share < 1 for share in shares)
+
+
+def test_a_surprise_or_two_correct_little() -> None:
+    assert placed(*[0] * 10, 2)[4] == pytest.approx(SHARES[4], abs=0.07)
+
+
+def test_jobs_that_outlast_what_was_predicted_make_the_next_prediction_longer() -> None:
+    kind, shape = row(*[10.0] * 20, *[100.0] * 5), row(*[10.0] * 20, *[100.0] * 5)
+    before = likely_lengths([kind, shape], limit=DAY)
+    for _ in range(60):
+        shape = shape.after_placed(minutes(10), 10, ended_at=NOON)
+    after = likely_lengths([kind, shape], limit=DAY)
+    assert before is not None
+    assert after is not None
+    assert after.quantile(0.5) > before.quantile(0.5)
+
+
+def test_a_quantile_lies_between_the_lengths_that_are_kept() -> None:
+    lengths = LikelyLengths(lengths=tuple(minutes(2**power) for power in range(10)))
+    assert lengths.quantile(0.05) == minutes(1)
+    assert lengths.quantile(0.9) / minutes(1) == pytest.approx(2**8.5)
+    assert lengths.quantile(0.999) == minutes(512)
+    assert [lengths.place_of(minutes(length)) for length in (0.5, 1, 1.5, 512, 513)] == [0, 0, 1, 9, 10]
+    assert LikelyLengths(lengths=(timedelta(),) * 10).quantile(0.5) == timedelta()

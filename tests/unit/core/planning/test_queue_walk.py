@@ -512,6 +512,32 @@ def test_a_warm_pool_that_a_running_job_counts_on_is_nobody_s_room_and_nobody_is
     assert decided(world, 3) == [("start", "b")]
 
 
+@pytest.mark.parametrize(
+    ("others", "note"),
+    [
+        pytest.param(
+            (running("a", reuses="w"),),
+            "a warm instance is being taken over, and counts twice until that job trains",
+            id="a warm start that does not train yet",
+        ),
+        pytest.param(
+            (running("a", state=JobState.PREEMPTING, stop_sent=True),),
+            "the jobs that make room for it are stopping",
+            id="a job that stops",
+        ),
+    ],
+)
+def test_the_reason_says_what_is_on_its_way(others: tuple[RunningJob, ...], note: str) -> None:
+    world = snapshot(*others, waiting("b", priority=9))
+    rules = pool(2) if others[0].reuses else pool(1)
+    assert told(world, rules, "b") == ("capacity", f"needs ml.a.xlarge=1, free ml.a.xlarge=0; {note}")
+
+
+def test_a_pool_on_its_way_out_is_what_a_job_waits_for() -> None:
+    world = with_warm(waiting("high", priority=9), pools=(warm("w", releasing=True),))
+    assert told(world, retaining(1), "high")[1].endswith("; warm pools are being given up")
+
+
 def test_without_keep_alive_no_start_takes_a_warm_pool() -> None:
     world = with_warm(waiting("a", shapes=KEYED), pools=(warm("w"),))
     rules = replace(pool(2), warm_pool=replace(KEEPS_WARM, keep_alive=minutes(0)))

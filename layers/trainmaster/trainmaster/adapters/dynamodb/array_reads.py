@@ -38,11 +38,11 @@ class ArrayReads(GuardedReads):
 
     def arrays(self, names: Iterable[str]) -> dict[str, Array]:
         wanted = [array_key(name) for name in dict.fromkeys(names)]
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for start in range(0, len(wanted), BATCH):
             items = self._rows.several(wanted[start : start + BATCH])
-            found |= {array.name: array for array in self._understood(items, array_row)}
-        return found
+            arrays |= {array.name: array for array in self._understood(items, array_row)}
+        return arrays
 
     def array_request(self, name: str) -> ArrayRequest:
         key = rows.array_request_key(name)
@@ -89,13 +89,7 @@ def array_row(item: Item) -> Array:
         jobs=TaskJobs(
             waiting=item.get(rows.WAITING, 0), held=item.get(rows.HELD, 0), running=item.get(rows.RUNNING, 0)
         ),
-        ends=TaskEnds(
-            completed=_bits(item, rows.COMPLETED),
-            failed=_bits(item, rows.FAILED),
-            stopped=_bits(item, rows.STOPPED),
-            name_taken=_bits(item, rows.NAME_TAKEN),
-            orphaned=_bits(item, rows.ORPHANED),
-        ),
+        ends=_ends(item),
         sums=ArraySums(
             instance_seconds=item.get(rows.INSTANCE_SECONDS, 0),
             cents=item.get(rows.CENTS, 0),
@@ -109,6 +103,16 @@ def array_row(item: Item) -> Array:
         ended_at=None if ended_at is None else datetime.fromisoformat(ended_at),
         rerun_of=item.get("rerun_of"),
         folder=item.get("folder"),
+    )
+
+
+def _ends(item: Item) -> TaskEnds:
+    return TaskEnds(
+        completed=_bits(item, rows.COMPLETED),
+        failed=_bits(item, rows.FAILED),
+        stopped=_bits(item, rows.STOPPED),
+        name_taken=_bits(item, rows.NAME_TAKEN),
+        orphaned=_bits(item, rows.ORPHANED),
     )
 
 

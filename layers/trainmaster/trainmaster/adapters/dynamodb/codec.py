@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
-from trainmaster.core.durations.learned import LearnedRow
+from trainmaster.core.durations.learned_rows import LATEST, LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Vector, parse_vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
@@ -30,6 +30,9 @@ RUNS_OF, RUNS_IN = "b#", "n#"
 """Prefixes of attributes of run times: jobs by buckets of limit and length; completed by month, priority."""
 LEARNED, NEWEST = "w#", "newest"
 """Attributes of learned lengths: the prefix of weights by bucket, and when the last one was added."""
+LATEST_RUN, PLACED = "r#", "q#"
+"""Prefixes of the lengths of the last runs in seconds, from 0 for the newest, and of weights by place; rows
+stored before they were kept have neither."""
 SPENT_ON = "by#"
 """Prefix of the attributes of a job's usage that hold cents by cause."""
 UNSEEN = "unseen"
@@ -243,7 +246,15 @@ def run_times_of(item: Mapping[str, Any]) -> RunTimes:
 def learned_year(item: Mapping[str, Any]) -> LearnedRow:
     """Decode what was learned in one year about one kind of jobs."""
     weights = {int(number): weight for number, weight in named(item, LEARNED)}
-    return LearnedRow(newest=_instant(item[NEWEST]), weights={int(item["sk"].split("#")[1]): weights})
+    era = int(item["sk"].split("#")[1])
+    latest = (item.get(f"{LATEST_RUN}{number}", 0) for number in range(LATEST))
+    placed = {int(place): weight for place, weight in named(item, PLACED)}
+    return LearnedRow(
+        newest=_instant(item[NEWEST]),
+        weights={era: weights},
+        latest=tuple(timedelta(seconds=int(seconds) - 1) for seconds in latest if seconds),
+        placed={era: placed} if placed else {},
+    )
 
 
 def account_of(item: Mapping[str, Any]) -> MonthAccount:

@@ -7,21 +7,12 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_task, throttle_claims
-from trainmaster.adapters.dynamodb.codec import (
-    LEARNED,
-    NEWEST,
-    RUNS_IN,
-    RUNS_OF,
-    SPENT_ON,
-    UNSEEN,
-    encode,
-    iso,
-)
+from trainmaster.adapters.dynamodb.codec import RUNS_IN, RUNS_OF, SPENT_ON, UNSEEN, encode, iso
+from trainmaster.adapters.dynamodb.learned_lengths import teach
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
-from trainmaster.core.durations.decay import FORGOTTEN, era_of, weight_at
 from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.run_times import Run, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
@@ -137,8 +128,7 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
     _run(updates[key], run)
-    for learned in spec.learned_in or ():
-        _learns(updates[layout.learned_key(spec.pool, spec.team, learned, era_of(at))], run)
+    teach(updates, spec, run)
 
 
 def _past_use(team: Update, attempt: Attempt, *, at: datetime) -> None:
@@ -173,12 +163,6 @@ def _run(times: Update, run: Run) -> None:
         times.remove.append(f"{RUNS_IN}{month_of(month)}#{run.priority}")
     times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
     times.put |= {"t1": seconds, "ttl": int((run.ended_at + RUN_TIMES_KEPT).timestamp())}
-
-
-def _learns(row: Update, run: Run) -> None:
-    """Add a run to what is learned; ``LearnedRow.after``, as an increment."""
-    row.add[f"{LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
-    row.put |= {NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:

@@ -26,7 +26,7 @@ from trainmaster.core.arrays.steps import array_parents, in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.decay import eras_read
-from trainmaster.core.durations.learned import LearnedRow, merged
+from trainmaster.core.durations.learned_rows import LearnedRow, merged
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import total
 from trainmaster.core.jobs.model import Job, epoch_ms

@@ -1,59 +1,24 @@
 """Predict a job's length from ended jobs: the most specific histogram, filled up with broader ones."""
 
+import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 
-from trainmaster.core.durations.decay import era_of, eras_read, jobs_in, weight_at
 from trainmaster.core.durations.histogram import Histogram, bucket
+from trainmaster.core.durations.learned_rows import LearnedRow
+from trainmaster.core.durations.quantile_shares import SHARES, corrected
 
 BORROWED_JOBS = 3.0
 """Number of jobs that the broader histogram counts for beside a more specific one, which outweighs it from
 its third run on. Source: measured; between 1 and 8 it makes no difference to which of two jobs seems the
 shorter."""
-SHARES = tuple((2 * number + 1) / 20 for number in range(10))
+SECOND = timedelta(seconds=1)
 SHORTEST = timedelta(minutes=1)
 """Least time expected to be left of a job that has outlasted every known length."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedRow:
-    """The runs of one kind of jobs: weights by year and bucket."""
-
-    newest: datetime
-    """When the last one was added."""
-    weights: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
-
-    @property
-    def jobs(self) -> Histogram:
-        return jobs_in(self.weights.items(), newest=self.newest)
-
-    def read(self, now: datetime) -> "LearnedRow | None":
-        """Return the part of the row that still counts at this instant; None if no year of it does."""
-        read = eras_read(now)
-        if all(era in read for era in self.weights):  # but for a while after a new year
-            return self if self.weights else None
-        weights = {era: counts for era, counts in self.weights.items() if era in read}
-        return LearnedRow(newest=self.newest, weights=weights) if weights else None
-
-    def after(self, trained: timedelta, *, ended_at: datetime) -> "LearnedRow":
-        """Return the row with one more run.
-
-        The order in which runs are added does not change their shares.
-        """
-        era, number = era_of(ended_at), bucket(trained)
-        year = dict(self.weights.get(era, {}))
-        year[number] = year.get(number, 0) + weight_at(ended_at)
-        return LearnedRow(newest=ended_at, weights={**self.weights, era: year})
-
-
-def merged(rows: Iterable[LearnedRow]) -> LearnedRow:
-    """Merge rows of one kind of jobs, each of other years, into one; there must be at least one row."""
-    every = list(rows)
-    weights = {era: counts for row in every for era, counts in row.weights.items()}
-    return LearnedRow(newest=max(row.newest for row in every), weights=weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +34,18 @@ class LikelyLengths:
     def ended_by(self, length: timedelta) -> float:
         """Return the probability that the job trains no longer than this."""
         return sum(trained <= length for trained in self.lengths) / len(self.lengths)
+
+    def place_of(self, trained: timedelta) -> int:
+        """Return how many of the lengths a job that trained this long has outlasted, 0 to 10."""
+        return bisect_left(self.lengths, trained)
+
+    def quantile(self, share: float) -> timedelta:
+        """Return the length that this share of such jobs does not exceed, between those that are kept."""
+        place = min(max(share * len(self.lengths) - 0.5, 0.0), len(self.lengths) - 1.0)
+        below, above = self.lengths[int(place)], self.lengths[math.ceil(place)]
+        shorter, longer = (max(length / SECOND, 1.0) for length in (below, above))
+        between = shorter * float((longer / shorter) ** (place - int(place)))
+        return min(SECOND * between, above)
 
     def remaining(self, trained: timedelta, *, at_most: timedelta) -> timedelta:
         """Return the time expected to be left of a job that has trained this long; never negative.
@@ -104,7 +81,9 @@ def likely_lengths(rows: Sequence[LearnedRow | None], *, limit: timedelta) -> Li
     for row in reversed(rows):
         if row is not None:
             known = row.jobs.with_prior(known, jobs=BORROWED_JOBS)
-    lengths = [known.quantile(share) for share in SHARES]
+    broadest = next((row for row in reversed(rows) if row is not None), None)
+    shares = SHARES if broadest is None else corrected(broadest.places)
+    lengths = [known.quantile(share) for share in shares]
     capped = [min(length, limit) for length in lengths if length is not None]
     return LikelyLengths(lengths=tuple(_whole(length) for length in capped)) if capped else None
 

@@ -21,12 +21,18 @@ class Level(StrEnum):
 
     PROGRAM = "p"
     """Team, name without counters, image, hyperparameters, shape, requested time."""
+    OWN = "o"
+    """Team, submitter, name and shape: what one user runs under a name that others use for something else."""
     NAME = "n"
+    SUBMITTER = "s"
+    """Team, submitter and shape, whatever the time that is requested."""
     IMAGE = "i"
     TEAM = "t"
     """Team, shape and requested time alone."""
     EVERYBODY = "e"
     """Shape and requested time, of all teams."""
+    SHAPE = "a"
+    """Shape alone: it tells something about jobs that request what nobody has requested before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,8 @@ class Traits:
     """Image, or name of the algorithm; None if it is not known."""
     hyperparameters: str | None = None
     """Digest made by ``digest_of``; None if the hyperparameters are not known."""
+    submitter: str | None = None
+    """Name of the user or identity that submits it; None if it is not known."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -53,7 +61,12 @@ class Traits:
             Level.NAME: (self.team, program, *shape),
             Level.TEAM: (self.team, *shape),
             Level.EVERYBODY: shape,
+            Level.SHAPE: (self.lane,),
         }
+        if self.submitter:
+            submitter = _SESSION.sub("", self.submitter)
+            contents[Level.OWN] = (self.team, submitter, program, self.lane)
+            contents[Level.SUBMITTER] = (self.team, submitter, self.lane)
         if self.image is not None:
             contents[Level.IMAGE] = (self.team, self.image, *shape)
         if self.hyperparameters is not None:
@@ -63,11 +76,22 @@ class Traits:
 
 def learned_key(team: str, key: str) -> tuple[str, str]:
     """Return the team and key of the row that holds a histogram; those of all teams have no team."""
-    return ("" if key.startswith(Level.EVERYBODY) else team, key)
+    return ("" if key.startswith((Level.EVERYBODY, Level.SHAPE)) else team, key)
+
+
+def notes_places(key: str) -> bool:
+    """Tell whether the histogram also notes how well the lengths of its jobs were predicted.
+
+    That of the shape does, of all its jobs alike: a correction by kinds would put jobs of one kind before
+    others of it for what ended between their submissions.
+    """
+    return key.startswith(Level.SHAPE)
 
 
 _ENDINGS = re.compile(r"(-+(\d+|(?=[0-9a-f]*\d)[0-9a-f]{6,}))+$", re.IGNORECASE)
 """Counters, times and digests at the end of a name: ``bert-2026-11-23-10-34-59-123``, ``bert-3fa9c1``."""
+_SESSION = re.compile(r"(?<=[-_@])\d{6,}$")
+"""Time at the end of a session that an SDK names, ``botocore-session-1764086400``: it is no other user."""
 _NUMBER = re.compile(r"\d+")
 
 

@@ -107,12 +107,12 @@ def positions(bits: int) -> Iterator[int]:
 
 def first_positions(bits: int, count: int) -> tuple[int, ...]:
     """Return the first ``count`` positions, or all if there are fewer."""
-    found: list[int] = []
-    while bits and len(found) < count:
+    first: list[int] = []
+    while bits and len(first) < count:
         lowest = bits & -bits
-        found.append(lowest.bit_length() - 1)
+        first.append(lowest.bit_length() - 1)
         bits ^= lowest
-    return tuple(found)
+    return tuple(first)
 
 
 def bits_of(chosen: Iterable[int]) -> int:

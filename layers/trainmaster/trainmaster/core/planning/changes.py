@@ -174,7 +174,7 @@ class ArrayHeld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayEnded:
-    """Every task of the array has ended, and its team and dependents are told."""
+    """Every task of the array has ended, and its team and dependents get a message."""
 
     array: Array
 

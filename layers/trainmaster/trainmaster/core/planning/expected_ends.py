@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from heapq import heapify, heappop
+from heapq import heapify, heappop, heapreplace
 from operator import mul
 
 from trainmaster.core.jobs.instances import Capacity, Vector
@@ -25,6 +25,11 @@ _UNKNOWN_S = UNKNOWN_RUN.total_seconds()
 _Frees = tuple[float, int]
 """Seconds until, and number of, instances come free; each of a job's is counted once for each of
 ``SPREAD``."""
+
+_JobEnds = tuple[float, int, float, float]
+"""Seconds until the next end of a job, its instances, and the seconds until its further ends, ``_NEVER`` for
+none. It is flat, as a plan of a large pool makes one a job."""
+_NEVER = float("inf")
 
 
 def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
@@ -51,8 +56,8 @@ def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
 class _Ends:
     """Ends on one capacity, sorted only as far as is asked for."""
 
-    later: list[_Frees]
-    """Ends that are not sorted yet, as a heap."""
+    later: list[_JobEnds]
+    """Jobs with ends that are not sorted yet, as a heap."""
     width: float
     """Mean instances of a job, each instance counted once."""
     at: list[float] = field(default_factory=list)
@@ -64,10 +69,10 @@ class _Ends:
     """Answers of ``until``, valid until another job is stopped."""
 
     @classmethod
-    def of(cls, frees: list[_Frees]) -> "_Ends":
-        heapify(frees)
-        counts = [count for _, count in frees]
-        return cls(later=frees, width=sum(map(mul, counts, counts)) / sum(counts))
+    def of(cls, jobs: list[_JobEnds]) -> "_Ends":
+        heapify(jobs)
+        counts = [job[1] for job in jobs]
+        return cls(later=jobs, width=sum(map(mul, counts, counts)) / sum(counts))
 
     def until(self, count: int) -> float:
         """Return the seconds until as likely as not this many have come free.
@@ -99,7 +104,11 @@ class _Ends:
 
     def _reached(self, wanted: float) -> float:
         while self.later and (not self.counts or self.counts[-1] < wanted):
-            at, count = heappop(self.later)
+            at, count, following, last = self.later[0]
+            if following < _NEVER:
+                heapreplace(self.later, (following, count, last, _NEVER))
+            else:
+                heappop(self.later)
             self.at.append(at)
             self.counts.append(count + (self.counts[-1] if self.counts else 0))
         return self.at[min(bisect_left(self.counts, wanted), len(self.at) - 1)]
@@ -148,11 +157,11 @@ class ExpectedEnds:
 
     @cached_property
     def _ends(self) -> dict[Capacity, _Ends]:
-        by_capacity: defaultdict[Capacity, list[_Frees]] = defaultdict(list)
+        by_capacity: defaultdict[Capacity, list[_JobEnds]] = defaultdict(list)
         now = self.now
         for job in self.running:
             if job.state not in ASKED_TO_STOP:
                 soon, likely, late = chances(job, now=now)
                 for capacity, count in job.held:
-                    by_capacity[capacity] += ((soon, count), (likely, count), (late, count))
-        return {capacity: _Ends.of(frees) for capacity, frees in by_capacity.items()}
+                    by_capacity[capacity].append((soon, count, likely, late))
+        return {capacity: _Ends.of(jobs) for capacity, jobs in by_capacity.items()}

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits, total
+from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Charge, Preempt, Start
 from trainmaster.core.planning.capacity import (
     allowed,
@@ -157,6 +159,18 @@ class FreeCapacity:
         releasable = self.releasable() if self.snapshot.warm_pools else []
         return (
             total((self.soon, *(warm_pool.vector for warm_pool in releasable))) if releasable else self.soon
+        )
+
+    def why_soon(self, vector: Vector) -> Reason:
+        """Return the reason of a job that waits for what is on its way; ask before that is taken for it."""
+        pools = self.snapshot.warm_pools
+        leaving = (warm_pool.vector for warm_pool in pools if is_leaving(warm_pool, now=self.now))
+        stopping = minus(self.soon, self.free, self.unsettled, *leaving)
+        return wait_reasons.coming(
+            vector,
+            self.free,
+            stop=any(stopping.get(capacity, 0) > 0 for capacity in vector),
+            taken_over=any(self.unsettled.get(capacity, 0) > 0 for capacity in vector),
         )
 
     # ---- give it away

@@ -57,11 +57,25 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     # Jobs that were deferred for less refused ones of their role get their chance only now.
     for job in walk.pauses.last_round():
         walk.consider(job)
+    _spare_superfluous(walk)
     gone_on = {action.job.name for action in walk.actions if isinstance(action, Preempt) and action.goes_on}
     waited_for = (hold for hold in holds if hold.preemptor not in gone_on)
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
     return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=PlanReasons(walk.reasons))
+
+
+def _spare_superfluous(walk: QueueWalk) -> None:
+    """Drop the preemptions that are not needed, now that all preemptors of the plan are known."""
+    before = {action.job.name: action for action in walk.actions if isinstance(action, Preempt)}
+    if len(before) < 2:  # noqa: PLR2004  one alone has chosen a least set
+        return
+    walk.actions = walk.preemptions.least_stops(walk.actions, spare=walk.capacity.soon)
+    left = {action.job.name for action in walk.actions if isinstance(action, Preempt)}
+    for name, action in before.items():
+        if name not in left:
+            vector, note = action.shape.vector, wait_reasons.MAKE_ROOM
+            walk.reasons[name] = wait_reasons.short(vector, walk.capacity.free, note=note)
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:

@@ -106,6 +106,8 @@ class PreemptionPrices:
     def _of_thrash(self, job: RunningJob, *, later: timedelta) -> float:
         """Return the seconds that a start or a stop counts as which comes to nothing by this stop."""
         trained = self._trained(job, later=later)
+        if job.stops is None and trained >= SETTLED:
+            return 0.0  # nearly always
         wasted = 0.0
         if trained < SETTLED:
             wasted += ((job.training_since or self.now) - job.claimed_at + IN_VAIN).total_seconds()
@@ -121,8 +123,9 @@ class PreemptionPrices:
 
     def _trained(self, job: RunningJob, *, later: timedelta) -> timedelta:
         """Return how long its attempt will have trained; one that is starting trains after ``restart``."""
-        begins = job.training_since or max(self.now, job.claimed_at + self.rules.restart)
-        return max(self.now + later - begins, _NO_TIME)
+        if job.training_since is not None:
+            return self.now + later - job.training_since
+        return max(self.now + later - max(self.now, job.claimed_at + self.rules.restart), _NO_TIME)
 
     def of_wait(self, priority: int, wait: timedelta) -> float:
         """Return the cost of taking one instance from a job that then waits this long for another."""
@@ -190,7 +193,14 @@ class PreemptionPrices:
         return max(self.now - job.submitted_at - (job.trained or _NO_TIME), _NO_TIME)
 
     def _weight(self, priority: int) -> float:
-        return float(2.0 ** (priority / self.rules.double_every))
+        weight = self._weights.get(priority)
+        if weight is None:
+            weight = self._weights[priority] = 2.0 ** (priority / self.rules.double_every)
+        return weight
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        return {}
 
     @cached_property
     def _restart_s(self) -> float:

@@ -209,9 +209,8 @@ class QueueWalk:
         if released:
             self.reasons[job.name] = wait_reasons.releasing(shape.vector, released)
         elif coming:
+            self.reasons[job.name] = self.capacity.why_soon(shape.vector)
             take(self.capacity.soon, shape.vector)
-            note = "; the jobs that make room for it are stopping"
-            self.reasons[job.name] = wait_reasons.short(shape.vector, self.capacity.free, note=note)
         else:
             return self._preempts(job, shape, ahead)
         self._reserve(job, (shape,))

@@ -1,24 +1,33 @@
 """Preemption reservations of a pool: placed with a preemption, continued, limited, ended."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
+from operator import attrgetter
 
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
-from trainmaster.core.jobs.instances import Shape, Vector
-from trainmaster.core.planning.actions import EndReservation, LimitReservation, Preempt
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.planning.actions import Action, EndReservation, LimitReservation, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
-from trainmaster.core.planning.preemption import Chosen, Preemptor, is_spared, reclaims, stoppable
+from trainmaster.core.planning.preemption import (
+    Chosen,
+    Preemptor,
+    cost_of_stop,
+    is_spared,
+    reclaims,
+    stoppable,
+)
 from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
 from trainmaster.core.planning.preemption_waits import PreemptionWaits
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.superfluous_victims import least_stops
 from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption
 
@@ -112,6 +121,19 @@ class Preemptions:
         self._take(chosen.victims)
         return preemption
 
+    def least_stops(self, actions: Sequence[Action], *, spare: Mapping[Capacity, int]) -> list[Action]:
+        """Return the actions of the plan without superfluous victims (``superfluous_victims``).
+
+        A team above its borrowing limit needs victims of its own.
+        """
+        own = {
+            action.job.name
+            for action in actions
+            if isinstance(action, Preempt) and self._excess(action.job.team, action.shape.vector)
+        }
+        cost = partial(cost_of_stop, now=self.now) if self.prices is None else self.prices.of_stop
+        return least_stops(actions, spare=spare, cost=cost, kept=own)
+
     def goes_ahead(self, vector: Vector) -> None:
         """Count a job that waits: instances that come free by themselves go to jobs in their order."""
         if self.prices is not None:
@@ -144,9 +166,8 @@ class Preemptions:
     @cached_property
     def _highest(self) -> int | None:
         """Highest priority of all jobs of the pool."""
-        runs = (job.priority for job in self.snapshot.running)
-        waits = (job.priority for job in self.snapshot.waiting)
-        return max(chain(runs, waits), default=None)
+        present = chain(self.snapshot.running, self.snapshot.waiting)
+        return max(map(attrgetter("priority"), present), default=None)
 
     @cached_property
     def _lowest(self) -> dict[int, int]:

@@ -52,6 +52,28 @@ def short(vector: Vector, free: Mapping[Capacity, int], *, note: str = "") -> Re
     return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
+MAKE_ROOM = "; the jobs that make room for it are stopping"
+"""Note of a job that gets what others leave who are asked to stop."""
+
+
+def coming(vector: Vector, free: Mapping[Capacity, int], *, stop: bool, taken_over: bool) -> Reason:
+    """Say that what it lacks is on its way without another stop.
+
+    Args:
+        vector: What the job needs.
+        free: What is free now.
+        stop: Whether jobs on such instances are stopping.
+        taken_over: Whether a start counts a warm pool beside its own instances until it trains.
+    """
+    if stop:
+        return short(vector, free, note=MAKE_ROOM)
+    if taken_over:
+        note = "a warm instance is being taken over, and counts twice until that job trains"
+    else:
+        note = "warm pools are being given up"
+    return short(vector, free, note=f"; {note}")
+
+
 def too_big(vector: Vector, capacity: Vector) -> Reason:
     have = vector_text({kind: capacity.get(kind, 0) for kind in vector})
     message = f"needs {vector_text(vector)}, the pool has {have} in all"

@@ -67,8 +67,15 @@ class Ask:
         return asked_for(self.shapes, self.choice)
 
 
-def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
-    """Collect the traits of a request that help to predict how long its job trains."""
+def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str, submitter: str | None = None) -> Traits:
+    """Collect the traits of a request that help to predict how long its job trains.
+
+    Args:
+        ask: What was read from the request.
+        body: The request.
+        team: Team that it is submitted for.
+        submitter: Identity that submits it; None: it is not known.
+    """
     algorithm, hyperparameters = body.get("AlgorithmSpecification", {}), body.get("HyperParameters")
     return Traits(
         team=team,
@@ -77,6 +84,7 @@ def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
         name=ask.name,
         image=algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
         hyperparameters=digest_of(hyperparameters) if hyperparameters else None,
+        submitter=submitter,
     )
 
 

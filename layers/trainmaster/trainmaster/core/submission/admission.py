@@ -61,7 +61,7 @@ class Submission:
 
     @property
     def traits(self) -> Traits:
-        return traits_of(self.ask, self.body, team=self.team)
+        return traits_of(self.ask, self.body, team=self.team, submitter=self.submitted_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Carries out what a plan decides about arrays: expand, hold, trim, note the end.
 
 Each is one transaction on condition that the array is as the plan saw it. A death before or after it leaves
-the array as it was or as it is wanted, and the next plan goes on from there.
+the array as it was or as it is wanted, and the next plan continues with it.
 """
 
 from collections.abc import Iterable, Sequence
