@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from trainmaster_client.account_check.facts import Judge, Records, Verdict, agrees, differs, held_to, skipped
+from trainmaster_client.account_check.facts import (
+    Records,
+    Verdict,
+    VerdictOf,
+    agrees,
+    differs,
+    held_to,
+    skipped,
+)
 from trainmaster_client.account_check.product_reading import (
     LIMIT,
     NAME_TAKEN,
@@ -48,8 +56,8 @@ def quoted(operation: str, answer: Answer) -> str:
     return f"{answer['code']} -> {product_reading(operation, answer)}: {answer['text']}"
 
 
-def probe(fact_id: str) -> Judge:
-    """Judge the answer to a request that AWS ought to refuse."""
+def probe(fact_id: str) -> VerdictOf:
+    """Decide on the answer to a request that AWS ought to refuse."""
 
     def judge(records: Records) -> Verdict | None:
         answer = records.get("probes", {}).get(fact_id)
@@ -70,7 +78,7 @@ def is_only_the_quota(fact_id: str, answer: Answer) -> bool:
     return LIMIT not in allowed and product_reading(_CREATE, answer) == LIMIT
 
 
-def rate(operation: str) -> Judge:
+def rate(operation: str) -> VerdictOf:
     def judge(records: Records) -> Verdict | None:
         burst = records.get("bursts", {}).get(operation)
         return None if burst is None else _rate(operation, burst)

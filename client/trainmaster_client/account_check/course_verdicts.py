@@ -9,9 +9,9 @@ from trainmaster.core.diagnosis.exit_codes import exit_code_in
 
 from trainmaster_client.account_check.answer_verdicts import percentile, quoted
 from trainmaster_client.account_check.facts import (
-    Judge,
     Records,
     Verdict,
+    VerdictOf,
     agrees,
     differs,
     held_to,
@@ -46,8 +46,8 @@ def _job(records: Records, label: str) -> Mapping[str, Any] | None:
     return job if job and job.get("final") else None
 
 
-def ended(label: str, verdict: Callable[[Any], Verdict | None]) -> Judge:
-    """Judge by the record of one trial; there is no verdict before it has ended."""
+def ended(label: str, verdict: Callable[[Any], Verdict | None]) -> VerdictOf:
+    """Decide by the record of one trial; there is no verdict before it has ended."""
 
     def judge(records: Records) -> Verdict | None:
         job = _job(records, label)
@@ -56,7 +56,7 @@ def ended(label: str, verdict: Callable[[Any], Verdict | None]) -> Judge:
     return judge
 
 
-def stopped_in(phase: str, label: str) -> Judge:
+def stopped_in(phase: str, label: str) -> VerdictOf:
     def verdict(job: Mapping[str, Any]) -> Verdict:
         stop = job.get("stop")
         if stop is None or stop["in"] != phase:
@@ -221,7 +221,7 @@ def warm_none(warm: Mapping[str, Any]) -> Verdict | None:
     return held_to(quoted("UpdateTrainingJob", answer), holds=reading == NOTHING_THERE)
 
 
-def after_training(key: str, longest: float) -> Judge:
+def after_training(key: str, longest: float) -> VerdictOf:
     def verdict(gpu: Mapping[str, Any]) -> Verdict | None:
         if gpu.get("training_at") is None:
             return None

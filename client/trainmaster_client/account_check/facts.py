@@ -84,12 +84,12 @@ def held_to(observation: str, *, holds: bool) -> Verdict:
     return agrees(observation) if holds else differs(observation)
 
 
-Judge: TypeAlias = Callable[[Records], Verdict | None]
+VerdictOf: TypeAlias = Callable[[Records], Verdict | None]
 """Gives the verdict on a fact; None if nothing was recorded."""
 
 
-def recorded(key: str, verdict: Callable[[Any], Verdict | None]) -> Judge:
-    """Judge by one record alone; there is no verdict where it is missing or empty."""
+def recorded(key: str, verdict: Callable[[Any], Verdict | None]) -> VerdictOf:
+    """Decide by one record alone; there is no verdict where it is missing or empty."""
 
     def judge(records: Records) -> Verdict | None:
         record = records.get(key)
@@ -108,5 +108,5 @@ class Fact:
     where: tuple[str, ...]
     """Modules that would have to change if AWS behaves otherwise."""
     look: Look
-    judge: Judge
+    judge: VerdictOf
     needs: tuple[Need, ...] = ()
