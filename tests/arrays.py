@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.tasks import array_entry_id
 from trainmaster.core.jobs.index_sets import all_bits
 

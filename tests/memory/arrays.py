@@ -6,10 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from trainmaster.core.arrays.model import MOST_RECENT_CHARACTERS, Array, TaskEnds, TaskJobs
-from trainmaster.core.arrays.steps import array_parents
+from trainmaster.core.arrays.array_model import (
+    MOST_RECENT_CHARACTERS,
+    Array,
+    ArrayRequest,
+    TaskEnds,
+    TaskJobs,
+    unpacked_request,
+)
+from trainmaster.core.arrays.array_steps import array_parents
 from trainmaster.core.arrays.tasks import parse_task_name, position_of, task_name
-from trainmaster.core.arrays.values import ArrayRequest, unpacked_request
 from trainmaster.core.errors import LostRaceError, TaskNameError
 from trainmaster.core.jobs.index_sets import bits_of
 from trainmaster.core.jobs.model import Job, JobState

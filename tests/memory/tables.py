@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.durations.learned_rows import LearnedRow

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.index_sets import bits_of
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.jobs.model import JobState

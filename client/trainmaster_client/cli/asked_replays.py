@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.cli.connection import CommandApi
 from trainmaster_client.cli.screen import busy

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options

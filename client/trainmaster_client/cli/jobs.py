@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.api import Document
 from trainmaster_client.cli.array_lines import array_sheet, array_why

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import TypeVar
 
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.api import ApiClient
 from trainmaster_client.errors import PASSING_ERRORS, CredentialsError, TrainmasterClientError

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from math import floor
 
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.jobs.timelines import (
     COMPLETED,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.http.answers import printable

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from rich.cells import cell_len
-from trainmaster.core.jobs.spans import length, short_length
+from trainmaster.core.jobs.row_words import length, short_length
 
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable

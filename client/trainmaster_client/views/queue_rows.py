@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.row_words import LONGEST_SHORT_REASON
-from trainmaster.core.jobs.spans import length, short_length
+from trainmaster.core.jobs.row_words import LONGEST_SHORT_REASON, length, short_length
 
 from trainmaster_client.jobs.array_views import ArrayView, TaskCounts
 from trainmaster_client.jobs.job_views import NO_NAME, JobView

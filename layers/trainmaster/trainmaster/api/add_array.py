@@ -4,9 +4,11 @@ from dataclasses import replace
 from http import HTTPStatus
 from math import ceil
 
-from trainmaster.api import submissions
+from trainmaster.api import submitting
+from trainmaster.api.array_changes import chosen_bits, unknown_field, wrong
+from trainmaster.api.array_routes import find_array
 from trainmaster.api.array_views import array_view
-from trainmaster.api.asked_arrays import ArraySubmission, read_submission
+from trainmaster.api.asked_arrays import ArraySubmission, array_submission, read_submission
 from trainmaster.api.dry_run import UNFORESEEN, Foreseen, foresee
 from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.namesakes import conflict, existing_array, namesake
@@ -21,23 +23,26 @@ from trainmaster.api.request_context import (
     flag,
     weigh,
 )
-from trainmaster.api.submissions import Judged
+from trainmaster.api.submitting import Judged, made_by
 from trainmaster.api.views import View, field_error_view, instant_text
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array, ArrayRequest, array_request
 from trainmaster.core.arrays.tasks import array_entry_id
-from trainmaster.core.arrays.values import ArrayRequest, array_request
+from trainmaster.core.arrays.wanted import WantedArray, request_mistakes
 from trainmaster.core.errors import (
     FieldError,
+    JobConflictError,
     JobNameTakenError,
     LostRaceError,
     TaskNameError,
     TeamLimitError,
+    invalid,
 )
-from trainmaster.core.jobs.index_sets import all_bits
+from trainmaster.core.jobs.index_sets import all_bits, positions
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import likely_length
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.submission.repeats import RULE_NAME_TAKEN
 from trainmaster.core.submission.team_limits import over_limit
 
@@ -86,13 +91,13 @@ def submit_array(
         return _answer(context, repeated, judged)
     require_known(judged.parents)
     pool = judged.verdict.accepted()
-    entrance = submissions.entrance_of(context, sweep.submission, pool)
-    submissions.require_version(entrance, version)
-    job = submissions.new_job_of(context, sweep.submission, pool, entrance, judged.parents)
+    entrance = submitting.entrance_of(context, sweep.submission, pool)
+    submitting.require_version(entrance, version)
+    job = submitting.new_job_of(context, sweep.submission, pool, entrance, judged.parents)
     array = _new(sweep, job)
     request = _request(sweep)
     try:
-        admission = submissions.admission_of(context, sweep.submission, pool, entrance)
+        admission = submitting.admission_of(context, sweep.submission, pool, entrance)
         context.outside.store.submit_array(array, request, admission)
     except TeamLimitError as error:
         raise over_limit(
@@ -107,7 +112,7 @@ def submit_array(
         if earlier is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
         return _answer(context, earlier, judged)
-    submissions.wake_for(context, sweep.submission, array.template, judged.verdict)
+    submitting.wake_for(context, sweep.submission, array.template, judged.verdict)
     shared = folder_warnings(sweep.submission, context)
     judged = judged.with_warnings(shared)
     return replace(_answer(context, array, judged), status=HTTPStatus.CREATED)
@@ -121,7 +126,7 @@ def task_name_taken(message: str) -> JobNameTakenError:
 
 
 def _judged(context: RequestContext, sweep: ArraySubmission) -> Judged:
-    judged = submissions.judged(context, sweep.submission, indices=sweep.wanted.indices)
+    judged = submitting.judged(context, sweep.submission, indices=sweep.wanted.indices)
     pool = judged.verdict.pool
     count = len(sweep.wanted.indices)
     if pool is None or count <= pool.limits.max_array_tasks:
@@ -155,7 +160,7 @@ def _request(sweep: ArraySubmission) -> ArrayRequest:
 
 
 def _answer(context: RequestContext, array: Array, judged: Judged) -> Answer:
-    body = {"array": array_view(array, context), "warnings": submissions.warnings_of(judged.verdict)}
+    body = {"array": array_view(array, context), "warnings": submitting.warnings_of(judged.verdict)}
     return Answer(status=HTTPStatus.OK, body=body)
 
 
@@ -171,8 +176,8 @@ def try_array(context: RequestContext, sweep: ArraySubmission) -> Answer:
     violations = [*([] if taken is None else [taken]), *judged.verdict.violations]
     pool, foreseen, after, end = judged.verdict.pool, UNFORESEEN, list[View](), None
     if pool is not None and not violations:
-        entrance = submissions.entrance_of(context, sweep.submission, pool)
-        job = submissions.new_job_of(context, sweep.submission, pool, entrance, judged.parents)
+        entrance = submitting.entrance_of(context, sweep.submission, pool)
+        job = submitting.new_job_of(context, sweep.submission, pool, entrance, judged.parents)
         array = _new(sweep, job)
         foreseen = foresee(array.template, pool, context)
         after = list(parent_views(array.template, context, states_of(context, [array.template])))
@@ -181,7 +186,7 @@ def try_array(context: RequestContext, sweep: ArraySubmission) -> Answer:
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],
-        "warnings": submissions.warnings_of(judged.verdict),
+        "warnings": submitting.warnings_of(judged.verdict),
         "pool": pool.name if pool else None,
         "tasks": count,
         "at_most": sweep.wanted.at_most,
@@ -212,3 +217,64 @@ def _last_end(array: Array, pool: PoolPolicy, foreseen: Foreseen) -> str | None:
     beside = max(1, min(count, fit, array.at_most or count))
     length = likely_length(template.spec) or template.spec.max_runtime
     return instant_text(likely.p50 + ceil(count / beside) * length)
+
+
+_RERUN_FIELDS = ("tasks", "name", "fresh")
+_AGAIN = "again"
+
+
+def rerun_array(context: RequestContext, name: str) -> Answer:
+    """Submit an array of some tasks of another: the same indices, values and checkpoints, so they resume."""
+    context.call.parameters()
+    call = context.call
+    body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
+    array = find_array(context, name)
+    chosen = _rerun_tasks(array, body)
+    request = context.outside.reader.array_request(array.name)
+    number, base = _next_number(context, array)
+    new_name = body.get("name") or f"{base}-{_AGAIN}{number}"
+    wanted = WantedArray(
+        indices=tuple(array.indices_at(chosen)),
+        values=tuple(request.values(position) for position in positions(chosen)),
+        at_most=array.at_most,
+        stop_after_failures=array.stop_after_failures,
+    )
+    fresh = {**request.body, "TrainingJobName": new_name}
+    mistakes = request_mistakes(fresh, wanted)
+    if mistakes:
+        raise invalid([replace(mistake, field="name") for mistake in mistakes])
+    submission = made_by(context, fresh)
+    folder = f"{_AGAIN}{number}" if body.get("fresh") else array.folder
+    return submit_array(context, array_submission(submission, wanted, rerun_of=array.name, folder=folder))
+
+
+def _rerun_tasks(array: Array, body: JsonObject) -> int:
+    errors = [unknown_field(key, _RERUN_FIELDS) for key in body if key not in _RERUN_FIELDS]
+    tasks, name, fresh = body.get("tasks", "failed"), body.get("name"), body.get("fresh", False)
+    if not isinstance(tasks, str):
+        errors.append(wrong("tasks", "is no text", 'send "failed" or indices, e.g. "3-7"'))
+    if name is not None and (not isinstance(name, str) or not name):
+        errors.append(
+            wrong("name", "is not a valid name", "leave it out for a name that is made of the array's")
+        )
+    if not isinstance(fresh, bool):
+        errors.append(wrong("fresh", "is neither true nor false", "true trains from the start"))
+    if errors or not isinstance(tasks, str):
+        raise invalid(errors)
+    if tasks != "failed":
+        return chosen_bits(array, tasks, field="tasks")
+    if not array.ends.failed:
+        message = f"no task of {array.name} has failed"
+        raise JobConflictError(message, errors=[wrong("tasks", message, 'name tasks, e.g. {"tasks": "3-7"}')])
+    return array.ends.failed
+
+
+def _next_number(context: RequestContext, array: Array) -> tuple[int, str]:
+    """Return the first number whose name is free, and the name before it, which all reruns share."""
+    base, stem, digits = array.name, *array.name.rpartition(f"-{_AGAIN}")[::2]
+    if array.rerun_of is not None and stem and digits.isdigit():
+        base = stem
+    number = 1
+    while context.outside.reader.alias(f"{base}-{_AGAIN}{number}") is not None:
+        number += 1
+    return number, base

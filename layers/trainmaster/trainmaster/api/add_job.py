@@ -22,7 +22,7 @@ from trainmaster.api.request_context import (
     read_policy,
     weigh,
 )
-from trainmaster.api.submissions import (
+from trainmaster.api.submitting import (
     admission_of,
     entrance_of,
     judged,

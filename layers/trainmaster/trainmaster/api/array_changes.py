@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 
+from trainmaster.api.array_routes import find_array
 from trainmaster.api.array_views import array_view
-from trainmaster.api.arrays import find_array
 from trainmaster.api.request_context import Answer, RequestContext, wake
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.tasks import ended_task, position_of
 from trainmaster.core.errors import (
     FieldError,

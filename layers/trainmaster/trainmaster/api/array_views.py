@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from trainmaster.api.parent_jobs import parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View, instant_text, reason_view
-from trainmaster.core.arrays.model import FINAL_ARRAY_STATES, Array, ArrayState
-from trainmaster.core.arrays.steps import array_parents, end_text
-from trainmaster.core.arrays.virtual_tasks import virtual_task
+from trainmaster.core.arrays.array_model import FINAL_ARRAY_STATES, Array, ArrayState
+from trainmaster.core.arrays.array_steps import array_parents, end_text
+from trainmaster.core.arrays.tasks import virtual_task
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.index_sets import ranges_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.array_tasks import why_held
+from trainmaster.core.lifecycle.task_ends import why_held
 from trainmaster.core.planning.throttles import throttle_text
 
 _SECONDS_PER_HOUR = 3600

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.submissions import made_by
+from trainmaster.api.submitting import made_by
 from trainmaster.core.arrays.tasks import without_array_tag
 from trainmaster.core.arrays.wanted import WantedArray, read_array, request_mistakes, tagged_array
 from trainmaster.core.errors import FieldError, PayloadTooLargeError, invalid

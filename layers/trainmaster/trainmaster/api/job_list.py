@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any
 
 from trainmaster import __version__
+from trainmaster.api.array_routes import arrays_that_wait, position_of_first
 from trainmaster.api.array_views import array_view
-from trainmaster.api.arrays import arrays_that_wait, position_of_first
 from trainmaster.api.job_context import Look, look_at, reason_now, share_of, shifts_in
 from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
@@ -24,7 +24,7 @@ from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.parent_jobs import States, parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import JobContext, job_view, masked_view
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.model import FINAL, Job, JobState
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import UNMANAGED

@@ -5,11 +5,11 @@ from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 
-from trainmaster.api.array_tasks import refuse_virtual
 from trainmaster.api.job_context import standing_of
 from trainmaster.api.jobs import dependents_count, find_job, full_view, refuse_final
 from trainmaster.api.parent_jobs import look_up, parents_named
 from trainmaster.api.request_context import Answer, RequestContext, wake
+from trainmaster.api.task_routes import refuse_virtual
 from trainmaster.api.views import instant_text
 from trainmaster.core.errors import (
     FieldError,

@@ -8,12 +8,12 @@ from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
 
-from trainmaster.api.array_tasks import cancel_task, find_virtual_task, show_task
 from trainmaster.api.job_context import NO_PROSPECT, Standing, job_context_of, standing_of
 from trainmaster.api.parent_ends import ParentEnds
 from trainmaster.api.parent_jobs import parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.story_views import story_view
+from trainmaster.api.task_routes import cancel_task, find_virtual_task, show_task
 from trainmaster.api.views import JobContext, View, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError
 from trainmaster.core.jobs.attempts import Attempt, Reason

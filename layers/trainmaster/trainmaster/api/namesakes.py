@@ -1,9 +1,8 @@
 """The job that has the name of a submission: the same submission sent again, or somebody else's."""
 
 from trainmaster.api.request_context import RequestContext
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.tasks import parse_task_name, position_of
-from trainmaster.core.arrays.virtual_tasks import array_as_job, virtual_task
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.tasks import array_as_job, parse_task_name, position_of, virtual_task
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.submission.admission import Submission

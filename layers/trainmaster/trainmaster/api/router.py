@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from trainmaster import __version__
-from trainmaster.api.add_array import add_array
+from trainmaster.api.add_array import add_array, rerun_array
 from trainmaster.api.add_job import add_job
 from trainmaster.api.array_changes import cancel_array, patch_array
-from trainmaster.api.array_reruns import rerun_array
-from trainmaster.api.arrays import list_arrays, list_tasks, show_array
+from trainmaster.api.array_routes import list_arrays, list_tasks, show_array
 from trainmaster.api.caller import show_me, show_rules
 from trainmaster.api.estimates import show_estimates
 from trainmaster.api.events import show_events

@@ -3,7 +3,7 @@
 Adapters implement them, and so do the fakes of the tests.
 """
 
-from trainmaster.ports.dependencies import DependencyReader, DependencyStore
+from trainmaster.ports.array_tables import DependencyReader, DependencyStore
 from trainmaster.ports.history import HistoryReader
 from trainmaster.ports.outside import (
     AlarmKeeper,

@@ -35,8 +35,7 @@ from trainmaster.core.records import (
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
-from trainmaster.ports.arrays import ArrayReader, ArrayStore
-from trainmaster.ports.dependencies import DependencyReader, DependencyStore
+from trainmaster.ports.array_tables import ArrayReader, ArrayStore, DependencyReader, DependencyStore
 from trainmaster.ports.reasons import PoolMarkStore, ReasonStore
 
 

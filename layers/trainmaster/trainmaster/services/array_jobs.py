@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.arrays.tasks import task_name
 from trainmaster.core.jobs.index_sets import first_positions
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.lifecycle.array_tasks import followed
+from trainmaster.core.lifecycle.task_ends import followed
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, JobStore, PoolReader

@@ -7,8 +7,7 @@ from html import escape
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import LIVE
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.jobs.row_words import HAPPENS, WAITS_FOR
-from trainmaster.core.jobs.spans import short_length
+from trainmaster.core.jobs.row_words import HAPPENS, WAITS_FOR, short_length
 from trainmaster.widget.queue_picture import PoolPicture, QueueLine, QueuePicture
 
 MOST_TYPES = 30

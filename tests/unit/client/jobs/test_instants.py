@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from trainmaster.core.jobs.spans import length
+from trainmaster.core.jobs.row_words import length
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.jobs.instants import clock, instant, likely_start
 

@@ -3,8 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from trainmaster.core.arrays.model import Array, ArrayState, TaskEnds, TaskJobs
-from trainmaster.core.arrays.steps import AT_ONCE, end_text, ended_array, equal_failures, expanded, next_tasks
+from trainmaster.core.arrays.array_model import Array, ArrayState, TaskEnds, TaskJobs
+from trainmaster.core.arrays.array_steps import (
+    AT_ONCE,
+    end_text,
+    ended_array,
+    equal_failures,
+    expanded,
+    next_tasks,
+)
 from trainmaster.core.arrays.tasks import (
     array_entry_id,
     parse_task_name,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.core.arrays.model import Array, TaskEnds
+from trainmaster.core.arrays.array_model import Array, TaskEnds
 from trainmaster.core.jobs.attempts import Reason, StopsInARow
 from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies, ParentEnd, Root
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
@@ -26,7 +26,7 @@ from trainmaster.core.outbox import (
     unmanaged_notice,
 )
 from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
-from trainmaster.core.outbox.texts.arrays import array_ended_notice, array_held_notice
+from trainmaster.core.outbox.texts.array_notices import array_ended_notice, array_held_notice
 from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
 from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice
 from trainmaster.core.policy.job_rules import Mode

@@ -23,7 +23,7 @@ from trainmaster.adapters.dynamodb.array_layout import (
     array_key,
 )
 from trainmaster.adapters.dynamodb.updates import Update, Updates
-from trainmaster.core.arrays.model import MOST_RECENT_CHARACTERS
+from trainmaster.core.arrays.array_model import MOST_RECENT_CHARACTERS
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change, failure_class
 from trainmaster.core.planning.throttles import Throttle

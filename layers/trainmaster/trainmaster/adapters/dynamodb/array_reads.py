@@ -14,8 +14,15 @@ from trainmaster.adapters.dynamodb.array_layout import array_key
 from trainmaster.adapters.dynamodb.calls import SortKeys
 from trainmaster.adapters.dynamodb.codec import decode, named
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, require
-from trainmaster.core.arrays.model import DEFAULT_STOP_AFTER, Array, ArraySums, TaskEnds, TaskJobs
-from trainmaster.core.arrays.values import ArrayRequest, unpacked_request
+from trainmaster.core.arrays.array_model import (
+    DEFAULT_STOP_AFTER,
+    Array,
+    ArrayRequest,
+    ArraySums,
+    TaskEnds,
+    TaskJobs,
+    unpacked_request,
+)
 from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.jobs.index_sets import all_bits, unpacked
 from trainmaster.core.jobs.model import Job

@@ -23,9 +23,8 @@ from trainmaster.adapters.dynamodb.dependency_rows import of_new_conditions
 from trainmaster.adapters.dynamodb.history_rows import event_rows, submission_rows
 from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array, ArrayRequest
 from trainmaster.core.arrays.tasks import parse_task_name
-from trainmaster.core.arrays.values import ArrayRequest
 from trainmaster.core.jobs.index_sets import packed
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage

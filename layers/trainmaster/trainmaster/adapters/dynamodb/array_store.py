@@ -11,9 +11,8 @@ from trainmaster.adapters.dynamodb.array_reads import array_row
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError
 from trainmaster.adapters.dynamodb.dependency_rows import DependencyRows
 from trainmaster.adapters.dynamodb.writes import Operation
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array, ArrayRequest
 from trainmaster.core.arrays.tasks import parse_task_name, position_of
-from trainmaster.core.arrays.values import ArrayRequest
 from trainmaster.core.errors import TaskNameError, TeamLimit, TeamLimitError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage

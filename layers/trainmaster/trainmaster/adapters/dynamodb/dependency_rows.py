@@ -12,13 +12,14 @@ otherwise than it was read, and marks the parent's own row. An end of a job with
 there being none, so either the child knows of the end or the end leaves a message for the child.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.array_marks import marked_arrays
+from trainmaster.adapters.dynamodb.array_layout import AWAITED, ENDED_AT, ENTRY_ID, HAS_DEPENDENTS, array_key
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, SortKeys, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
@@ -26,8 +27,9 @@ from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, require
 from trainmaster.adapters.dynamodb.history_rows import event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.stored_names import stored_name
-from trainmaster.adapters.dynamodb.updates import Update
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
+from trainmaster.core.arrays.tasks import parse_task_name
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.end_conditions import Condition, Dependent
 from trainmaster.core.jobs.model import FINAL, Job
@@ -198,3 +200,29 @@ def _dependent_row(item: Item) -> Dependent:
     child = decode(Dependent, item)
     require(item["sk"] == child.name, f"it is of {child.name}")
     return child
+
+
+def marked_arrays(conditions: Iterable[Condition], writes: Writes) -> list[Operation]:
+    """Return one operation for each array among the parents, or that a parent is a task of.
+
+    The array must not have ended. For a task it must be as it was read: else the task may be a job by now, or
+    have ended, and the mark would be found by nobody.
+    """
+    updates: Updates = defaultdict(Update)
+    for condition in conditions:
+        if condition.array is None:
+            continue
+        update = updates[array_key(condition.array)]
+        if condition.job == condition.array:
+            update.put[HAS_DEPENDENTS] = True
+            update.conditions.append(("#n = :v", ENTRY_ID, condition.entry_id))
+            update.conditions.append(("attribute_not_exists(#n)", ENDED_AT, None))
+            continue
+        task = parse_task_name(condition.job)
+        assert task is not None, condition
+        assert condition.array_ver is not None, condition
+        if "ver" not in update.put:
+            update.put["ver"] = condition.array_ver + 1
+            update.conditions.append(("#n = :v", "ver", condition.array_ver))
+        update.append.setdefault(AWAITED, []).append(task.index)
+    return writes.updates(updates)

@@ -21,8 +21,8 @@ from trainmaster.adapters.dynamodb.pool_rows import (
     warm_row,
 )
 from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.steps import array_parents, in_turn
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.array_steps import array_parents, in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.decay import eras_read

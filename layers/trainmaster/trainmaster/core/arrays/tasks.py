@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.jobs.end_conditions import EndedParent, ParentEnd, Root
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.end_conditions import NOT_YET, EndedParent, ParentEnd, Root
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.request.options import ARRAY
 
@@ -128,3 +130,40 @@ def ended_task(array: Array, position: int, end: ParentEnd, text: str) -> EndedP
     entry_id, team = task_entry_id(array.entry_id, index), array.template.spec.team
     root = Root(name=task_name(array.name, index), entry_id=entry_id, team=team, message=text)
     return EndedParent(entry_id=entry_id, end=end, root=root)
+
+
+def virtual_task(array: Array, position: int) -> Job:
+    """Return a task as a job that nobody stored: it waits with its array, or ended without ever being one.
+
+    Args:
+        array: The array.
+        position: Which of its tasks: one that is not stored as a job.
+    """
+    task, template = task_job(array, position), array.template
+    if array.ends.name_taken >> position & 1:
+        reason = Reason(code=ReasonCode.NAME_TAKEN, message="another job had the name of this task")
+        return replace(task, state=JobState.FAILED, reason=reason)
+    if array.ends.orphaned >> position & 1:
+        message = "the task that it was to run after did not complete"
+        reason = Reason(code=ReasonCode.DEPENDENCY, message=message)
+        return replace(task, state=JobState.STOPPED, reason=reason)
+    if array.ends.stopped >> position & 1:
+        stopped = Reason(code=ReasonCode.STOPPED_BY_USER, message=f"stopped by {array.stopped_by}")
+        reason = template.reason if array.ended_for_parent and template.reason else stopped
+        return replace(task, state=JobState.STOPPED, reason=reason)
+    if array.held:
+        text = f"array {array.name} is held" + (f": {array.held_because}" if array.held_because else "")
+        return replace(task, state=JobState.HELD, waiting=Reason(code=ReasonCode.HELD, message=text))
+    if template.waits_for_others:
+        return replace(
+            task, state=template.state, after=template.after, waiting=template.waiting, not_before=NOT_YET
+        )
+    message = f"waits for its turn in array {array.name}"
+    return replace(task, waiting=Reason(code=ReasonCode.AHEAD, message=message))
+
+
+def array_as_job(array: Array) -> Job:
+    """Return an array as a job with its submission, state and end."""
+    if array.end is None:
+        return array.template
+    return replace(array.template, state=JobState(array.end.value), ended_at=array.ended_at)

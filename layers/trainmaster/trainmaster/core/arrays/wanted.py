@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from trainmaster.core.arrays.model import DEFAULT_STOP_AFTER, MOST_STOP_AFTER
+from trainmaster.core.arrays.array_model import DEFAULT_STOP_AFTER, MOST_STOP_AFTER
 from trainmaster.core.arrays.tasks import VARIABLES
 from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices

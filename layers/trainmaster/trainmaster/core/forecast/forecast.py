@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
-from trainmaster.core.forecast.future_arrays import FutureArrays
 from trainmaster.core.forecast.future_budgets import FutureBudgets
-from trainmaster.core.forecast.future_queue import FutureQueue
+from trainmaster.core.forecast.future_queue import FutureArrays, FutureQueue
 from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, total
 from trainmaster.core.jobs.model import JobState

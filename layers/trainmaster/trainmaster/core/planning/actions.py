@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool

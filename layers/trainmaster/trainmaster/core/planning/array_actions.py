@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.steps import equal_failures, needs_trimming, next_tasks, parent_tasks
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.array_steps import equal_failures, needs_trimming, next_tasks, parent_tasks
 from trainmaster.core.jobs.index_sets import first_positions
 from trainmaster.core.planning.actions import Action, DropTasks, EndArray, ExpandArray, HoldArray, TrimArray
 

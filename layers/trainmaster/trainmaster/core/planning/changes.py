@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.steps import expanded
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.array_steps import expanded
 from trainmaster.core.arrays.tasks import task_job
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job

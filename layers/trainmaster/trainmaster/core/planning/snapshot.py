@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.end_conditions import ConditionKind
 from trainmaster.core.jobs.index_sets import ranges_text

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.errors import FieldError, quoted
 from trainmaster.core.jobs.end_conditions import Condition, Dependencies, ParentEnd
 from trainmaster.core.jobs.model import Job

@@ -23,7 +23,7 @@ from trainmaster.core.outbox.derive import messages_to_dependents
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.services import job_steps
-from trainmaster.services.scheduler.array_changes import array_after_parent
+from trainmaster.services.scheduler.array_expansion import array_after_parent
 from trainmaster.services.scheduler.context import PassContext
 
 SLICE = 50

@@ -36,7 +36,7 @@ from trainmaster.core.planning.changes import (
     StopSent,
     WarmPoolChange,
 )
-from trainmaster.services.scheduler.array_changes import change_array
+from trainmaster.services.scheduler.array_expansion import change_array
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame

@@ -7,9 +7,8 @@ from trainmaster.api.parent_jobs import parent_views, states_of
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.story_views import story_view
 from trainmaster.api.views import JobContext, View, job_view
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.tasks import parse_task_name, position_of, task_name, task_request
-from trainmaster.core.arrays.virtual_tasks import virtual_task
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.tasks import parse_task_name, position_of, task_name, task_request, virtual_task
 from trainmaster.core.errors import FieldError, JobConflictError
 
 NamedTask = tuple[Array, int]

@@ -4,10 +4,12 @@ A task has a *position*, the number of lower indices. It is a bit there in ``une
 job and is counted by that job's state, or it is a bit in one of the numbers of tasks that have ended.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.jobs.index_sets import all_bits, positions
@@ -192,3 +194,40 @@ class Array:
     def indices_at(self, bits: int) -> Iterable[int]:
         """Return the indices of these positions, in ascending order."""
         return (self.indices[position] for position in positions(bits))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayRequest:
+    """The request of an array, and what differs from task to task."""
+
+    body: Mapping[str, Any]
+    columns: Mapping[str, Sequence[str | None]]
+    """By hyperparameter, the value of each task in the order of positions; None where the task has none."""
+
+    def values(self, position: int) -> dict[str, str]:
+        """Return the hyperparameters of one task that differ from the request's."""
+        chosen = ((name, column[position]) for name, column in self.columns.items())
+        return {name: value for name, value in chosen if value is not None}
+
+    def of(self, positions: Iterable[int]) -> "ArrayRequest":
+        """Return the request for some of the tasks, in the order of their positions."""
+        chosen = list(positions)
+        columns = {name: [column[position] for position in chosen] for name, column in self.columns.items()}
+        return ArrayRequest(body=self.body, columns=columns)
+
+    def packed(self) -> bytes:
+        """Return it as JSON, with keys in order, so that equal requests are equal bytes."""
+        content = {"request": self.body, "values": self.columns}
+        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+
+def array_request(body: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> ArrayRequest:
+    """Keep the values of all tasks by name: names are written once, not once a task."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return ArrayRequest(body=body, columns={name: [row.get(name) for row in rows] for name in names})
+
+
+def unpacked_request(content: bytes) -> ArrayRequest:
+    """Read what ``packed`` has written. Raises KeyError or ValueError for anything else."""
+    parts = json.loads(content)
+    return ArrayRequest(body=parts["request"], columns=parts["values"])

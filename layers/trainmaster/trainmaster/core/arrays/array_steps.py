@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from trainmaster.core.arrays.model import MOST_WAITING_JOBS, Array
+from trainmaster.core.arrays.array_model import MOST_WAITING_JOBS, Array
 from trainmaster.core.jobs.end_conditions import ConditionKind, EndedParent, Root
 from trainmaster.core.jobs.index_sets import bits_of, first_positions
 from trainmaster.core.jobs.model import JobState

@@ -11,9 +11,8 @@ from trainmaster.api.known_names import known_teams, no_team, one_of, pools_aske
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View
-from trainmaster.core.arrays.model import FINAL_ARRAY_STATES, Array, ArrayState
-from trainmaster.core.arrays.tasks import task_name
-from trainmaster.core.arrays.virtual_tasks import virtual_task
+from trainmaster.core.arrays.array_model import FINAL_ARRAY_STATES, Array, ArrayState
+from trainmaster.core.arrays.tasks import task_name, virtual_task
 from trainmaster.core.errors import NotFoundError
 from trainmaster.core.jobs.index_sets import HIGHEST_INDEX, bits_of, positions
 from trainmaster.core.jobs.model import Job, JobState

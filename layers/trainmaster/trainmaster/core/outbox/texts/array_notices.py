@@ -1,7 +1,7 @@
 """Notices of arrays: one for each array, however many tasks it has."""
 
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.steps import end_text
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.array_steps import end_text
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 
 

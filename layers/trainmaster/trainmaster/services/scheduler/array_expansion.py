@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from trainmaster.core.arrays.model import Array
-from trainmaster.core.arrays.steps import ended_array
+from trainmaster.core.arrays.array_model import Array
+from trainmaster.core.arrays.array_steps import ended_array
 from trainmaster.core.arrays.tasks import ended_task, task_request
 from trainmaster.core.jobs.end_conditions import ParentEnd
 from trainmaster.core.jobs.index_sets import bits_of, positions

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.array_model import Array
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
