@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, job_rules, kinds
+from trainmaster.core.policy.calendar import INSTANT, Instant
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
 from trainmaster.core.policy.names import CALLERS, COUNTS, INSTANCE_TYPE, NAME, TAG_KEY, Principal
 from trainmaster.core.policy.patterns import MAX_PATTERN_CHARACTERS
@@ -123,6 +124,8 @@ def _special(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
             keys = {"type": "array", "minItems": 1, "items": _value(TAG_KEY)}
             values = {"anyOf": [_section(job_rules.TagRule), NULL]}
             return {"anyOf": [keys, _by_name(TAG_KEY, values) | {"minProperties": 1}]}
+        case Instant():
+            return _pattern(INSTANT)
         case kinds.ValuePattern():
             return {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_CHARACTERS}
         case _:

@@ -6,10 +6,11 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
+from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, Reservation, check_types
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
-from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
-from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
+from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, list_of
+from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT, refuse_repeated_names
 from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
 from trainmaster.core.request.options import MAX_PRIORITY
@@ -182,6 +183,18 @@ class PoolPolicy(Section):
     """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
+    calendar: tuple[CalendarEntry, ...] = key(
+        list_of(Keys(CalendarEntry), "write a list of entries"),
+        [],
+        "Other capacities at times of the week or between two instants; of two at one time the later in the "
+        f"list counts. At most {MOST_ENTRIES}.",
+        example='[{every: "Mon-Fri 08:00-18:00", timezone: Europe/Berlin, capacity: {ml.p5.48xlarge: 1}}]',
+    )
+    reservations: tuple[Reservation, ...] = key(
+        list_of(Keys(Reservation), "write a list of reservations"),
+        [],
+        f"Instances that are one team's alone between two instants. At most {MOST_ENTRIES}.",
+    )
 
     @property
     def instance_types(self) -> frozenset[str]:
@@ -207,11 +220,27 @@ class PoolPolicy(Section):
             self._refuse_too_much(quotas)
             for team, quota in self.quotas.items():
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
+        self._check_times(at)
         if self.quotas and at.is_sound("preemption"):
             self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)
         if not self.instance_types and at.is_sound("capacity", "spot_capacity"):
             at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
+
+    def _check_times(self, at: Location) -> None:
+        for name, entries in (("calendar", self.calendar), ("reservations", self.reservations)):
+            if len(entries) > MOST_ENTRIES:
+                at.below(name).refuse(f"has {len(entries)} entries", f"write at most {MOST_ENTRIES}")
+        if at.is_sound("capacity"):
+            for index, entry in enumerate(self.calendar):
+                place = at.below("calendar").item(index).below("capacity")
+                check_types(entry.capacity, self.capacity, place)
+            for index, reservation in enumerate(self.reservations):
+                place = at.below("reservations").item(index).below("instances")
+                check_types(reservation.instances, self.capacity, place)
+        refuse_repeated_names(
+            (reservation.name for reservation in self.reservations), at.below("reservations")
+        )
 
     def _warn_of_unknown_types(self, at: Location) -> None:
         """Warn of an unknown type; it is no error, as AWS may have it by now.
