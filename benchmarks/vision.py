@@ -126,7 +126,7 @@ def _decoded_by(pool: Executor, content: bytes) -> dict[str, float]:
 
 def _one(content: bytes, number: int) -> Tensor:
     torch.set_num_threads(1)
-    return decoded(content, View(side=224, draw=Draw.of(0, number, 0)), told="a benchmark")
+    return decoded(content, View(side=224, draw=Draw.of(0, number, 0)), title="a benchmark")
 
 
 if __name__ == "__main__":

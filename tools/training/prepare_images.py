@@ -52,7 +52,7 @@ def _prepared(options: argparse.Namespace) -> Iterator[str]:
     if options.input is None or options.output is None:
         raise ConfigError(["give --input and --output, or --index"])
     directory = directory_of(options.input, os.environ, option="input")
-    files_of = files_by_class(directory, told=str(directory))
+    files_of = files_by_class(directory, title=str(directory))
     if not files_of:
         raise ConfigError([f"--input {options.input} has no folder with pictures in it, one for each class"])
     classes = sorted(files_of)

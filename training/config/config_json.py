@@ -212,10 +212,7 @@ def _windowed_layers(fields: Fields, layers: int, *, is_used: bool) -> tuple[int
 
 
 def _rope(fields: Fields, *, positions: int, head_width: int) -> Rope:
-    """Read rotary positions in the words of transformers 4 or 5.
-
-    Where a file has both, the older ones count, as in transformers.
-    """
+    """Read rotary positions in the words of transformers 4 or 5; of both the older count, as there."""
     older, newer = fields.get("rope_scaling", {}), fields.get("rope_parameters", {})
     name, given = ("rope_scaling", older) if older else ("rope_parameters", newer)
     outside, original = fields.get("rope_theta", 10_000.0), fields.get(_ORIGINAL)

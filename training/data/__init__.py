@@ -1,7 +1,8 @@
-"""What each step trains on: a function of (seed, step, rank), wherever the tokens lie.
+"""Data of each step: a function of (seed, step, rank), wherever the tokens are stored.
 
-Seeds depend on names alone: the same on every machine, rank and attempt. What must be random at a place,
-however many ranks there are, is a function of the seed and the place: of one number or of a tensor of them.
+Seeds depend on names alone, so they are the same on every machine, rank and attempt. Random numbers that must
+not depend on the number of ranks are a function of the seed and their place: of one place or a tensor of
+them.
 """
 
 import hashlib
@@ -17,22 +18,23 @@ _WORD = 2**64 - 1
 
 
 def seed_of(*parts: str | int) -> int:
-    """A well-mixed seed for these names and numbers; `hash()` would differ between processes."""
+    """Return a well-mixed seed for these names and numbers; `hash()` would differ between processes."""
     text = "/".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=_BYTES).digest(), "big") & _MAXIMUM
 
 
 def signed(word: int) -> int:
-    """The same 64 bits as tensors have them."""
+    """Return the same 64 bits as a signed number, as tensors have them."""
     return (word + 2**63 & _WORD) - 2**63
 
 
-STEP, _FIRST, _SECOND = (signed(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-"""Of SplitMix64, whose numbers are ``splitmix`` of a key and multiples of the step."""
+_CONSTANTS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+STEP, _FIRST, _SECOND = (signed(constant) for constant in _CONSTANTS)
+"""Constants of SplitMix64, whose numbers are ``splitmix`` of a key and multiples of the step."""
 
 
 def splitmix(value: Number) -> Number:
-    """64 well-mixed bits (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014)."""
+    """Mix 64 bits well (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014)."""
     word = _WORD if isinstance(value, int) else -1  # tensors wrap at 64 bits by themselves
     value = (value ^ value >> 30 & 2**34 - 1) * _FIRST & word
     value = (value ^ value >> 27 & 2**37 - 1) * _SECOND & word

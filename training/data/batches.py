@@ -1,9 +1,8 @@
-"""Which sequences a step and a rank see: a function of the step, so a checkpoint holds nothing of it.
+"""Sequences that a step and a rank see: a function of the step, so that a checkpoint holds nothing of it.
 
-Every epoch has an order of its own, computed and never stored.
-
-A place in the order is a function of (seed, epoch, place), so the state of the data is the step alone, and
-any number of ranks sees the same global batches.
+Every epoch has an order of its own, computed and never stored. A place in the order is a function of (seed,
+epoch, place), so the state of the data is the step alone, and any number of ranks sees the same global
+batches.
 
 The order is mixed in two levels, because a sequence is a few kilobytes and storage is fast only for whole
 blocks. Neighbouring sequences form chunks; the chunks are permuted, and then the sequences of each window of
@@ -27,21 +26,20 @@ from training.data import STEP, Number, seed_of, signed, splitmix
 from training.data.corpus import Corpus
 
 Batch: TypeAlias = tuple[Tensor, ...]
-"""Inputs and targets, of shape (sequences, sequence_length), and with document masks the number of the
-document in which each input is."""
+"""Inputs and targets (sequences, sequence_length); with document masks also each input's document."""
 IGNORED = -100
-"""The target whose prediction is not trained; torch's cross_entropy leaves it out."""
+"""Target whose prediction is not trained; torch's cross_entropy leaves it out."""
 CHUNK_TOKENS = 2**19
-"""1 MiB of uint16: about one block of a shard."""
+"""Tokens of a chunk: 1 MiB of uint16, about one block of a shard."""
 WINDOW_CHUNKS = 64
 _TABLED = range(2**8, 2**17 + 1)
-"""Sequences of windows whose permutation is computed at once: those of 256 tokens and longer. One at a time
-takes ten times as long, and a rank needs a good part of it."""
+"""Numbers of sequences of a window whose permutation is computed at once: those of 256 tokens and longer.
+One place at a time would take ten times as long, and a rank needs a good part of the window."""
 _AT_ONCE = 2**14
-"""Few enough for torch to stay in this thread."""
+"""Places that are permuted at once: few enough for torch to stay in this thread."""
 _ROUNDS = 6
 _JOIN_SECONDS = 2.0
-"""A read that hangs must not keep the attempt from ending: the thread is a daemon."""
+"""Seconds to wait for the thread at the end; it is a daemon, and is left behind in a read that hangs."""
 
 
 class BatchSource(Protocol):
@@ -50,7 +48,7 @@ class BatchSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches:
-    """Each step takes the next ``size`` sequences of the order and each rank its slice of them.
+    """Batches of tokens: each step takes the next ``size`` sequences of the order, each rank a slice of them.
 
     The batch of a step is the same whatever the number of ranks.
     """
@@ -63,22 +61,22 @@ class Batches:
     ranks: int
     seed: int
     by_document: bool = False
-    """Attention is to stay inside documents: their numbers are part of a batch."""
+    """Whether attention stays inside documents: then their numbers are part of a batch."""
 
     @property
     def is_masked(self) -> bool:
-        """Not every target is trained."""
+        """Tell whether some targets are not trained."""
         return self.by_document or self.corpus.is_masked
 
     def at(self, step: int) -> Batch:
-        """Of this rank.
+        """Return this rank's part of a step's batch.
 
         Steps count from 1, so that n steps of an n-th of the corpus are one epoch.
         """
         return batch_of(self.corpus, self.numbers(step), self.sequence_length, by_document=self.by_document)
 
     def numbers(self, step: int) -> list[int]:
-        """Of the sequences that a step has on this rank."""
+        """Return the numbers of the sequences that a step has on this rank."""
         share = self.size // self.ranks
         rows = range(self.rank * share, (self.rank + 1) * share)
         if self.corpus.sequences is None:
@@ -92,9 +90,9 @@ class Batches:
 
 
 def batch_of(corpus: Corpus, numbers: Sequence[int], length: int, *, by_document: bool) -> Batch:
-    """The inputs and the tokens that follow them.
+    """Return the inputs and the tokens that follow them.
 
-    No token is trained to follow the document before it, where attention cannot see that.
+    Where attention cannot see across documents, no token is trained to follow the document before it.
     """
     tokens = corpus.rows(numbers, length + 1)
     # A view of other strides could not be pinned as it is.
@@ -113,11 +111,11 @@ def batch_of(corpus: Corpus, numbers: Sequence[int], length: int, *, by_document
 class Order:
     sequences: int
     chunk: int
-    """Neighbouring sequences that stay in one window."""
+    """Number of neighbouring sequences that stay in one window."""
     seed: int
 
     def number(self, place: int) -> int:
-        """The sequence at a place of the row of all epochs; each epoch has every sequence once."""
+        """Return the sequence at a place of the row of all epochs; each epoch has every sequence once."""
         epoch, index = divmod(place, self.sequences)
         # The last chunk may be short: what falls beyond it walks on until it is inside, which keeps
         # the order a permutation.
@@ -127,7 +125,7 @@ class Order:
         return index
 
     def _permuted(self, epoch: int, index: int) -> int:
-        """A permutation of the sequences of whole chunks: at most twice as many as there are."""
+        """Permute the sequences of whole chunks; these are at most twice as many as there are sequences."""
         size = min(self.chunk, self.sequences)
         chunks = -(-self.sequences // size)
         window, within = divmod(index, WINDOW_CHUNKS * size)
@@ -142,12 +140,12 @@ _key = lru_cache(maxsize=64)(seed_of)
 
 @lru_cache(maxsize=4 * WINDOW_CHUNKS)
 def _chunk(index: int, chunks: int, key: int) -> int:
-    """Each is asked for by all of its sequences."""
+    """Permute the chunks; all sequences of a chunk ask for the same."""
     return permuted(index, chunks, key=key)
 
 
 def _mixed(index: int, size: int, *, key: int) -> int:
-    """`permuted`, of which many are needed."""
+    """Permute like ``permuted``, quickly if many places of one permutation are needed."""
     if size not in _TABLED:
         return permuted(index, size, key=key)
     table = _table(_half(size), key)
@@ -161,11 +159,11 @@ def _mixed(index: int, size: int, *, key: int) -> int:
 def _table(half: int, key: int) -> list[int]:
     domain = 1 << 2 * half
     pieces = (torch.arange(at, min(at + _AT_ONCE, domain)) for at in range(0, domain, _AT_ONCE))
-    return [one for piece in pieces for one in _network(piece, half, key).tolist()]
+    return [image for piece in pieces for image in _network(piece, half, key).tolist()]
 
 
 def permuted(index: int, size: int, *, key: int) -> int:
-    """Where the permutation of ``range(size)`` named by the key takes ``index``.
+    """Return where the permutation of ``range(size)`` that the key names takes ``index``.
 
     A Feistel network permutes the next power of four; walking its cycle until the value is inside gives
     a permutation of the range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
@@ -178,7 +176,7 @@ def permuted(index: int, size: int, *, key: int) -> int:
 
 
 def _half(size: int) -> int:
-    """Bits of each half of the network."""
+    """Return the number of bits of each half of the network."""
     return ((size - 1).bit_length() + 1) // 2
 
 
@@ -199,10 +197,15 @@ def _turns(key: int) -> tuple[int, ...]:
 def prefetched(
     batches: BatchSource, *, depth: int, steps: range, pin: torch.device | None
 ) -> Iterator[BatchSource]:
-    """The same batches, the next ``depth`` of ``steps`` read ahead; they are asked for in that order.
+    """Give the same batches, the next ``depth`` of ``steps`` read ahead in a thread; they are taken in order.
 
-    What goes wrong in the thread is raised by the step that needs the batch. With depth 0 there is no
-    thread. ``pin``: the device that the batches go to; they are kept where a GPU can fetch them by itself.
+    The step that needs a batch raises what went wrong in the thread. With depth 0 there is no thread.
+
+    Args:
+        batches: Source of the batches.
+        depth: Batches that are read ahead.
+        steps: Steps whose batches will be taken.
+        pin: Device that they go to; for a GPU they are kept where it can fetch them by itself.
     """
     if depth == 0:
         yield batches
@@ -253,4 +256,4 @@ class _Ahead:
 
     def _batch(self, step: int) -> Batch:
         batch = self._batches.at(step)
-        return batch if self._pin is None else tuple(one.pin_memory() for one in batch)
+        return batch if self._pin is None else tuple(tensor.pin_memory() for tensor in batch)

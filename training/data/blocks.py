@@ -1,4 +1,4 @@
-"""Where the files of a corpus lie, and their ranges by way of whole blocks: fetched ahead, checked, kept."""
+"""Places of a corpus's files, and a reader of ranges that fetches whole blocks ahead and checks them."""
 
 import os
 import threading
@@ -15,11 +15,11 @@ from training.data.index import BlockFile, checksum
 from training.errors import DataError
 
 CACHE_BYTES = 192 * 2**20
-"""Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
-of 1 MiB for uint16 and 192 for uint32."""
+"""Bytes of blocks that one rank keeps. A window of the order is 64 chunks of 2**19 tokens, not aligned to
+blocks: at most 128 blocks of 1 MiB for uint16 and 192 for uint32."""
 _THREADS = 8
 BlockKey: TypeAlias = tuple[int, int]
-"""Number of the file, number of the block in it."""
+"""Number of the file, and number of the block in it."""
 _Order: TypeAlias = "tuple[BlockKey, Future[bytes]]"
 _Orders: TypeAlias = "SimpleQueue[_Order | None]"
 
@@ -28,32 +28,32 @@ class Place(Protocol):
     """A folder of files that are read in ranges, by several threads at once."""
 
     @property
-    def told(self) -> str:
-        """Its name in messages."""
+    def title(self) -> str:
+        """Name of the place in messages."""
 
     def sizes(self) -> Mapping[str, int]:
-        """Every file and its bytes."""
+        """Return the bytes of every file, by name."""
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """These bytes of a file; fewer only at its end.
+        """Return bytes of a file; they are fewer than ``size`` only at its end.
 
         Raises:
-            DataError: It cannot be read.
+            DataError: The file cannot be read.
         """
 
 
 class DirectoryPlace:
     """A local directory, or a channel of a SageMaker job: a copy (File mode) or a window on S3 (FastFile).
 
-    FastFile fetches what is read: whole blocks are what it serves well; a memory map would fetch pages.
+    FastFile fetches what is read, so whole blocks suit it; a memory map would fetch single pages.
     """
 
-    def __init__(self, path: Path, *, told: str) -> None:
-        self._path, self.told = path, told
+    def __init__(self, path: Path, *, title: str) -> None:
+        self._path, self.title = path, title
 
     def sizes(self) -> Mapping[str, int]:
         try:
-            return {one.name: one.stat().st_size for one in os.scandir(self._path) if one.is_file()}
+            return {entry.name: entry.stat().st_size for entry in os.scandir(self._path) if entry.is_file()}
         except OSError as error:
             raise self._failed(error) from error
 
@@ -67,7 +67,7 @@ class DirectoryPlace:
 
     def _failed(self, error: OSError) -> DataError:
         return DataError(
-            place=self.told,
+            place=self.title,
             problem=f"{error.strerror or error}: {error.filename or self._path}",
             remedy="check that it is there and that the job may read it",
         )
@@ -76,13 +76,13 @@ class DirectoryPlace:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
     file: int
-    """Its number among those of the reader."""
+    """Number of the file among those of the reader."""
     offset: int
     size: int
 
 
 class BlockReader:
-    """Any place, one way of reading. For one thread."""
+    """Reader of ranges from any place; one thread uses it."""
 
     def __init__(
         self,
@@ -97,20 +97,20 @@ class BlockReader:
         self._fetchers = Fetchers(_Fetch(place=place, files=files, block_bytes=block_bytes), threads=_THREADS)
 
     def expect(self, ranges: Sequence[Range]) -> None:
-        """Start to fetch what these need, as far as there is room for it."""
-        keys = dict.fromkeys(key for one in ranges for key in self._keys(one))
+        """Start to fetch the blocks of these ranges, as far as there is room for them."""
+        keys = dict.fromkeys(key for span in ranges for key in self._keys(span))
         for key in list(keys)[: self._capacity]:
             self._block(key)
 
-    def read(self, one: Range) -> bytes:
-        """Raises DataError when a block cannot be read or is not what was written."""
-        number, start = divmod(one.offset, self._block_bytes)
-        if start + one.size <= self._block_bytes:
-            return self._part((one.file, number), start, start + one.size)
+    def read(self, span: Range) -> bytes:
+        """Return the bytes of a range. Raises DataError if a block is unreadable or not as it was written."""
+        number, start = divmod(span.offset, self._block_bytes)
+        if start + span.size <= self._block_bytes:
+            return self._part((span.file, number), start, start + span.size)
         parts = []
-        for key in self._keys(one):
-            start = one.offset - key[1] * self._block_bytes
-            parts.append(self._part(key, max(0, start), start + one.size))
+        for key in self._keys(span):
+            start = span.offset - key[1] * self._block_bytes
+            parts.append(self._part(key, max(0, start), start + span.size))
         return b"".join(parts)
 
     def _part(self, key: BlockKey, start: int, end: int) -> bytes:
@@ -121,10 +121,10 @@ class BlockReader:
             return block
         return block[start:end]
 
-    def _keys(self, one: Range) -> Iterator[BlockKey]:
-        first = one.offset // self._block_bytes
-        last = (one.offset + one.size - 1) // self._block_bytes
-        return ((one.file, block) for block in range(first, last + 1))
+    def _keys(self, span: Range) -> Iterator[BlockKey]:
+        first = span.offset // self._block_bytes
+        last = (span.offset + span.size - 1) // self._block_bytes
+        return ((span.file, block) for block in range(first, last + 1))
 
     def _block(self, key: BlockKey) -> "Future[bytes]":
         future = self._blocks.get(key)
@@ -138,7 +138,7 @@ class BlockReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fetch:
-    """Apart from the reader, so that threads do not keep it alive."""
+    """Function that fetches and checks a block, without the reader, which threads would keep alive."""
 
     place: Place
     files: Sequence[BlockFile]
@@ -149,12 +149,12 @@ class _Fetch:
         offset = number * self.block_bytes
         size = min(self.block_bytes, file.bytes - offset)
         block = self.place.read(file.name, offset, size)
-        found = f"{checksum(block)} of {len(block)} bytes"
+        actual = f"{checksum(block)} of {len(block)} bytes"
         wanted = f"{file.blocks[number]} of {size} bytes"
-        if found != wanted:
+        if actual != wanted:
             raise DataError(
-                place=self.place.told,
-                problem=f"{file.name} is damaged at byte {offset}: its checksum is {found}, "
+                place=self.place.title,
+                problem=f"{file.name} is damaged at byte {offset}: its checksum is {actual}, "
                 f"the index has {wanted}",
                 remedy="copy this shard again from where it was prepared",
             )
@@ -162,9 +162,9 @@ class _Fetch:
 
 
 class Fetchers:
-    """A few threads that fetch blocks. They start when all others are busy and end when this object is gone.
+    """A few threads that fetch blocks; one starts when all others are busy, and they end with this object.
 
-    Daemons: a read that hangs must not keep a stopped attempt from ending.
+    The threads are daemons: a read that hangs must not keep a stopped attempt from ending.
     """
 
     def __init__(self, fetch: Callable[[BlockKey], bytes], *, threads: int) -> None:

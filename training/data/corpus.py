@@ -1,4 +1,4 @@
-"""What is trained on: sequences of tokens by number, made up or read from shards."""
+"""Sequences of tokens that decoders are trained on, by number: made up, or read from shards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from training.errors import ConfigError
 
 _S3 = "s3://"
 _SUCCESSORS = (0.55, 0.25, 0.15, 0.05)
-"""A token is followed by one of four, with these odds: a model that has learned them all reaches the
-language's entropy, 1.11 nats a token, from ln(256) = 5.55."""
+"""Odds of the four tokens that may follow a token: a model that has learned them all reaches the language's
+entropy, 1.11 nats a token, from ln(256) = 5.55."""
 
 
 class Corpus(Protocol):
@@ -28,51 +28,58 @@ class Corpus(Protocol):
 
     @property
     def vocabulary(self) -> int:
-        """Its tokens are below this."""
+        """Number of different tokens; each token is below it."""
 
     @property
     def sequences(self) -> int | None:
-        """How many there are; None: without end."""
+        """Number of sequences; None if they have no end."""
 
     @property
     def identity(self) -> str:
-        """The same wherever it lies, another for other tokens."""
+        """Digest of the tokens, the same wherever they are stored."""
 
     @property
     def is_masked(self) -> bool:
-        """Not every token is trained."""
+        """Tell whether some tokens are not trained."""
 
     def rows(self, numbers: Sequence[int], length: int) -> Tensor:
-        """The first ``length`` tokens of these sequences, int64, of shape (numbers, length).
+        """Return the first ``length`` tokens of these sequences: int64 of shape (numbers, length).
 
         Raises:
             DataError: They cannot be read, or are not what was written.
         """
 
     def begins(self, numbers: Sequence[int], length: int, /) -> Tensor | None:
-        """Of the same tokens: whether a document begins with it; None: it does not know."""
+        """Tell for each of the same tokens whether a document begins with it; None if that is unknown."""
 
     def trained(self, numbers: Sequence[int], length: int, /) -> Tensor | None:
-        """Of the same tokens: whether its prediction is trained; None: every one is."""
+        """Tell for each of the same tokens whether its prediction is trained; None if all are."""
 
 
 def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
-    """Open what ``data`` names; of its sequences a step must not need more than there are. As ``opened``."""
+    """Open the corpus that ``data`` names, of enough sequences for a step. Raises like ``opened``."""
     return opened(config.data, config, env, option="data", at_least=config.batch_size)
 
 
 def open_validation(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus | None:
-    """What ``eval_data`` names; None: nothing is evaluated. As ``opened``."""
+    """Open the corpus that ``eval_data`` names; None if nothing is evaluated. Raises like ``opened``."""
     if not config.eval_every:
         return None
     return opened(config.eval_data or config.data, config, env, option="eval_data", at_least=1)
 
 
 def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: str, at_least: int) -> Corpus:
-    """Open and check all that can be checked without reading the tokens.
+    """Open a corpus and check all that can be checked without reading its tokens.
+
+    Args:
+        data: Value of the option.
+        config: Options of the job.
+        env: Environment, which has the directories of the job's channels.
+        option: Name of the option, for messages.
+        at_least: Number of sequences that are needed.
 
     Raises:
-        ConfigError: The option names what this job does not have.
+        ConfigError: The option names a channel that the job does not have.
         DataError: The shards are missing, cut short, out of reach or do not fit the model.
     """
     if data == SYNTHETIC:
@@ -82,8 +89,8 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
 
 def place_of(data: str, env: Mapping[str, str], *, option: str) -> Place:
     if not data.startswith(_S3):
-        told = data.replace(CHANNEL, "channel ", 1) if data.startswith(CHANNEL) else data
-        return DirectoryPlace(directory_of(data, env, option=option), told=told)
+        title = data.replace(CHANNEL, "channel ", 1) if data.startswith(CHANNEL) else data
+        return DirectoryPlace(directory_of(data, env, option=option), title=title)
     if find_spec("boto3") is None:
         raise ConfigError([f"{option} {data} needs boto3: add it to requirements.txt beside train.py"])
     from training.data.s3 import s3_place  # noqa: PLC0415  only here is boto3 needed
@@ -106,15 +113,15 @@ class SyntheticLanguage:
         return torch.stack([self.sequence(number, length) for number in numbers])
 
     def begins(self, _numbers: Sequence[int], _length: int) -> None:
-        """It has no documents."""
+        """Return None: the language has no documents."""
         return
 
     def trained(self, _numbers: Sequence[int], _length: int) -> None:
-        """Every token is."""
+        """Return None: every token is trained."""
         return
 
     def sequence(self, number: int, length: int) -> Tensor:
-        """Sequence ``number`` of the endless corpus."""
+        """Return a sequence of the endless corpus."""
         source = torch.Generator().manual_seed(seed_of(self.seed, "sequence", number))
         bounds = torch.tensor(_SUCCESSORS).cumsum(0)[:-1]
         choices = torch.bucketize(torch.rand(length, generator=source), bounds).tolist()
@@ -128,7 +135,7 @@ class SyntheticLanguage:
 
     @cached_property
     def _followers(self) -> list[list[int]]:
-        """Row t: the tokens that may follow t, likeliest first."""
+        """Tokens that may follow each token, likeliest first."""
         source = torch.Generator().manual_seed(seed_of(self.seed, "language"))
         drawn: list[list[int]] = torch.randint(
             self.vocabulary, (self.vocabulary, len(_SUCCESSORS)), generator=source

@@ -1,4 +1,4 @@
-"""What `index.json` says about the token shards beside it.
+"""Index of the token shards in a folder: `index.json`, which lies beside them.
 
     {"version": 1, "dtype": "uint16", "vocabulary": 256, "block_bytes": 1048576,
      "shards": [{"name": "shard-00000.bin", "tokens": 70000, "bytes": 140000,
@@ -11,8 +11,8 @@ the first step.
 
 Two more files may lie beside a shard, each with one bit for every token, the first token's in the lowest bit
 of the first byte: in `documents` it is set where a document begins, in `trained` where the loss of predicting
-this token counts. Corpora without them are read as ever. One with `trained`, or packed, has version 2: a
-program that does not know it must not train on prompts.
+this token counts. Corpora without these files are read as before. One with `trained`, or packed, has version
+2: a program that does not know these must not train on prompts.
 """
 
 import json
@@ -29,10 +29,10 @@ from training.errors import DataError
 _T = TypeVar("_T")
 INDEX = "index.json"
 PLAIN, MASKED = 1, 2
-"""Versions: tokens alone count, or `trained` and `packed` must be understood."""
+"""Versions of an index: tokens alone count, or `trained` and `packed` must be understood."""
 BLOCK_BYTES = 2**20
 _TOKENS_A_BLOCK = 16
-"""A block of bits is a 16th of one of tokens: for as many of them, if those are uint16."""
+"""Number of times that a block of bits is smaller than one of tokens: it has as many of them, if uint16."""
 
 
 class TokenDtype(StrEnum):
@@ -41,12 +41,12 @@ class TokenDtype(StrEnum):
 
     @property
     def bytes(self) -> int:
-        """Of one token."""
+        """Return the bytes of one token."""
         return 2 if self is TokenDtype.UINT16 else 4
 
     @classmethod
     def of(cls, vocabulary: int) -> Self:
-        """The smallest that holds it."""
+        """Return the smallest type that holds all tokens of a vocabulary."""
         return cls.UINT16 if vocabulary <= 2**16 else cls.UINT32
 
 
@@ -55,7 +55,7 @@ class BlockFile:
     name: str
     bytes: int
     sha256: str
-    """Of the whole file."""
+    """Digest of the whole file."""
     blocks: tuple[str, ...]
     """CRC-32 of each block, in hexadecimal; the last block may be short."""
 
@@ -64,32 +64,32 @@ class BlockFile:
 class Shard(BlockFile):
     tokens: int
     documents: BlockFile | None = None
-    """A bit for each token: a document begins with it."""
+    """File with a bit for each token: whether a document begins with it."""
     trained: BlockFile | None = None
-    """A bit for each token: its prediction is trained; None: every one is."""
+    """File with a bit for each token: whether its prediction is trained; None: all are."""
 
     @property
     def files(self) -> "list[BlockFile]":
-        return [self, *(one for one in (self.documents, self.trained) if one is not None)]
+        return [self, *(file for file in (self.documents, self.trained) if file is not None)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardIndex:
     dtype: TokenDtype
     vocabulary: int
-    """Tokens are below this."""
+    """Number of different tokens; each token is below it."""
     block_bytes: int
     shards: tuple[Shard, ...]
     packed: int | None = None
-    """The sequence length into which whole documents were packed; None: one follows the other."""
+    """Sequence length into which whole documents were packed; None: documents follow each other."""
 
     @property
     def identity(self) -> str:
-        """The same for the same tokens in the same shards, trained alike."""
-        told = "".join(
+        """Digest that is the same for the same tokens in the same shards, trained alike."""
+        digests = "".join(
             shard.sha256 + (shard.trained.sha256 if shard.trained else "") for shard in self.shards
         )
-        return sha256(told.encode()).hexdigest()[:16]
+        return sha256(digests.encode()).hexdigest()[:16]
 
     @property
     def has_documents(self) -> bool:
@@ -100,24 +100,24 @@ class ShardIndex:
         return any(shard.trained for shard in self.shards)
 
     def to_json(self) -> str:
-        told = {
+        document = {
             "version": MASKED if self.is_masked or self.packed else PLAIN,
             "dtype": self.dtype,
             "vocabulary": self.vocabulary,
             "block_bytes": self.block_bytes,
             **({"packed": self.packed} if self.packed else {}),
-            "shards": [_told(shard) for shard in self.shards],
+            "shards": [_shard_json(shard) for shard in self.shards],
         }
-        return json.dumps(told, indent=1) + "\n"
+        return json.dumps(document, indent=1) + "\n"
 
 
-def _told(shard: Shard) -> dict[str, Any]:
-    told = {"name": shard.name, "tokens": shard.tokens, **asdict(shard)}
-    return {name: value for name, value in told.items() if value is not None}
+def _shard_json(shard: Shard) -> dict[str, Any]:
+    document = {"name": shard.name, "tokens": shard.tokens, **asdict(shard)}
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def bits_block_bytes(block_bytes: int) -> int:
-    """Of the files with a bit for each token, where blocks of tokens have so many bytes."""
+    """Return the bytes of a block of bits, where a block of tokens has ``block_bytes``."""
     return max(1, block_bytes // _TOKENS_A_BLOCK)
 
 
@@ -126,13 +126,20 @@ def checksum(block: bytes) -> str:
 
 
 def parse_index(text: bytes, *, place: str) -> ShardIndex:
-    """As ``parsed``."""
+    """Read an index. Raises like ``parsed``."""
     remedy = "write the shards again with python -m tools.training.prepare"
     return parsed(text, _index, place=place, name=INDEX, remedy=remedy)
 
 
 def parsed(text: bytes, read: Callable[[Any], _T], *, place: str, name: str, remedy: str) -> _T:
-    """What ``read`` makes of an index; ``place`` is where it lies, for the message.
+    """Read the JSON of an index.
+
+    Args:
+        text: Content of the file.
+        read: Function that makes the index of the JSON, and raises ValueError or the like if it cannot.
+        place: Name of the folder that it is in, for messages.
+        name: Name of the file.
+        remedy: Advice in the message.
 
     Raises:
         DataError: It is not an index of ours, or contradicts itself.
@@ -151,7 +158,7 @@ def _index(document: Any) -> ShardIndex:  # noqa: ANN401  what JSON is
         dtype=TokenDtype(document["dtype"]),
         vocabulary=int(document["vocabulary"]),
         block_bytes=int(document["block_bytes"]),
-        shards=tuple(_shard(one) for one in document["shards"]),
+        shards=tuple(_shard(shard) for shard in document["shards"]),
         packed=int(document["packed"]) if "packed" in document else None,
     )
     if problems := _contradictions(index):
@@ -177,31 +184,33 @@ def _fields(document: Any) -> dict[str, Any]:  # noqa: ANN401
         "name": str(document["name"]),
         "bytes": int(document["bytes"]),
         "sha256": str(document["sha256"]),
-        "blocks": tuple(str(one) for one in document["blocks"]),
+        "blocks": tuple(str(block) for block in document["blocks"]),
     }
 
 
 def _contradictions(index: ShardIndex) -> list[str]:
     if index.block_bytes < index.dtype.bytes or index.block_bytes % index.dtype.bytes:
         return [f"block_bytes {index.block_bytes} holds no whole number of tokens"]
-    found = [] if index.shards else ["it lists no shards"]
+    problems = [] if index.shards else ["it lists no shards"]
     for shard in index.shards:
         if shard.bytes != shard.tokens * index.dtype.bytes:
-            found.append(f"{shard.name} has {shard.tokens} tokens of {index.dtype} in {shard.bytes} bytes")
-        found += _contradictions_of(shard, index.block_bytes)
-        for one in shard.files[1:]:
-            if one.bytes != -(-shard.tokens // 8):
-                found.append(f"{one.name} has {one.bytes} bytes, not a bit for each of {shard.tokens} tokens")
-            found += _contradictions_of(one, bits_block_bytes(index.block_bytes))
+            problems.append(f"{shard.name} has {shard.tokens} tokens of {index.dtype} in {shard.bytes} bytes")
+        problems += _contradictions_of(shard, index.block_bytes)
+        for file in shard.files[1:]:
+            if file.bytes != -(-shard.tokens // 8):
+                problems.append(
+                    f"{file.name} has {file.bytes} bytes, not a bit for each of {shard.tokens} tokens"
+                )
+            problems += _contradictions_of(file, bits_block_bytes(index.block_bytes))
     if index.packed is not None and (index.packed < 1 or not index.has_documents or not index.is_masked):
-        found.append(f"it is packed for sequences of {index.packed} tokens and lacks documents or masks")
-    return found
+        problems.append(f"it is packed for sequences of {index.packed} tokens and lacks documents or masks")
+    return problems
 
 
-def _contradictions_of(one: BlockFile, block_bytes: int) -> list[str]:
-    found = []
-    if PurePosixPath(one.name).name != one.name:
-        found.append(f"shard {one.name!r} is not in the folder of the index")
-    if len(one.blocks) != -(-one.bytes // block_bytes):
-        found.append(f"{one.name} has checksums of {len(one.blocks)} blocks")
-    return found
+def _contradictions_of(file: BlockFile, block_bytes: int) -> list[str]:
+    problems = []
+    if PurePosixPath(file.name).name != file.name:
+        problems.append(f"shard {file.name!r} is not in the folder of the index")
+    if len(file.blocks) != -(-file.bytes // block_bytes):
+        problems.append(f"{file.name} has checksums of {len(file.blocks)} blocks")
+    return problems

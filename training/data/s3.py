@@ -1,7 +1,7 @@
 """A corpus in S3, read by range GETs: a job starts without a copy of it. Its client of boto3 is made here.
 
-Endpoint, region and credentials are boto3's business (AWS_ENDPOINT_URL_S3, AWS_REGION, the job's role).
-Ranges come by addresses that it has signed (`signed.py`), and by boto3 itself where that does not give them.
+Endpoint, region and credentials are those of boto3 (AWS_ENDPOINT_URL_S3, AWS_REGION, the job's role). Ranges
+are read from addresses that it has signed (`signed.py`), or by boto3 itself where that does not work.
 
 An object is read as it was when its folder was listed: each GET has its ETag as a condition.
 """
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _ATTEMPTS = 6
-"""Of one request, at most 20 s apart (botocore's standard mode): many ranks at once make S3 say SlowDown."""
+"""Tries of a request, at most 20 s apart (botocore's standard mode): many ranks make S3 answer SlowDown."""
 _READS = 3
-"""Of a body that breaks off or is not the range: botocore retries requests, not their bodies."""
+"""Tries of a body that breaks off or is not the range: botocore retries requests, not their bodies."""
 _DENIED = frozenset({"AccessDenied", "403"})
 _ABSENT = frozenset({"NoSuchKey", "NoSuchBucket", "404"})
 _REPLACED = frozenset({"PreconditionFailed", "412"})
@@ -43,14 +43,14 @@ _KEYLESS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalErro
 
 
 class _WrongRangeError(Exception):
-    """The answer has other bytes than those asked for."""
+    """The answer has other bytes than the requested ones."""
 
 
 _BROKEN = (HTTPClientError, IncompleteReadError, _WrongRangeError)
 
 
 def s3_place(url: str) -> "S3Place":
-    """Of `s3://BUCKET/PREFIX`."""
+    """Make the place that `s3://BUCKET/PREFIX` names. Raises ConfigError if that has no bucket."""
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     if not bucket:
         raise ConfigError([f"data must be s3://BUCKET/PREFIX, not {url!r}"])
@@ -74,7 +74,7 @@ class S3Place:
     def __init__(self, client: "S3Client", *, bucket: str, prefix: str) -> None:
         self._client, self._bucket = client, bucket
         self._folder = f"{prefix}/" if prefix else ""
-        self.told = f"s3://{bucket}/{self._folder}"
+        self.title = f"s3://{bucket}/{self._folder}"
         self._signed = SignedReads(client, bucket=bucket)
         self._etags: dict[str, str] = {}
 
@@ -94,19 +94,20 @@ class S3Place:
     def _get(self, key: str, span: Span) -> Body:
         get = partial(self._client.get_object, Bucket=self._bucket, Key=key, Range=span.range)
         answer = get(IfMatch=span.etag) if span.etag else get()
-        told = answer.get("ContentRange")
-        if not span.is_told_by(told, answer["ContentLength"]):
+        content_range = answer.get("ContentRange")
+        if not span.is_answered_by(content_range, answer["ContentLength"]):
             answer["Body"].close()
-            raise _WrongRangeError(f"{span.range} was asked for, S3 answers {told or 'without a range'}")
+            given = content_range or "without a range"
+            raise _WrongRangeError(f"{span.range} was asked for, S3 answers {given}")
         return Body(content=answer["Body"].read(), etag=answer["ETag"])
 
     def _list(self) -> Mapping[str, int]:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._folder, Delimiter="/"
         )
-        objects = [one for page in pages for one in page.get("Contents", [])]
-        self._etags = {one["Key"].removeprefix(self._folder): one["ETag"] for one in objects}
-        return {one["Key"].removeprefix(self._folder): one["Size"] for one in objects}
+        objects = [entry for page in pages for entry in page.get("Contents", [])]
+        self._etags = {entry["Key"].removeprefix(self._folder): entry["ETag"] for entry in objects}
+        return {entry["Key"].removeprefix(self._folder): entry["Size"] for entry in objects}
 
     def _call(self, action: str, name: str, call: Callable[[], _T]) -> _T:
         for left in reversed(range(_READS)):
@@ -143,11 +144,11 @@ class S3Place:
             remedy = "write changed data to another prefix; to train on the new data, start the job again"
         else:
             return self._failed(name, f"S3 answers {code}")
-        return DataError(place=self.told + name, problem=problem, remedy=remedy)
+        return DataError(place=self.title + name, problem=problem, remedy=remedy)
 
     def _keyless(self, name: str, problem: str) -> DataError:
         return DataError(
-            place=self.told + name,
+            place=self.title + name,
             problem=problem,
             remedy="the credentials of this process are missing or have expired: let it use the job's role, "
             "which boto3 renews, not keys in the environment; then start the job again",
@@ -155,7 +156,7 @@ class S3Place:
 
     def _failed(self, name: str, problem: str) -> DataError:
         return DataError(
-            place=self.told + name,
+            place=self.title + name,
             problem=f"{problem}, after retries",
             remedy="start the job again: it resumes from its newest checkpoint",
         )

@@ -1,8 +1,8 @@
-"""Ranges of objects over plain connections, by addresses that boto3 has signed.
+"""Read ranges of objects over plain connections, by addresses that boto3 has signed.
 
-A GET of 1 MiB by boto3 takes 1.7 ms of CPU, three quarters of them for what is the same in each request. A
-signed address serves all ranges of its object, so that only the transfer is left. Whatever is not the range
-that was asked for gives None: boto3 asks once more, with its retries, its renewed credentials and its errors.
+A GET of 1 MiB by boto3 takes 1.7 ms of CPU, three quarters of them for work that is the same for each
+request. A signed address serves all ranges of its object, so that only the transfer is left. Any answer that
+is not the requested range gives None: then boto3 reads it, with its retries, renewed credentials and errors.
 """
 
 import ssl
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 15
 DIRECTORY_BUCKET = "--x-s3"
-"""How names of S3 Express buckets end; their requests are signed otherwise, by boto3 alone."""
+"""Ending of the names of S3 Express buckets, whose requests only boto3 can sign."""
 _SIGNED_SECONDS, _USED_SECONDS = 900, 600
-"""How long an address is good, and how long it is used; it ends no later than what signed it."""
+"""Seconds that an address is valid, and that it is used; it ends no later than the key that signed it."""
 _REFUSALS = 3
-"""Of addresses, without a success in between: from then on boto3 is asked at once."""
+"""Refused addresses in a row after which boto3 alone reads."""
 _PARTIAL = 206
 _CLIENT_ERRORS = range(300, 500)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Bytes of an object, of one version of it where that is known."""
+    """Bytes of an object, of one version of it if that is known."""
 
     offset: int
     size: int
@@ -47,10 +47,15 @@ class Span:
     def range(self) -> str:
         return f"bytes={self.offset}-{self.offset + self.size - 1}"
 
-    def is_told_by(self, content_range: str | None, length: int | None) -> bool:
-        """The answer has these bytes, or as many of them as the object has."""
-        unit, _, told = (content_range or "").partition(" ")
-        bounds, _, whole = told.partition("/")
+    def is_answered_by(self, content_range: str | None, length: int | None) -> bool:
+        """Tell whether an answer has these bytes, or those of them that the object has.
+
+        Args:
+            content_range: The answer's header.
+            length: Bytes of the answer's body.
+        """
+        unit, _, answer = (content_range or "").partition(" ")
+        bounds, _, whole = answer.partition("/")
         first, _, last = bounds.partition("-")
         if unit != "bytes" or not (first.isdecimal() and last.isdecimal() and whole.isdecimal()):
             return False
@@ -65,7 +70,7 @@ class Body:
 
 
 class _Closing:
-    """A connection that ends where nothing keeps it: after an error, or with its reader."""
+    """A connection that is closed when nothing keeps it any more: after an error, or with its reader."""
 
     def __init__(self, connection: HTTPConnection) -> None:
         self.http = connection
@@ -75,7 +80,7 @@ class _Closing:
 
 
 class SignedReads:
-    """Of one bucket, for any number of threads. A connection serves one request at a time, of any thread."""
+    """Reads from one bucket, for any number of threads. A connection serves one request at a time."""
 
     def __init__(
         self, client: "S3Client", *, bucket: str, clock: Callable[[], float] = time.monotonic
@@ -86,7 +91,7 @@ class SignedReads:
         self._refusals = 0
 
     def read(self, key: str, span: Span) -> Body | None:
-        """None: ask boto3."""
+        """Return the bytes of a range; None if boto3 must read it."""
         if self._refusals >= _REFUSALS or not self._is_direct:
             return None
         try:
@@ -99,15 +104,15 @@ class SignedReads:
 
     @cached_property
     def _is_direct(self) -> bool:
-        """The addresses are S3's usual ones, and no proxy is on the way to them."""
+        """Whether the addresses are S3's usual ones, and no proxy is on the way to them."""
         proxies = get_environ_proxies(self._client.meta.endpoint_url)
         return not proxies and not self._bucket.endswith(DIRECTORY_BUCKET)
 
     def _read(self, key: str, span: Span) -> Body | None:
         address = self._address(key)
         connection, answer = self._answered(address, span)
-        told = answer.getheader("Content-Range")
-        if answer.status != _PARTIAL or not span.is_told_by(told, answer.length):
+        content_range = answer.getheader("Content-Range")
+        if answer.status != _PARTIAL or not span.is_answered_by(content_range, answer.length):
             self._refusals += answer.status in _CLIENT_ERRORS
             return None
         content = answer.read()
@@ -145,7 +150,7 @@ class SignedReads:
 
     @cached_property
     def _certificates(self) -> ssl.SSLContext:
-        """Those that boto3 trusts."""
+        """Certificates that boto3 trusts."""
         configured = botocore.session.get_session().get_config_variable("ca_bundle")
         trusted = str(configured or get_cert_path(verify=True))
         is_folder = Path(trusted).is_dir()

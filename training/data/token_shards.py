@@ -15,21 +15,21 @@ from training.errors import DataError, listed
 _SHOWN = 3
 """Names in a message; a failure file has room for 1,024 characters."""
 _BITS_SHARE = 16
-"""Tokens take at least this many times the memory of their bits; blocks of both hold about as many tokens."""
+"""Least ratio of the memory of tokens to that of their bits; blocks of both hold about as many tokens."""
 _DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 
 
 def open_shards(place: Place, config: TrainConfig, *, at_least: int) -> "TokenShards":
     sizes = place.sizes()
     if INDEX not in sizes:
-        raise DataError(place=place.told, problem=f"there is no {INDEX}", remedy=_remedy(place))
-    index = parse_index(place.read(INDEX, 0, sizes[INDEX]), place=place.told)
+        raise DataError(place=place.title, problem=f"there is no {INDEX}", remedy=_remedy(place))
+    index = parse_index(place.read(INDEX, 0, sizes[INDEX]), place=place.title)
     _check_files(place, index, sizes)
     _check_fit(place, index, config)
     corpus = TokenShards(place, index, sequence_length=config.shape.sequence_length)
     if corpus.sequences < at_least:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"it has {corpus.sequences} sequences of {config.shape.sequence_length} tokens, "
             f"a step needs batch_size {at_least}",
             remedy="lower batch_size or sequence_length, or prepare more data",
@@ -38,10 +38,10 @@ def open_shards(place: Place, config: TrainConfig, *, at_least: int) -> "TokenSh
 
 
 def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> None:
-    wanted = {one.name: one.bytes for shard in index.shards for one in shard.files}
+    wanted = {file.name: file.bytes for shard in index.shards for file in shard.files}
     if missing := sorted(wanted.keys() - sizes.keys()):
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"{len(missing)} of {len(wanted)} shards are missing: {listed(missing, most=_SHOWN)}",
             remedy=_remedy(place),
         )
@@ -49,10 +49,10 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
         f"{name} has {sizes[name]} bytes of {size}" for name, size in wanted.items() if sizes[name] != size
     ]
     if wrong:
-        told = listed(wrong, most=_SHOWN)
+        shown = listed(wrong, most=_SHOWN)
         raise DataError(
-            place=place.told,
-            problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {told}",
+            place=place.title,
+            problem=f"{len(wrong)} of {len(wanted)} shards do not have their size: {shown}",
             remedy="copy them again from where they were prepared",
         )
 
@@ -61,28 +61,28 @@ def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
     shape = config.text_shape
     if index.vocabulary > shape.vocabulary:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"its vocabulary of {index.vocabulary} tokens is larger than the {shape.vocabulary} "
             f"of the model ({config.model_name})",
             remedy="choose a model with that vocabulary, or prepare the data with the model's tokenizer",
         )
     if index.packed is not None and index.packed != shape.sequence_length:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"it is packed into sequences of {index.packed} tokens, sequence_length is "
             f"{shape.sequence_length}",
             remedy=f"set sequence_length {index.packed}, or prepare it again with --pack",
         )
     if config.document_mask and not index.has_documents:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem="it does not say where documents begin, which document_mask needs",
             remedy="prepare it again from texts or JSON lines, or leave document_mask out",
         )
     longest = max(shard.tokens for shard in index.shards)
     if longest <= shape.sequence_length:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"no shard holds a sequence of {shape.sequence_length} tokens and the one that "
             f"follows: the longest has {longest}",
             remedy="lower sequence_length, or prepare it with larger --shard-tokens",
@@ -100,10 +100,10 @@ def _remedy(place: Place) -> str:
 
 
 class TokenShards:
-    """Sequence i of a shard begins at its token ``i * sequence_length``.
+    """Corpus of shards: sequence i of a shard begins at its token ``i * sequence_length``.
 
-    It has one token more than ``sequence_length``, the target of its last input, so neighbours share a
-    token. What is left at the end of a shard is never seen: less than one sequence.
+    A sequence has one token more than ``sequence_length``, the target of its last input, so neighbours share
+    a token. The rest at the end of a shard, less than one sequence, is never seen.
     """
 
     def __init__(self, place: Place, index: ShardIndex, *, sequence_length: int) -> None:
@@ -117,7 +117,7 @@ class TokenShards:
         self._trained = self._bits("trained")
 
     def _bits(self, name: str) -> "_Bits | None":
-        """Of these files, where any shard has one."""
+        """Open the files of this kind; None if no shard has one."""
         files = [getattr(shard, name) for shard in self._index.shards]
         if not any(files):
             return None
@@ -127,7 +127,7 @@ class TokenShards:
         assert length <= self._length + 1
         ranges = [self._range(number, length) for number in numbers]
         self._blocks.expect(ranges)
-        return torch.stack([self._tokens(one) for one in ranges])
+        return torch.stack([self._tokens(span) for span in ranges])
 
     def begins(self, numbers: Sequence[int], length: int) -> Tensor | None:
         return self._rows_of(self._begins, numbers, length)
@@ -144,19 +144,19 @@ class TokenShards:
         return Range(file=shard, offset=first * size, size=length * size)
 
     def _place_of(self, number: int) -> tuple[int, int]:
-        """The shard of a sequence, and its first token there."""
+        """Return the shard of a sequence, and its first token there."""
         shard = bisect_right(self._ends, number)
         return shard, (number - (self._ends[shard - 1] if shard else 0)) * self._length
 
-    def _tokens(self, one: Range) -> Tensor:
-        data = bytearray(self._blocks.read(one))
+    def _tokens(self, span: Range) -> Tensor:
+        data = bytearray(self._blocks.read(span))
         tokens = torch.frombuffer(data, dtype=_DTYPES[self._index.dtype]).to(torch.int64)
         largest = int(tokens.max())
         if largest >= self._index.vocabulary:
-            name = self._index.shards[one.file].name
+            name = self._index.shards[span.file].name
             raise DataError(
-                place=self._place.told,
-                problem=f"{name} has token {largest} behind byte {one.offset}, "
+                place=self._place.title,
+                problem=f"{name} has token {largest} behind byte {span.offset}, "
                 f"its vocabulary ends at {self._index.vocabulary - 1}",
                 remedy="prepare the shards again with the --vocabulary of their tokenizer",
             )
@@ -164,20 +164,20 @@ class TokenShards:
 
 
 class _Bits:
-    """A file with a bit for each token beside each shard; without a file every bit is set."""
+    """Files with a bit for each token beside each shard; every bit counts as set where there is no file."""
 
     def __init__(self, place: Place, files: Sequence[BlockFile | None], *, block_bytes: int) -> None:
-        there = [one for one in files if one is not None]
-        self._numbers = {shard: there.index(one) for shard, one in enumerate(files) if one is not None}
+        there = [file for file in files if file is not None]
+        self._numbers = {shard: there.index(file) for shard, file in enumerate(files) if file is not None}
         self._blocks = BlockReader(
             place, there, block_bytes=block_bytes, cache_bytes=2 * CACHE_BYTES // _BITS_SHARE
         )
 
     def rows(self, places: Sequence[tuple[int, int]], length: int) -> Tensor:
-        """Of shape (places, length), bool."""
+        """Return the bits of tokens: bool of shape (places, length)."""
         ranges = [self._range(shard, first, length) for shard, first in places]
-        self._blocks.expect([one for one in ranges if one is not None])
-        rows = [self._row(one, first % 8, length) for one, (_, first) in zip(ranges, places, strict=True)]
+        self._blocks.expect([span for span in ranges if span is not None])
+        rows = [self._row(span, first % 8, length) for span, (_, first) in zip(ranges, places, strict=True)]
         return torch.stack(rows)
 
     def _range(self, shard: int, first: int, length: int) -> Range | None:
@@ -186,9 +186,9 @@ class _Bits:
         begins = first // 8
         return Range(file=self._numbers[shard], offset=begins, size=-(-(first + length) // 8) - begins)
 
-    def _row(self, one: Range | None, skipped: int, length: int) -> Tensor:
-        if one is None:
+    def _row(self, span: Range | None, skipped: int, length: int) -> Tensor:
+        if span is None:
             return torch.ones(length, dtype=torch.bool)
-        data = torch.frombuffer(bytearray(self._blocks.read(one)), dtype=torch.uint8)
+        data = torch.frombuffer(bytearray(self._blocks.read(span)), dtype=torch.uint8)
         bits = data.unsqueeze(1) >> torch.arange(8, dtype=torch.uint8) & 1
         return bits.flatten()[skipped : skipped + length].bool()

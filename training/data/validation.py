@@ -1,4 +1,4 @@
-"""Which samples an evaluation takes: each once, in their order, on any number of ranks."""
+"""Samples that an evaluation takes: each once, in their order, on any number of ranks."""
 
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -15,7 +15,7 @@ from training.ranks.world import World
 class ValidationSource(BatchSource, Protocol):
     @property
     def count(self) -> int:
-        """Batches, the same on every rank; they are numbered from 0."""
+        """Number of batches, the same on every rank; they are numbered from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,15 +24,21 @@ class FirstSamples:
 
     samples: int
     is_endless: bool
-    """Of data without end the training has the samples from 0 on, so these are -1, -2 and so on."""
+    """Whether the data have no end: then samples from 0 on are for training, and these are -1, -2 ..."""
     share: int
-    """Of a batch, on this rank."""
+    """Samples of a batch on this rank."""
     rank: int
     ranks: int
 
     @classmethod
     def of(cls, config: TrainConfig, world: World, there: int | None) -> Self:
-        """``there``: in the data; None: without end."""
+        """Choose the samples of an evaluation.
+
+        Args:
+            config: Options of the job.
+            world: The ranks that divide each batch.
+            there: Number of samples of the data; None if they have no end.
+        """
         wanted = config.eval_batches * config.batch_size
         return cls(
             samples=wanted if there is None else min(wanted or there, there),
@@ -44,16 +50,16 @@ class FirstSamples:
 
     @property
     def count(self) -> int:
-        """Batches, the same on every rank."""
+        """Number of batches, the same on every rank."""
         return -(-self.samples // (self.share * self.ranks))
 
     def numbers(self, batch: int) -> list[int]:
-        """Behind the last sample it comes again."""
-        places = [min(one, self.samples - 1) for one in self._places(batch)]
-        return [-1 - one for one in places] if self.is_endless else places
+        """Return the numbers of a batch's samples; past the end the last sample is repeated."""
+        places = [min(place, self.samples - 1) for place in self._places(batch)]
+        return [-1 - place for place in places] if self.is_endless else places
 
     def come_again(self, batch: int) -> Tensor:
-        """Of shape (samples, 1): which of them do, and must not be counted."""
+        """Tell which samples of a batch are repeated and must not be counted: shape (samples, 1)."""
         return torch.tensor(self._places(batch)).unsqueeze(1) >= self.samples
 
     def _places(self, batch: int) -> range:

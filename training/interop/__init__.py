@@ -1,4 +1,4 @@
-"""Hugging Face's files; here, which layout a model has: that of decoders, or of vision transformers."""
+"""Read and write Hugging Face's files; here, the layout of a model: a decoder's or a vision transformer's."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -18,31 +18,36 @@ class _Decoder:
     shape: ModelShape
 
     def name(self, ours: str) -> str:
-        """There, of a parameter of ours."""
+        """Return Hugging Face's name for a parameter."""
         return decoders.hf_name(ours)
 
     def size(self, _ours: str, size: tuple[int, ...]) -> tuple[int, ...]:
-        """There, of a parameter of this size."""
+        """Return Hugging Face's size for a parameter of this size."""
         return size
 
     def is_weight(self, name: str, *, with_head: bool) -> bool:
-        """Whether a tensor there is trained here; those of the head only ``with_head``."""
+        """Tell whether a tensor of Hugging Face is trained here; one of the head only ``with_head``."""
         assert with_head
         return decoders.is_weight(name)
 
     def is_head(self, _ours: str) -> bool:
-        """Whether a parameter is of the task, not of the model."""
+        """Tell whether a parameter serves the task alone, so that another task begins with a new one."""
         return False
 
     def differences(self, theirs: Shape, *, new_head: bool) -> list[str]:
-        """Of what one computes and the other does not. Their weights may have the same shapes."""
+        """Describe how the computations of two models differ; their weights may have the same shapes.
+
+        Args:
+            theirs: Shape of the weights that are to be loaded.
+            new_head: Whether their head is left out.
+        """
         assert not new_head
         if isinstance(theirs, VisionShape):
             return [f"model_type is {theirs.family}, the model is a decoder"]
         return _differences(theirs, self.shape, decoders.SAME, left_out=_OF_NO_WEIGHT)
 
     def files(self, dtype: str) -> Mapping[str, Mapping[str, object]]:
-        """Beside the weights, by name."""
+        """Return the files that lie beside the weights, by name."""
         return {decoders.CONFIG: decoders.config_of(self.shape, dtype=dtype)}
 
 
@@ -63,7 +68,7 @@ class _Vision:
         return pictures.is_of_a_task(self.name(ours))
 
     def differences(self, theirs: Shape, *, new_head: bool) -> list[str]:
-        """With a new head the classes may be others."""
+        """Describe the differences; with a new head the classes may be others."""
         if not isinstance(theirs, VisionShape):
             return [f"model_type is {theirs.family}, the model is a vision transformer"]
         other_task = new_head or theirs.masked or self.shape.masked
@@ -86,18 +91,26 @@ def layout_of(shape: Shape) -> Layout:
 def _differences(
     theirs: Shape, ours: Shape, names: Mapping[str, str], *, left_out: Collection[str]
 ) -> list[str]:
-    """``names``: of a shape's fields, as a config.json has them."""
-    compared = [one.name for one in fields(ours) if one.name not in left_out]
+    """Describe the fields of two shapes that differ.
+
+    Args:
+        theirs: Shape of the weights.
+        ours: Shape of the model.
+        names: Names of fields in a config.json.
+        left_out: Fields that may differ.
+    """
+    compared = [attribute.name for attribute in fields(ours) if attribute.name not in left_out]
     pairs = {name: (getattr(theirs, name), getattr(ours, name)) for name in compared}
     return [
-        f"{names.get(name, name)} is {_in_words(one)}, the model has {_in_words(other)}"
-        for name, (one, other) in pairs.items()
-        if one != other
+        f"{names.get(name, name)} is {_in_words(their_value)}, the model has {_in_words(our_value)}"
+        for name, (their_value, our_value) in pairs.items()
+        if their_value != our_value
     ]
 
 
 def _in_words(value: object) -> str:
     if not isinstance(value, Rope):
         return str(value)
-    changed = [f"{name} {one}" for name, one in asdict(value).items() if one != getattr(Rope(), name)]
+    usual = asdict(Rope())
+    changed = [f"{name} {content}" for name, content in asdict(value).items() if content != usual[name]]
     return ", ".join(changed) or "the default"

@@ -1,4 +1,4 @@
-"""Leaves the weights as safetensors in Hugging Face's layout, gathered one parameter at a time.
+"""Write the weights as safetensors in Hugging Face's layout, gathered one parameter at a time.
 
 The format is written here, not by the library of its name: it is a small header before plain numbers, a job
 needs no package for it, and no more than one parameter is ever in the host's memory.
@@ -27,20 +27,26 @@ from training.preemptible.checkpoint.shards import as_stored
 INDEX = "model.safetensors.index.json"
 ONE_FILE = "model.safetensors"
 _FILE_BYTES = 5 * 10**9
-"""More is divided over several files, as transformers does."""
+"""Most bytes of a file; larger models are divided over several files, as by transformers."""
 _DRAFT = ".draft-"
 _GB = 10**9
 
 
 def export_weights(model: nn.Module, directory: Path, shape: Shape, *, file_bytes: int = _FILE_BYTES) -> None:
-    """Every rank calls; the first one writes what transformers' ``from_pretrained`` loads.
+    """Write what transformers' ``from_pretrained`` loads. Every rank calls; the first one writes.
 
-    Adapters are merged into their matrices. Numbers stay of the type they are kept in: fp32, or bf16 with
-    precision bf16_pure and where the model is frozen. A crash leaves drafts, whose names nobody loads; the
-    next call replaces them and what an earlier one left.
+    Adapters are merged into their matrices. Numbers keep their type: fp32, or bf16 with precision bf16_pure
+    and where the model is frozen. A crash leaves drafts, whose names nobody loads; the next call replaces
+    them and the files of an earlier call.
+
+    Args:
+        model: The trained model, sharded or not.
+        directory: Folder that gets the files.
+        shape: Shape of the model.
+        file_bytes: Most bytes of a file.
 
     Raises:
-        WeightsError: On every rank, when the files cannot be written.
+        WeightsError: On every rank, if the files cannot be written.
     """
     parameters = base_parameters(model)
     _written_by_the_first(
@@ -51,19 +57,21 @@ def export_weights(model: nn.Module, directory: Path, shape: Shape, *, file_byte
 
 
 def export_adapters(model: nn.Module, directory: Path, lora: Lora, *, base: str) -> None:
-    """Every rank calls; the first one writes what PEFT's ``PeftModel.from_pretrained`` loads.
+    """Write what PEFT's ``PeftModel.from_pretrained`` loads. Every rank calls; the first one writes.
 
     Args:
-        model: With adapters.
-        directory: Gets adapter_model.safetensors and adapter_config.json.
-        lora: What the adapters are.
-        base: Where the weights are that they belong to.
+        model: The model with its adapters.
+        directory: Folder that gets adapter_model.safetensors and adapter_config.json.
+        lora: Rank, scale and targets of the adapters.
+        base: Name or path of the weights that they belong to.
 
     Raises:
-        WeightsError: On every rank, when the files cannot be written.
+        WeightsError: On every rank, if the files cannot be written.
     """
     parameters = dict(trained_part(model).named_parameters())
-    kinds = {peft_name(name): (one.dtype, tuple(one.shape)) for name, one in parameters.items()}
+    kinds = {
+        peft_name(name): (parameter.dtype, tuple(parameter.shape)) for name, parameter in parameters.items()
+    }
 
     def write(tensors: Iterator[Tensor]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -71,13 +79,13 @@ def export_adapters(model: nn.Module, directory: Path, lora: Lora, *, base: str)
         (directory / f"{_DRAFT}{ADAPTERS}").rename(directory / ADAPTERS)
         _write_json(directory / ADAPTER_CONFIG, adapter_config(lora, base=base))
 
-    _written_by_the_first((_gathered(one) for one in parameters.values()), write, directory)
+    _written_by_the_first((_gathered(parameter) for parameter in parameters.values()), write, directory)
 
 
 def _written_by_the_first(
     tensors: Iterator[Tensor], write: Callable[[Iterator[Tensor]], None], directory: Path
 ) -> None:
-    """All ranks gather each tensor together."""
+    """Let the first rank write, while all ranks gather each tensor together."""
     with failing_together(f"write the weights to {directory}"):
         try:
             if is_first():
@@ -88,7 +96,7 @@ def _written_by_the_first(
 
 
 def files_of(sizes: Mapping[str, int], *, file_bytes: int) -> list[list[str]]:
-    """Names in their order, cut where a file would pass ``file_bytes``."""
+    """Divide names among files, in their order; a file passes ``file_bytes`` only for a single tensor."""
     files: list[list[str]] = [[]]
     filled = 0
     for name, size in sizes.items():
@@ -101,7 +109,7 @@ def files_of(sizes: Mapping[str, int], *, file_bytes: int) -> list[list[str]]:
 
 
 def _merged(model: nn.Module, parameters: Mapping[str, nn.Parameter]) -> Iterator[Tensor]:
-    """Each parameter whole, with what its adapter adds."""
+    """Yield each parameter whole, with its adapter merged in."""
     adapters = {f"{name}.weight": layer for name, layer in adapted_layers(model)}
     for name, parameter in parameters.items():
         whole = _gathered(parameter)
@@ -112,7 +120,7 @@ def _merged(model: nn.Module, parameters: Mapping[str, nn.Parameter]) -> Iterato
 
 
 def _gathered(parameter: nn.Parameter) -> Tensor:
-    """Whole; on the CPU of the first rank, where it is wanted."""
+    """Gather a parameter; on the first rank, which needs it, it comes to the CPU."""
     whole = parameter.detach()
     if isinstance(whole, DTensor):
         # It may be offloaded to the host.
@@ -132,8 +140,8 @@ def _write(
     directory.mkdir(parents=True, exist_ok=True)
     layout = layout_of(shape)
     kinds = {
-        layout.name(name): (one.dtype, layout.size(name, tuple(one.shape)))
-        for name, one in parameters.items()
+        layout.name(name): (parameter.dtype, layout.size(name, tuple(parameter.shape)))
+        for name, parameter in parameters.items()
     }
     sizes = {name: byte_count(*kind) for name, kind in kinds.items()}
     _check_room(directory, sum(sizes.values()))
@@ -165,7 +173,7 @@ def _file_name(number: int, count: int) -> str:
 
 
 def _publish(directory: Path, places: list[str]) -> None:
-    """Instead of an earlier export, whose files could be more or have other names."""
+    """Replace an earlier export, whose files could be more or have other names."""
     (directory / INDEX).unlink(missing_ok=True)
     for earlier in (*directory.glob(ONE_FILE), *directory.glob("model-?????-of-?????.safetensors")):
         earlier.unlink()
@@ -186,10 +194,10 @@ def is_first() -> bool:
 
 @contextmanager
 def failing_together(what: str) -> Iterator[None]:
-    """Every rank enters; what goes wrong on one is raised on all, of several what the first of them says.
+    """Raise on every rank the error of any; of several, that of the first rank among them.
 
     Args:
-        what: Cannot be done when the operating system says so; for the message.
+        what: Work that cannot be done if the operating system fails, for the message.
 
     Raises:
         WeightsError: On every rank.

@@ -1,4 +1,4 @@
-"""Starts a training from weights in Hugging Face's layout; a rank reads its own part of each alone."""
+"""Load weights in Hugging Face's layout; each rank reads only its own part of each."""
 
 import hashlib
 import json
@@ -27,19 +27,19 @@ from training.models.lora import base_parameters
 from training.models.transformer import Backbone
 
 _SHOWN = 3
-"""A message names so many of each kind of mistake."""
+"""Most names of each kind of mistake in a message."""
 _ROWS = 2**10
-"""Of a matrix that are compared at a time."""
+"""Rows of a matrix that are compared at a time."""
 
 
 def load_weights(model: Backbone, source: str, env: Mapping[str, str], *, new_head: bool = False) -> None:
-    """Every rank calls, after the model was sharded. Numbers are converted to the type they are trained in.
+    """Load weights into a sharded model. Every rank calls. Numbers get the type of the parameters.
 
     Args:
-        model: Gets the weights.
+        model: Model that gets the weights.
         source: A directory, or ``channel:NAME`` of the job.
-        env: Where channels are named.
-        new_head: The head stays as it is, whatever head is there.
+        env: Environment, which has the directories of the job's channels.
+        new_head: Whether the model's head stays as it is, whatever head the weights have.
 
     Raises:
         ConfigError: There is no such channel.
@@ -53,7 +53,7 @@ def load_weights(model: Backbone, source: str, env: Mapping[str, str], *, new_he
 
 
 def hashed_weights(source: str, env: Mapping[str, str]) -> str:
-    """One sha256 of all files of the weights: of the lines that `sha256sum *.safetensors` prints.
+    """Return one sha256 of all files of the weights: of the lines that `sha256sum *.safetensors` prints.
 
     Every rank calls, and reads its part of the files.
 
@@ -71,8 +71,8 @@ def hashed_weights(source: str, env: Mapping[str, str]) -> str:
     everyone = [hashes] * ranks
     if dist.is_initialized():
         dist.all_gather_object(everyone, hashes)
-    lines = sorted((name, one) for part in everyone for name, one in part.items())
-    return hashlib.sha256("".join(f"{one}  {name}\n" for name, one in lines).encode()).hexdigest()
+    lines = sorted((name, digest) for part in everyone for name, digest in part.items())
+    return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in lines).encode()).hexdigest()
 
 
 def _load(model: Backbone, directory: Path, *, new_head: bool) -> None:
@@ -80,10 +80,12 @@ def _load(model: Backbone, directory: Path, *, new_head: bool) -> None:
     layout, parameters = layout_of(model.shape), base_parameters(model)
     headers = {path: read_header(path) for path in _files(directory)}
     _refuse_twice(directory, headers)
-    there = {name: one for header in headers.values() for name, one in header.items()}
-    loaded = {name: one for name, one in parameters.items() if not (new_head and layout.is_head(name))}
-    wanted = {layout.name(name): one for name, one in loaded.items()}
-    sizes = {layout.name(name): layout.size(name, tuple(one.shape)) for name, one in loaded.items()}
+    there = {name: entry for header in headers.values() for name, entry in header.items()}
+    skipped = {name for name in parameters if new_head and layout.is_head(name)}
+    loaded = {name: parameter for name, parameter in parameters.items() if name not in skipped}
+    wanted = {layout.name(name): parameter for name, parameter in loaded.items()}
+    shapes = {name: tuple(parameter.shape) for name, parameter in loaded.items()}
+    sizes = {layout.name(name): layout.size(name, shape) for name, shape in shapes.items()}
     left = {name for name in there if not layout.is_weight(name, with_head=not new_head)}
     if model.shape.tied_head and HEAD in there:
         if EMBEDDING in there:
@@ -91,15 +93,15 @@ def _load(model: Backbone, directory: Path, *, new_head: bool) -> None:
             left.add(HEAD)  # a copy, which some programs write all the same
         else:
             wanted[HEAD], sizes[HEAD] = wanted.pop(EMBEDDING), sizes.pop(EMBEDDING)
-    _check(directory, {name: one for name, one in there.items() if name not in left}, sizes)
+    _check(directory, {name: entry for name, entry in there.items() if name not in left}, sizes)
     for path, header in headers.items():
         with path.open("rb") as file:
             # In the order of the file: streamed channels are read on, not back and forth.
             for name in sorted(header.keys() & wanted.keys(), key=lambda name: header[name].begin):
                 _fill(wanted[name], header[name], file)
     if (unread := sorted(left - {HEAD})) and is_first():
-        told = f"{len(unread)} tensors of it are not read ({_some(unread)})"
-        print(f"note: {directory}: {told}", flush=True)
+        note = f"{len(unread)} tensors of it are not read ({_some(unread)})"
+        print(f"note: {directory}: {note}", flush=True)
 
 
 def _refuse_twice(directory: Path, headers: Mapping[Path, Mapping[str, Entry]]) -> None:
@@ -112,18 +114,21 @@ def _refuse_twice(directory: Path, headers: Mapping[Path, Mapping[str, Entry]]) 
 
 
 def _refuse_another_head(directory: Path, headers: Mapping[Path, Mapping[str, Entry]]) -> None:
-    """The first rank reads both: a head of its own would be lost, and the model compute something else."""
+    """Refuse a head that differs from the embedding if the model has one matrix for both.
+
+    The first rank reads both. Such a head would be lost, and the model would compute something else.
+    """
     if not is_first():
         return
-    places = {name: (path, one) for path, header in headers.items() for name, one in header.items()}
+    places = {name: (path, entry) for path, header in headers.items() for name, entry in header.items()}
     (head_path, head), (embedding_path, embedding) = places[HEAD], places[EMBEDDING]
     is_copy = head.shape == embedding.shape
-    with head_path.open("rb") as one, embedding_path.open("rb") as other:
+    with head_path.open("rb") as head_file, embedding_path.open("rb") as embedding_file:
         for row in range(0, head.shape[0] if is_copy else 0, _ROWS):
             sizes = (min(_ROWS, head.shape[0] - row), *head.shape[1:])
             offsets = (row, *[0] * (len(sizes) - 1))
-            ours = read_part(one, head, offsets=offsets, sizes=sizes)
-            theirs = read_part(other, embedding, offsets=offsets, sizes=sizes)
+            ours = read_part(head_file, head, offsets=offsets, sizes=sizes)
+            theirs = read_part(embedding_file, embedding, offsets=offsets, sizes=sizes)
             is_copy = is_copy and torch.equal(ours.double(), theirs.double())
     if not is_copy:
         raise WeightsError(
@@ -139,14 +144,14 @@ def _check_config(shape: Shape, directory: Path, *, new_head: bool) -> None:
     try:
         theirs = read_shape(directory, option="init_from")
     except ConfigError as error:
-        told = "; ".join(error.problems)
+        problems = "; ".join(error.problems)
         raise WeightsError(
-            f"the weights in {directory} are of no model that is trained here: {told}"
+            f"the weights in {directory} are of no model that is trained here: {problems}"
         ) from error
-    if found := layout_of(shape).differences(theirs, new_head=new_head):
-        told = "; ".join(found)
+    if differences := layout_of(shape).differences(theirs, new_head=new_head):
+        problems = "; ".join(differences)
         raise WeightsError(
-            f"the weights in {directory} are of another model: {told}; "
+            f"the weights in {directory} are of another model: {problems}; "
             "to train that one, set model_config to it"
         )
 
@@ -175,18 +180,18 @@ def _files(directory: Path) -> list[Path]:
 
 
 def _check(directory: Path, there: Mapping[str, Entry], wanted: Mapping[str, tuple[int, ...]]) -> None:
-    """Everything that does not fit, before anything is loaded."""
+    """Refuse all tensors that do not fit, before anything is loaded."""
     wrong = [
         f"{name} {there[name].shape}, not {shape}"
         for name, shape in wanted.items()
         if name in there and there[name].shape != shape
     ]
-    found = {
+    misfits = {
         "missing": sorted(wanted.keys() - there.keys()),
         "unexpected": sorted(there.keys() - wanted.keys()),
         "of another shape": wrong,
     }
-    problems = [f"{len(names)} {kind} ({_some(names)})" for kind, names in found.items() if names]
+    problems = [f"{len(names)} {kind} ({_some(names)})" for kind, names in misfits.items() if names]
     if problems:
         raise WeightsError(f"the weights in {directory} do not fit the model: {'; '.join(problems)}")
 
@@ -197,7 +202,7 @@ def _some(names: Sequence[str]) -> str:
 
 @torch.no_grad()
 def _fill(parameter: nn.Parameter, entry: Entry, file: BinaryIO) -> None:
-    """This rank's part of a parameter."""
+    """Copy this rank's part of a parameter from the file."""
     local, offsets = parameter.detach(), (0,) * parameter.ndim
     if isinstance(local, DTensor):
         _, offsets = compute_local_shape_and_global_offset(local.shape, local.device_mesh, local.placements)

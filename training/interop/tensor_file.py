@@ -1,4 +1,4 @@
-"""One safetensors file: eight bytes of length, a JSON header, then the tensors' bytes.
+"""Read and write a safetensors file: eight bytes of length, a JSON header, then the tensors' bytes.
 
 Source: the format's description, github.com/huggingface/safetensors.
 """
@@ -19,17 +19,17 @@ _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH_BYTES = 8
 _LONGEST_HEADER = 100_000_000
-"""Bytes; the library reads no longer one."""
+"""Most bytes of a header; the library refuses longer ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A tensor in a file."""
+    """Type, shape and place of a tensor in a file."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
     begin: int
-    """Of its bytes, from the start of the file."""
+    """Offset of its bytes from the start of the file."""
 
 
 def byte_count(dtype: torch.dtype, shape: Iterable[int]) -> int:
@@ -53,7 +53,11 @@ def write_file(
 
 
 def read_header(path: Path) -> dict[str, Entry]:
-    """Raises WeightsError: not such a file, cut short, or of numbers that are not read here."""
+    """Return the tensors of a file.
+
+    Raises:
+        WeightsError: It is not such a file, is cut short, or has types that are not read here.
+    """
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
@@ -63,19 +67,26 @@ def read_header(path: Path) -> dict[str, Entry]:
         try:
             header = json.loads(file.read(length))
             header.pop("__metadata__", None)
-            entries = {name: _entry(path, name, told, start) for name, told in header.items()}
+            entries = {name: _entry(path, name, described, start) for name, described in header.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise WeightsError(f"{path} is not a safetensors file, or cut short") from error
-    end = max((one.begin + byte_count(one.dtype, one.shape) for one in entries.values()), default=start)
+    ends = (entry.begin + byte_count(entry.dtype, entry.shape) for entry in entries.values())
+    end = max(ends, default=start)
     if size < end:
         raise WeightsError(f"{path} has {size} bytes of {end}: copy it again")
     return entries
 
 
 def read_part(file: BinaryIO, entry: Entry, *, offsets: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
-    """The box of a tensor that begins at ``offsets``; only the rows it touches are read.
+    """Return the box of a tensor that begins at ``offsets``; only the rows that it touches are read.
 
-    Read, not mapped into memory: a channel in FastFile mode is good at reading on.
+    It is read, not mapped into memory: a channel in FastFile mode is good at reading on.
+
+    Args:
+        file: The open file.
+        entry: The tensor.
+        offsets: First place in each dimension.
+        sizes: Length in each dimension.
     """
     row = byte_count(entry.dtype, entry.shape[1:])
     buffer = bytearray(row * sizes[0])
@@ -98,11 +109,11 @@ def _header(shapes: Mapping[str, tuple[torch.dtype, tuple[int, ...]]]) -> bytes:
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text
 
 
-def _entry(path: Path, name: str, told: Mapping[str, Any], start: int) -> Entry:
-    kind, (begin, end) = told["dtype"], told["data_offsets"]
+def _entry(path: Path, name: str, described: Mapping[str, Any], start: int) -> Entry:
+    kind, (begin, end) = described["dtype"], described["data_offsets"]
     if kind not in _DTYPES:
         raise WeightsError(f"{path}: {name} is {kind}; only {', '.join(_DTYPES)} are read")
-    entry = Entry(dtype=_DTYPES[kind], shape=tuple(told["shape"]), begin=start + begin)
+    entry = Entry(dtype=_DTYPES[kind], shape=tuple(described["shape"]), begin=start + begin)
     if end - begin != byte_count(entry.dtype, entry.shape):
         raise ValueError(name)
     return entry

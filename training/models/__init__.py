@@ -1,1 +1,1 @@
-"""What is trained, and by what: shapes, families, first weights, losses, adapters, float8, optimizers."""
+"""Models and the steps of training them: first weights, losses, adapters, float8, optimizers, precision."""

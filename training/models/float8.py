@@ -1,7 +1,7 @@
-"""Matrices of the blocks in float8, by torchao: which of them gain, who may, and how FSDP gathers them.
+"""Multiply the matrices of the blocks in float8, by torchao, where that gains, and gather them so by FSDP.
 
-What is multiplied is scaled by its largest value of that moment. Weights, gradients and optimizer stay as
-with precision bf16, under the same names, so checkpoints of both are the same.
+Each factor is scaled by its largest value of that moment. Weights, gradients and optimizer stay as with
+precision bf16, under the same names, so checkpoints of both are the same.
 """
 
 import logging
@@ -23,9 +23,10 @@ from training.ranks.meshes import ranks_of_a_copy
 from training.ranks.world import World, tell
 
 _CAPABILITY = (8, 9)
-"""Of the first GPUs that multiply float8, by tensor and by row (PyTorch, ATen: RowwiseScaledMM.cu)."""
+"""Compute capability of the first GPUs that multiply float8, by tensor and by row (PyTorch, ATen:
+RowwiseScaledMM.cu)."""
 _MULTIPLE = 16
-"""Every side of a product divides by it (PyTorch, torch._scaled_mm)."""
+"""Number by which every side of a product must divide (PyTorch, torch._scaled_mm)."""
 _GAIN_NOTHING: Mapping[Precision, Sequence[tuple[float, float]]] = {
     Precision.FLOAT8: ((1024, 4096),),
     Precision.FLOAT8_ROWWISE: ((2048, math.inf), (math.inf, 1024), (4096, 2048)),
@@ -33,33 +34,33 @@ _GAIN_NOTHING: Mapping[Precision, Sequence[tuple[float, float]]] = {
     Precision.FLOAT8_ROWWISE_EMULATED: (),
 }
 """Rows and columns of a weight up to which scaling costs more than float8 saves, on H100 (torchao 0.18,
-float8_linear_utils._auto_filter_for_recipe). What is emulated gains at no size, so none is too small."""
+float8_linear_utils._auto_filter_for_recipe). Emulated float8 gains at no size, so no matrix is too small."""
 _BLOCKS = "blocks."
 _NOISE = ("Failed to load ", "Skipping import of cpp extensions", "register_constant() on Enum")
-"""Of torchao's import: none of the extensions it misses is for training in float8."""
+"""Warnings of torchao's import: none of the extensions that it misses is needed to train in float8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What becomes of the matrices of a model."""
+    """Matrices of a model that are multiplied in float8, and those that are not."""
 
     taken: frozenset[str]
-    """The names of those in float8."""
+    """Names of the matrices in float8."""
     left: Mapping[str, int]
-    """How many stay in bf16, by the reason."""
+    """Number of matrices that stay in bf16, by the reason."""
 
 
 def convert(model: nn.Module, config: TrainConfig, world: World) -> None:
-    """Before the model is sharded, on the meta device; every rank calls, and the first one tells.
+    """Convert a model's matrices before it is sharded, on the meta device. Every rank calls; the first logs.
 
     Raises:
-        UnsupportedDeviceError: It has no float8.
+        UnsupportedDeviceError: The device cannot multiply in float8.
         ConfigError: Nothing would be in float8, or the tokens of a part do not divide.
         MissingPackageError: torchao is not installed.
     """
     refuse_device(config.precision, world.device)
-    choice = chosen({name: tuple(one.weight.shape) for name, one in _matrices(model)}, config.precision)
-    if problems := [*_of_matrices(choice, config), *_of_tokens(config, world)]:
+    choice = chosen({name: tuple(layer.weight.shape) for name, layer in _matrices(model)}, config.precision)
+    if problems := [*_matrix_problems(choice, config), *_token_problems(config, world)]:
         raise ConfigError(problems)
     why = _kept_from_gathering(model, choice, config, world)
     _replace(model, choice, config.precision, gathers=not why)
@@ -69,7 +70,7 @@ def convert(model: nn.Module, config: TrainConfig, world: World) -> None:
 
 
 def refuse_device(precision: Precision, device: torch.device) -> None:
-    """Raises UnsupportedDeviceError: this one cannot multiply in float8."""
+    """Refuse a device that cannot multiply in float8. Raises UnsupportedDeviceError."""
     if precision.is_emulated:
         return
     if device.type == "cuda":
@@ -88,14 +89,14 @@ def refuse_device(precision: Precision, device: torch.device) -> None:
 
 
 def chosen(shapes: Mapping[str, tuple[int, ...]], precision: Precision) -> Choice:
-    """Of matrices by their names, each of (rows, columns) as ``nn.Linear`` has them."""
+    """Choose among matrices by their names and shapes: (rows, columns) as ``nn.Linear`` has them."""
     reasons = {name: _reason_against(*shape, precision=precision) for name, shape in shapes.items()}
     left = Counter(reason for reason in reasons.values() if reason)
     return Choice(taken=frozenset(name for name, reason in reasons.items() if not reason), left=dict(left))
 
 
 def _reason_against(rows: int, columns: int, *, precision: Precision) -> str:
-    """Empty: there is none."""
+    """Return why a matrix is not multiplied in float8; empty: it is."""
     if rows % _MULTIPLE or columns % _MULTIPLE:
         return f"of {rows} x {columns} do not divide by {_MULTIPLE}"
     if any(rows <= most and columns <= wide for most, wide in _GAIN_NOTHING[precision]):
@@ -103,15 +104,19 @@ def _reason_against(rows: int, columns: int, *, precision: Precision) -> str:
     return ""
 
 
-def _of_matrices(choice: Choice, config: TrainConfig) -> list[str]:
+def _matrix_problems(choice: Choice, config: TrainConfig) -> list[str]:
     if choice.taken:
         return []
     why = ", ".join(choice.left)
     return [f"precision {config.precision} would change nothing: matrices {why}; set precision bf16"]
 
 
-def _of_tokens(config: TrainConfig, world: World) -> list[str]:
-    """Gradients of weights are sums over the tokens that a rank has at once: a side of a product, too."""
+def _token_problems(config: TrainConfig, world: World) -> list[str]:
+    """Refuse numbers of tokens that float8 cannot multiply.
+
+    Gradients of weights are sums over the tokens that a rank has at once, so these are a side of a product,
+    too.
+    """
     tokens = config.tokens_per_step // (world.size * config.gradient_accumulation_steps)
     if tokens % _MULTIPLE == 0:
         return []
@@ -121,34 +126,37 @@ def _of_tokens(config: TrainConfig, world: World) -> list[str]:
 
 
 def gathers_float8(config: TrainConfig) -> bool:
-    """As far as the options say."""
+    """Tell whether weights are gathered in float8, as far as the options decide it."""
     by_tensor = config.precision.is_float8 and not config.precision.is_rowwise
     shards = config.strategy is not Strategy.NO_SHARD and not config.cpu_offload
     return by_tensor and shards and config.float8_all_gather
 
 
 def _kept_from_gathering(model: nn.Module, choice: Choice, config: TrainConfig, world: World) -> str:
-    """Why weights are gathered in bf16; empty: they are gathered in float8."""
+    """Return why weights are gathered in bf16; empty: they are gathered in float8."""
     if config.precision.is_rowwise:
         return "scales of rows follow from whole weights"
     if not gathers_float8(config):
         return "float8_all_gather false, cpu_offload true or strategy no_shard"
     ranks = ranks_of_a_copy(config, world)
-    if any(one.weight.shape[0] % ranks for name, one in _matrices(model) if name in choice.taken):
+    if any(layer.weight.shape[0] % ranks for name, layer in _matrices(model) if name in choice.taken):
         return f"rows do not divide by {ranks} ranks"
     return ""
 
 
 def precompute_scales(model: nn.Module) -> None:
-    """After the weights have changed: one reduction for the scales of all, not one for each that is gathered.
+    """Compute the scales of all weights in one reduction, instead of one for each weight that is gathered.
 
-    Of a model whose weights are not gathered in float8 nothing is done. Every rank calls.
+    Every rank calls it after the weights have changed. It does nothing unless weights are gathered in float8.
     """
     _torchao().precompute_float8_dynamic_scale_for_fsdp(model)
 
 
 def _matrices(model: nn.Module) -> Iterator[tuple[str, nn.Linear]]:
-    """Of the blocks: embedding and head stay in bf16, as what they round is never made up for."""
+    """Yield the matrices of the blocks.
+
+    Embedding and head stay in bf16: nothing after them could make up for their rounding.
+    """
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear) and name.startswith(_BLOCKS):
             yield name, module
@@ -165,7 +173,7 @@ def _replace(model: nn.Module, choice: Choice, precision: Precision, *, gathers:
 
 
 def _torchao() -> Any:  # noqa: ANN401  a module
-    """Raises MissingPackageError."""
+    """Import torchao. Raises MissingPackageError."""
     with _without_noise():
         try:
             from torchao import float8  # noqa: PLC0415  an extra
@@ -182,10 +190,10 @@ def _without_noise() -> Iterator[None]:
         return not any(words in record.getMessage() for words in _NOISE)
 
     loggers = [logging.getLogger(name) for name in ("torchao", "torch.utils._pytree")]
-    for one in loggers:
-        one.addFilter(is_news)
+    for logger in loggers:
+        logger.addFilter(is_news)
     try:
         yield
     finally:
-        for one in loggers:
-            one.removeFilter(is_news)
+        for logger in loggers:
+            logger.removeFilter(is_news)

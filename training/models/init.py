@@ -18,23 +18,24 @@ from training.data import STEP, seed_of, signed, splitmix
 SPREAD = 0.02
 _RESIDUAL_WRITERS = ("attention.output.weight", "feed_forward.output.weight")
 _ROWS_OF = 2**20
-"""Numbers that are made before they are copied, or those of one row: the memory that this takes."""
+"""Numbers that are made before they are copied, at least those of one row; it bounds the memory."""
 _BLOCK = {"cpu": 2**14}
 _BLOCK_ELSEWHERE = 2**20
-"""Numbers made at once, always from a multiple of it on: logarithms of a vector's rest may be rounded
-otherwise, so what a rank needs a part of is made whole. On a CPU it stays in its cache."""
+"""Numbers made at once, always from a multiple of it on: the rest of a vector may be rounded differently in
+logarithms, so a rank makes all of a block that it needs a part of. On a CPU a block stays in its cache."""
 _HALF = 2**32
 
 
 @torch.no_grad()
 def initialise(model: nn.Module, *, seed: int, layers: int, only: Collection[str] | None = None) -> None:
-    """Fill each parameter, of a sharded one the local part.
+    """Fill each parameter with its first values; a sharded one on each rank's own part.
 
     Args:
         model: Its parameters are on the device that they are trained on.
-        seed: Of the training.
-        layers: What adds to the residual stream starts smaller, the more of them there are (GPT-2).
-        only: The names of those to fill; None: all. What is loaded needs no first value.
+        seed: Seed of the training.
+        layers: Layers of the model: matrices that add to the residual stream start smaller in deep ones
+            (GPT-2).
+        only: Names of the parameters to fill; None: all. A parameter that is loaded needs no first value.
     """
     for name, parameter in model.named_parameters():
         if only is None or name in only:
@@ -62,7 +63,13 @@ def _fill(parameter: nn.Parameter, name: str, *, seed: int, layers: int) -> None
 
 
 def numbers(places: range, *, key: int, device: torch.device) -> Tensor:
-    """Of these places in the whole parameter, from the standard normal distribution, in fp32."""
+    """Return numbers of the standard normal distribution for places in the whole parameter, in fp32.
+
+    Args:
+        places: Places in the flattened parameter.
+        key: Number that follows from the seed and the parameter's name.
+        device: Device that they are made on.
+    """
     size = _BLOCK.get(device.type, _BLOCK_ELSEWHERE)
     first = places.start // size * size
     blocks = [

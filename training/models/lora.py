@@ -1,4 +1,4 @@
-"""LoRA: the matrices of the model stay as they are; trained is a product of two small ones beside each.
+"""LoRA: the matrices of the model stay as they are, and a product of two small ones beside each is trained.
 
 Source: Hu et al., LoRA: Low-Rank Adaptation of Large Language Models, arXiv 2106.09685. No dropout.
 """
@@ -21,7 +21,7 @@ _DOWN, _UP = "lora_a", "lora_b"
 
 
 class AdaptedLinear(nn.Linear):
-    """W x + scale B A x. The names of W and its bias are those of the layer without the adapter."""
+    """Layer that computes W x + scale B A x. W and its bias keep the names they have without the adapter."""
 
     def __init__(self, linear: nn.Linear, lora: Lora) -> None:
         super().__init__(linear.in_features, linear.out_features, bias=linear.bias is not None, device="meta")
@@ -36,9 +36,9 @@ class AdaptedLinear(nn.Linear):
 
 
 def adapt(model: Backbone, config: TrainConfig) -> None:
-    """Freeze the model and put adapters beside its matrices; before it is sharded, on the meta device.
+    """Freeze the model and put adapters beside its matrices, before it is sharded, on the meta device.
 
-    What is frozen needs no more digits than are computed with, so it is kept in the compute precision.
+    Frozen weights need no more digits than are computed with, so they are kept in the compute precision.
     """
     assert config.lora is not None
     frozen = torch.float32 if config.precision is Precision.FP32 else torch.bfloat16
@@ -53,7 +53,7 @@ def adapt(model: Backbone, config: TrainConfig) -> None:
 
 
 def adapted_layers(model: nn.Module) -> Iterator[tuple[str, AdaptedLinear]]:
-    """By the names of their modules, in the order of the model."""
+    """Yield adapted layers with the names of their modules, in the order of the model."""
     for name, module in model.named_modules():
         if isinstance(module, AdaptedLinear):
             yield name, module
@@ -61,34 +61,34 @@ def adapted_layers(model: nn.Module) -> Iterator[tuple[str, AdaptedLinear]]:
 
 @torch.no_grad()
 def merged(weight: Tensor, down: Tensor, up: Tensor, *, scale: float) -> Tensor:
-    """The matrix that does what both do together, in its own type; added up in fp32."""
+    """Return the one matrix that computes the same as both, in the weight's type; it is added up in fp32."""
     return (weight.float() + scale * (up.float() @ down.float())).to(weight.dtype)
 
 
 def base_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Without those of adapters."""
-    return {
-        name: one for name, one in model.named_parameters() if name.rpartition(".")[2] not in {_DOWN, _UP}
-    }
+    """Return the parameters that are not of adapters, by name."""
+    adapters = {_DOWN, _UP}
+    named = model.named_parameters()
+    return {name: parameter for name, parameter in named if name.rpartition(".")[2] not in adapters}
 
 
 def trained_part(model: nn.Module) -> nn.Module:
-    """What an optimizer steps and a checkpoint holds: what is trained, by its names, each parameter once.
+    """Return a module of the trained parameters alone, each once: it is what optimizers and checkpoints see.
 
-    The model itself where that is all of it; else without what is frozen, and without a head that is the
-    embedding, which a checkpoint would hold twice.
+    It is the model itself where all of it is trained. Else frozen parameters are left out, and so is a head
+    that is the embedding, which a checkpoint would hold twice.
     """
-    trained = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     if len(trained) == sum(1 for _ in model.named_parameters(remove_duplicate=False)):
         return model
-    found = nn.Module()
+    part = nn.Module()
     for name, parameter in trained.items():
-        _place(found, name).register_parameter(name.rpartition(".")[2], parameter)
-    return found
+        _place(part, name).register_parameter(name.rpartition(".")[2], parameter)
+    return part
 
 
 def _place(root: nn.Module, name: str) -> nn.Module:
-    """The module that holds the parameter of this name, made where there is none."""
+    """Return the module that holds the parameter of this name; it is made where there is none."""
     place = root
     for word in name.split(".")[:-1]:
         if word not in dict(place.named_children()):
@@ -99,9 +99,9 @@ def _place(root: nn.Module, name: str) -> nn.Module:
 
 @torch.no_grad()
 def initialise_adapters(model: nn.Module, *, seed: int, layers: int) -> None:
-    """They change nothing at first: B is zero. A is as wide as that of a new layer."""
-    found = dict(adapted_layers(model))
-    initialise(model, seed=seed, layers=layers, only={f"{name}.{_DOWN}" for name in found})
-    for layer in found.values():
+    """Fill adapters so that they change nothing at first: B is zero, and A is as wide as a new layer's."""
+    adapted = dict(adapted_layers(model))
+    initialise(model, seed=seed, layers=layers, only={f"{name}.{_DOWN}" for name in adapted})
+    for layer in adapted.values():
         layer.lora_a.mul_(1 / (SPREAD * math.sqrt(3 * layer.in_features)))
         layer.lora_b.zero_()

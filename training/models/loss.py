@@ -1,4 +1,4 @@
-"""What is minimised, token by token; and how it is had without the logits of all tokens at once."""
+"""Losses of tokens, and how to compute them without the logits of all tokens at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,27 +15,27 @@ from training.config.choices import Compile
 from training.data.batches import IGNORED, Batch
 
 TokenTerms = Callable[[Tensor, Tensor], Tensor]
-"""Of logits (tokens, vocabulary) and targets (tokens): fp32 of shape (tokens, 1 or 2)."""
+"""Function from logits (tokens, vocabulary) and targets (tokens) to fp32 of shape (tokens, 1 or 2)."""
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     if isinstance(logits, DTensor):
-        return _of_divided(logits, targets)[:, :1]
+        return _divided_terms(logits, targets)[:, :1]
     losses = F.cross_entropy(logits.float(), targets, reduction="none", ignore_index=IGNORED)
     return losses.unsqueeze(1)
 
 
 def with_z_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Also the squared log of the softmax's sum, which keeps logits from drifting away (PaLM, section 5)."""
+    """Return the loss and the squared log of the softmax's sum, which keeps logits small (PaLM, 5)."""
     if isinstance(logits, DTensor):
-        return _of_divided(logits, targets)
+        return _divided_terms(logits, targets)
     logits = logits.float()
     squares = logits.logsumexp(-1).square() * (targets != IGNORED)
     return torch.cat((cross_entropy(logits, targets), squares.unsqueeze(1)), dim=1)
 
 
-def _of_divided(logits: DTensor, targets: Tensor) -> Tensor:
-    """Both terms, of logits whose words are divided among ranks, and the same on each of them.
+def _divided_terms(logits: DTensor, targets: Tensor) -> Tensor:
+    """Return both terms of logits whose words are divided among ranks; they are the same on each rank.
 
     The ranks exchange two numbers of each token, never its logits.
     """
@@ -50,7 +50,10 @@ def _of_divided(logits: DTensor, targets: Tensor) -> Tensor:
 
 
 def token_terms(config: TrainConfig) -> TokenTerms:
-    """Compiled where blocks are and logits come in chunks: the fp32 copy of a chunk then is never written."""
+    """Return the function of a token's terms.
+
+    It is compiled if blocks are and logits come in chunks: then the fp32 copy of a chunk is never written.
+    """
     terms = with_z_loss if config.z_loss else cross_entropy
     if config.loss_chunk and config.compile is not Compile.NONE:
         return torch.compile(terms, backend=config.compile.value)
@@ -59,33 +62,33 @@ def token_terms(config: TrainConfig) -> TokenTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunks:
-    """How a head that is given this gets from its inputs to the terms of each token."""
+    """Arguments of a head that computes the terms of each token itself, chunk by chunk."""
 
     tokens: int
-    """At a time; the logits of one chunk are all that there ever is, in the backward pass as well."""
+    """Tokens of a chunk; only one chunk's logits exist at any time, in the backward pass as well."""
     targets: Tensor
     terms: TokenTerms
 
 
 class Objective(Protocol):
-    """What a family learns from a batch."""
+    """Goal of a family's training: the loss of a batch, and how its targets are counted."""
 
     def outputs(self, model: nn.Module, batch: Batch) -> Tensor:
-        """What the model makes of it."""
+        """Return the model's outputs for a batch."""
 
     def terms(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Of each target, fp32 of shape (targets, 1 or 2): the loss, and what a z loss adds to it."""
+        """Return each target's loss, and what a z loss adds to it: fp32 of shape (targets, 1 or 2)."""
 
     def counted(self, batch: Batch) -> Tensor:
-        """Targets that are not left out, in fp64."""
+        """Count the targets that are not left out, in fp64."""
 
     def hits(self, outputs: Tensor, batch: Batch) -> Tensor | None:
-        """Targets whose likeliest prediction is right, in fp64; None: there is no such thing, or no use."""
+        """Count the targets whose likeliest prediction is right, in fp64; None if that says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextToken:
-    """A batch: tokens, those that follow, and maybe documents."""
+    """Objective of texts; a batch is tokens, the tokens that follow them, and maybe documents."""
 
     terms_of: TokenTerms
     chunk: int
@@ -103,26 +106,26 @@ class NextToken:
         return (batch[1] != IGNORED).sum(dtype=torch.float64)
 
     def hits(self, _outputs: Tensor, _batch: Batch) -> None:
-        """Of texts the perplexity says more."""
+        """Return None: perplexity says more about texts."""
         return
 
 
 class Head(nn.Linear):
-    """Logits; or with ``chunks`` the terms of the loss, of shape (tokens, 1 or 2).
+    """Head that returns logits, or with ``chunks`` the terms of the loss, of shape (tokens, 1 or 2).
 
-    Inside of one call, as FSDP gathers the weights for a call. Each chunk adds its share to the weights'
-    gradient in their own precision.
+    All chunks are computed inside of one call, as FSDP gathers the weights for a call. Each chunk adds its
+    share to the weights' gradient in their own precision.
     """
 
     def forward(self, hidden: Tensor, chunks: Chunks | None = None) -> Tensor:
         if chunks is None:
             return super().forward(hidden)
 
-        def terms(some: Tensor, targets: Tensor) -> Tensor:
-            return chunks.terms(F.linear(some, self.weight), targets)
+        def terms(chunk: Tensor, targets: Tensor) -> Tensor:
+            return chunks.terms(F.linear(chunk, self.weight), targets)
 
         flat = (hidden.flatten(0, 1), chunks.targets.flatten())
-        parts = zip(*(torch.split(one, chunks.tokens) for one in flat), strict=True)
+        parts = zip(*(torch.split(tensor, chunks.tokens) for tensor in flat), strict=True)
         return torch.cat(
             [checkpoint(terms, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
         )

@@ -20,20 +20,20 @@ _CHUNK = 2**26
 _STATE = ("exp_avg", "exp_avg_sq", "compensation")
 _BLOCK = 256
 _MATRIX = 2
-"""Dimensions."""
+"""Number of dimensions."""
 _LEVELS = {"exp_avg": True, "exp_avg_sq": False}
 """The moments of a matrix, and whether they have a sign."""
 _DECADES = 7
 
 
 def local_part(tensor: Tensor) -> Tensor:
-    """What this rank holds of it; the same memory."""
+    """Return the part of a tensor that this rank holds, in the same memory."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 @dataclass(slots=True, kw_only=True)
 class Moments:
-    """Of some parameters, as lists: what one fused kernel steps at once, computing in fp32."""
+    """Tensors of some parameters, as lists: one fused kernel steps them at once, computing in fp32."""
 
     weights: list[Tensor]
     gradients: list[Tensor]
@@ -62,7 +62,7 @@ class Moments:
 
 
 class GuardedOptimizer(Optimizer, ABC):
-    """The attribute ``found_inf``, where set to a tensor of 1, makes a step change nothing."""
+    """Optimizer whose step changes nothing while its attribute ``found_inf`` is a tensor of 1."""
 
     def __init__(
         self,
@@ -78,26 +78,27 @@ class GuardedOptimizer(Optimizer, ABC):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update of every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         assert closure is None, "the gradients are there already"
         for group in self.param_groups:
-            self._step_group([one for one in group["params"] if one.grad is not None], group)
+            trained = [parameter for parameter in group["params"] if parameter.grad is not None]
+            self._step_group(trained, group)
 
     @abstractmethod
     def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """One update of these, which have gradients."""
+        """Update these parameters, which have gradients."""
 
     def _moments(self, parameters: list[Tensor]) -> Moments:
         return Moments(
-            weights=[local_part(one) for one in parameters],
-            gradients=[local_part(one.grad) for one in parameters if one.grad is not None],
-            averages=self._of(parameters, "exp_avg"),
-            squares=self._of(parameters, "exp_avg_sq"),
-            steps=[self.state[one]["step"] for one in parameters],
+            weights=[local_part(parameter) for parameter in parameters],
+            gradients=[local_part(parameter.grad) for parameter in parameters if parameter.grad is not None],
+            averages=self._states(parameters, "exp_avg"),
+            squares=self._states(parameters, "exp_avg_sq"),
+            steps=[self.state[parameter]["step"] for parameter in parameters],
         )
 
-    def _of(self, parameters: list[Tensor], name: str) -> list[Tensor]:
-        return [local_part(self.state[one][name]) for one in parameters]
+    def _states(self, parameters: list[Tensor], name: str) -> list[Tensor]:
+        return [local_part(self.state[parameter][name]) for parameter in parameters]
 
 
 class AnyPrecisionAdamW(GuardedOptimizer):
@@ -115,14 +116,14 @@ class AnyPrecisionAdamW(GuardedOptimizer):
     """
 
     def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        for one in parameters:
-            if not self.state[one]:
-                self.state[one] = first_state(one, _STATE)
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter] = first_state(parameter, _STATE)
         for chunk in _chunks(parameters):
             self._update(chunk, group)
 
     def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        rests = self._of(parameters, "compensation")
+        rests = self._states(parameters, "compensation")
         # The rests are stepped, not the weights: the update joins what earlier additions lost, before
         # anything is rounded to the weights' precision.
         moments = self._moments(parameters)
@@ -140,31 +141,31 @@ def first_state(parameter: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
 
 
 def _chunks(parameters: list[Tensor]) -> Iterator[list[Tensor]]:
-    """In order, each of at most so many elements on this rank, or of one parameter."""
+    """Yield lists of the parameters in order: at most ``_CHUNK`` elements on this rank, or one parameter."""
     chunk: list[Tensor] = []
     size = 0
-    for one in parameters:
-        elements = local_part(one).numel()
+    for parameter in parameters:
+        elements = local_part(parameter).numel()
         if chunk and size + elements > _CHUNK:
             yield chunk
             chunk, size = [], 0
-        chunk.append(one)
+        chunk.append(parameter)
         size += elements
     if chunk:
         yield chunk
 
 
 def _decay(weights: list[Tensor], rests: list[Tensor], *, rate: Tensor | float) -> None:
-    """Into the rests too: a decay of a thousandth is below what a bf16 weight can show."""
+    """Subtract the decay from the rests: a thousandth of a weight is below what its bf16 can show."""
     shrinkage = torch._foreach_mul(weights, rate)  # noqa: SLF001  torch's own names for lists
     torch._foreach_sub_(rests, shrinkage)
 
 
 def _add_compensated(weights: list[Tensor], rests: list[Tensor], *, share: Tensor | float) -> None:
-    """Kahan's sum: add the rests to the weights; what rounding lost becomes the new rests.
+    """Add the rests to the weights by Kahan's sum: what rounding loses becomes the new rests.
 
-    With a share of 0 nothing changes. (Adding the rests again could move the last bit of the pair from one
-    to the other.)
+    A share of 0 changes nothing. (Adding the rests again could move the last bit of the pair from one to the
+    other.)
     """
     sums = torch._foreach_mul(rests, share)  # noqa: SLF001
     torch._foreach_add_(sums, weights)
@@ -184,7 +185,7 @@ class AdamW8bit(GuardedOptimizer):
     """
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As torch's, which would turn the bytes into numbers of the weights' type."""
+        """Load a state like torch, which would turn the bytes into numbers of the weights' type."""
         states = state_dict["state"]
         super().load_state_dict({**state_dict, "state": {}})
         saved = chain.from_iterable(group["params"] for group in state_dict["param_groups"])
@@ -194,16 +195,12 @@ class AdamW8bit(GuardedOptimizer):
                 self.state[parameter] = dict(states[number])
 
     def _step_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        for one in parameters:
-            if not self.state[one]:
-                self.state[one] = first_state(one, () if one.ndim == _MATRIX else ("exp_avg", "exp_avg_sq"))
-                if one.ndim == _MATRIX:
-                    for name in _LEVELS:
-                        self.state[one][name] = torch.zeros_like(one, dtype=torch.uint8)
-                        self.state[one][f"{name}_scale"] = _beside(one, -(-one.shape[1] // _BLOCK))
-            if one.ndim == _MATRIX:
-                self._step_matrix(one, group)
-        if others := [one for one in parameters if one.ndim != _MATRIX]:
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter] = _first_bytes(parameter)
+            if parameter.ndim == _MATRIX:
+                self._step_matrix(parameter, group)
+        if others := [parameter for parameter in parameters if parameter.ndim != _MATRIX]:
             self._moments(others).step(group, weight_decay=group["weight_decay"], found_inf=self.found_inf)
 
     def _step_matrix(self, parameter: Tensor, group: dict[str, Any]) -> None:
@@ -219,28 +216,39 @@ class AdamW8bit(GuardedOptimizer):
             steps=[state["step"]],
         ).step(group, weight_decay=group["weight_decay"], found_inf=self.found_inf)
         for name, (codes, scales) in kept.items():
-            found, largest = _quantised(values[name], _levels(name, codes.device))
+            new_codes, largest = _quantised(values[name], _levels(name, codes.device))
             if self.found_inf is not None:
-                found = torch.where(self.found_inf.bool(), codes, found)
+                new_codes = torch.where(self.found_inf.bool(), codes, new_codes)
                 largest = torch.where(self.found_inf.bool(), scales, largest)
-            codes.copy_(found)
+            codes.copy_(new_codes)
             scales.copy_(largest)
+
+
+def _first_bytes(parameter: Tensor) -> dict[str, Tensor]:
+    """Return the first state of a parameter: bytes and scales for a matrix, else moments in fp32."""
+    if parameter.ndim != _MATRIX:
+        return first_state(parameter, ("exp_avg", "exp_avg_sq"))
+    state = first_state(parameter, ())
+    for name in _LEVELS:
+        state[name] = torch.zeros_like(parameter, dtype=torch.uint8)
+        state[f"{name}_scale"] = _beside(parameter, -(-parameter.shape[1] // _BLOCK))
+    return state
 
 
 @cache
 def _levels(name: str, device: torch.device) -> Tensor:
-    """256, rising: in each of seven decades twice as many as in the one below, and 0 and 1."""
+    """Return 256 rising levels: twice as many in each of seven decades as in the one below, and 0 and 1."""
     signed = _LEVELS[name]
-    found = [0.0, 1.0]
+    levels = [0.0, 1.0]
     for decade in range(_DECADES):
         ends = torch.linspace(0.1, 1, 2**decade * (1 if signed else 2) + 1, dtype=torch.float64)
         middles = ((ends[1:] + ends[:-1]) / 2 * 10.0 ** (decade - _DECADES + 1)).tolist()
-        found += middles + ([-one for one in middles] if signed else [])
-    return torch.tensor(sorted(found), dtype=torch.float32, device=device)
+        levels += middles + ([-middle for middle in middles] if signed else [])
+    return torch.tensor(sorted(levels), dtype=torch.float32, device=device)
 
 
 def _beside(parameter: Tensor, columns: int) -> Tensor:
-    """Zeros of so many columns, whose rows lie where those of the parameter do."""
+    """Return zeros with so many columns, whose rows are placed like those of the parameter."""
     local = torch.zeros(len(local_part(parameter)), columns, device=local_part(parameter).device)
     if not isinstance(parameter, DTensor):
         return local
@@ -251,7 +259,7 @@ def _beside(parameter: Tensor, columns: int) -> Tensor:
 
 
 def _blocks(values: Tensor) -> Tensor:
-    """Of shape (rows, blocks, elements of a block), filled up with zeros."""
+    """Cut rows into blocks: the result has shape (rows, blocks, elements of a block), padded with zeros."""
     return F.pad(values, (0, -values.shape[1] % _BLOCK)).view(
         len(values), -(-values.shape[1] // _BLOCK), _BLOCK
     )
@@ -263,7 +271,7 @@ def _dequantised(codes: Tensor, scales: Tensor, levels: Tensor) -> Tensor:
 
 
 def _quantised(values: Tensor, levels: Tensor) -> tuple[Tensor, Tensor]:
-    """Codes of the nearest levels, and the largest value of each block."""
+    """Return the codes of the nearest levels, and the largest value of each block."""
     blocks = _blocks(values)
     scales = blocks.abs().amax(dim=2)
     share = blocks / scales.clamp(min=torch.finfo(torch.float32).tiny).unsqueeze(2)

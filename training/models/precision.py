@@ -1,4 +1,4 @@
-"""Chooses the precision of an attempt where the job leaves it open; every rank comes to the same."""
+"""Choose the precision of an attempt where the job leaves it open; every rank comes to the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from training.preemptible.checkpoint import CheckpointStore, Manifest, newest_ma
 from training.ranks.world import World
 
 _NOTE = "precision"
-"""Its name in the notes of a checkpoint."""
+"""Key in the notes of a checkpoint."""
 _COMPUTES_BF16 = frozenset({Precision.BF16, Precision.BF16_PURE})
 _CPUS_WITH_BF16 = "AMX: c7i, m7i, r7i; AVX512-BF16: c7a, m7a, r7a; Graviton3 and later"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What the checkpoint says that this attempt resumes from."""
+    """Precision of the checkpoint that this attempt resumes from, and its step."""
 
     precision: Precision
     step: int
@@ -29,15 +29,15 @@ class Kept:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionChoice:
     precision: Precision
-    """Never ``auto``."""
+    """The chosen precision, never ``auto``."""
     reason: str
     warning: str
-    """Says why bf16 is slow on a device of this world; empty where it is not, or is not computed in."""
+    """Text that says why bf16 is slow on a device of this job; empty where it is not, or is not used."""
 
     def lines(self) -> list[str]:
         """Lines for the beginning of the log."""
-        found = [f"precision: {self.precision}, {self.reason}"]
-        return [*found, f"warning: {self.warning}"] if self.warning else found
+        lines = [f"precision: {self.precision}, {self.reason}"]
+        return [*lines, f"warning: {self.warning}"] if self.warning else lines
 
 
 def choose(
@@ -45,14 +45,14 @@ def choose(
 ) -> PrecisionChoice:
     """Choose a precision for all ranks.
 
-    A slow rank holds all others up, so bf16 must be fast on each of them. A resumed job keeps its numbers,
-    whatever it was moved to: another precision would change its losses.
+    A slow rank holds all others up, so bf16 must be fast on each of them. A resumed job keeps its precision,
+    whatever it was moved to: another one would change its losses.
 
     Args:
-        wanted: As the option says it.
+        wanted: Value of the option.
         device: The kind of all ranks' devices.
-        slow: By rank, what its device lacks to compute bf16 fast; empty texts: nothing.
-        kept: None: nothing is resumed.
+        slow: What each rank's device lacks to compute bf16 fast; an empty text: nothing.
+        kept: Precision of the checkpoint; None: nothing is resumed.
     """
     lacks = next((text for text in slow if text), "")
     precision: Precision
@@ -79,16 +79,16 @@ def _warning(precision: Precision, device: DeviceName, lacks: str) -> str:
 def settled(
     config: TrainConfig, world: World, store: CheckpointStore | None = None
 ) -> tuple[TrainConfig, PrecisionChoice]:
-    """Put a precision in the place of ``auto``. Every rank calls.
+    """Replace ``auto`` by a precision. Every rank calls.
 
     Args:
-        config: Of the job, the same on every rank.
+        config: Options of the job, the same on every rank.
         world: The ranks, whose devices may differ.
-        store: Where a checkpoint may be that this attempt resumes from; None: it does not resume.
+        store: Store of the checkpoints that this attempt may resume from; None: it does not resume.
 
     Raises:
         CheckpointReadError: The store does not answer.
-        ConfigError: What the checkpoint was trained in does not go with an option.
+        ConfigError: The precision of the checkpoint contradicts an option.
     """
     slow: list[str | None] = [None] * world.size
     dist.all_gather_object(slow, world.accelerator.slow_bf16(world.device))
@@ -110,15 +110,16 @@ def settled(
 
 
 def noted(precision: Precision) -> dict[str, str]:
-    """Write it for the attempt that resumes from a checkpoint."""
+    """Return the note with which a checkpoint tells its precision to later attempts."""
     return {_NOTE: precision.value}
 
 
 def precision_of(manifest: Manifest) -> Precision:
-    """Tell what a checkpoint was trained in.
+    """Return the precision that a checkpoint was trained in.
 
-    Checkpoints without notes tell it only where weights are bf16. Else it was bf16, the default of their
-    time: a job that said another one says it again when it resumes, and this is not asked.
+    Checkpoints of before there were notes show it only if weights are bf16. Otherwise it was bf16, the
+    default of their time: a job that chose another precision chooses it again when it resumes, and does not
+    come here.
     """
     if manifest.notes and _NOTE in manifest.notes:
         return Precision(manifest.notes[_NOTE])

@@ -1,8 +1,8 @@
 """A decoder-only transformer of the Llama family: RMSNorm, rotary positions, SwiGLU, grouped queries.
 
-One plain module for Llama, Mistral, Qwen2 and Qwen3: what differs between them is in the shape. Its
-blocks are those of vision transformers, too (`vision/model.py`). It knows nothing of ranks, sharding or
-compiling; `parallel` does these from the outside.
+One plain module serves Llama, Mistral, Qwen2 and Qwen3: they differ only in the shape. Its blocks are those
+of vision transformers, too (`vision/vit.py`). It knows nothing of ranks, sharding or compiling; `parallel`
+adds these from the outside.
 """
 
 import math
@@ -20,11 +20,11 @@ from training.config.vision_shape import Shape, VisionShape
 from training.models.loss import Chunks, Head
 
 Mask: TypeAlias = Tensor | BlockMask | None
-"""What may attend to what; None: every token to those before it."""
+"""Mask of attention: the tokens that each token may attend to; None: itself and all before it."""
 
 
 def rotary_angles(shape: ModelShape, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of shape (length, head_width / 2), in fp32 whatever the model's precision."""
+    """Return cosines and sines of shape (length, head_width / 2), in fp32 whatever the model's precision."""
     rates = rotary_rates(shape.rope, shape.head_width, length, device)
     angles = torch.outer(torch.arange(length, device=device).float(), rates)
     factor = shape.rope.attention_factor
@@ -32,7 +32,7 @@ def rotary_angles(shape: ModelShape, length: int, device: torch.device) -> tuple
 
 
 def rotary_rates(rope: Rope, head_width: int, length: int, device: torch.device) -> Tensor:
-    """Radians a position, of each pair of a head.
+    """Return the radians per position of each pair of a head.
 
     Sources: Su et al., RoFormer, arXiv 2104.09864; Peng et al., YaRN, arXiv 2309.00071 (dynamic and yarn);
     llama3 as in transformers, modeling_rope_utils.py.
@@ -62,25 +62,25 @@ def rotary_rates(rope: Rope, head_width: int, length: int, device: torch.device)
 
 
 def _mixed(rates: Tensor, kept: Tensor, factor: float) -> Tensor:
-    """Between a rate as it was, where ``kept`` is 1, and as slow as ``factor`` makes it, where it is 0."""
+    """Slow each rate by ``factor`` as far as ``kept``, from 0 to 1, does not keep it."""
     return rates / factor * (1 - kept) + rates * kept
 
 
 def _turning(rope: Rope, head_width: int, turns: float) -> float:
-    """The pair, as a number with a fraction, that turns this many times over the original length."""
+    """Return the pair, as a number with a fraction, that turns this many times over the original length."""
     wavelength = rope.original_positions / (turns * 2 * math.pi)
     return head_width * math.log(wavelength) / (2 * math.log(rope.theta))
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Turn each pair (i, i + half) of the last dimension by its position's angle; real-valued."""
+    """Rotate each pair (i, i + half) of the last dimension by its position's angle; all numbers are real."""
     left, right = x.float().chunk(2, dim=-1)
     turned = torch.cat((left * cosines - right * sines, right * cosines + left * sines), dim=-1)
     return turned.type_as(x)
 
 
 def positions_in(documents: Tensor) -> Tensor:
-    """Of each token the place in its document; documents lie one after the other in each row."""
+    """Return each token's position in its document; documents follow each other in each row."""
     places = torch.arange(documents.shape[1], device=documents.device).expand_as(documents)
     begins = documents != documents.roll(1, dims=1)
     begins[:, 0] = True
@@ -88,10 +88,10 @@ def positions_in(documents: Tensor) -> Tensor:
 
 
 def mask_of(tokens: Tensor, documents: Tensor | None, *, window: int = 0) -> Mask:
-    """A token sees itself and those before it: in its own document, and at most ``window`` of them.
+    """Let each token see itself and those before it in its document, and at most ``window`` of them.
 
-    On a GPU in blocks, for flex attention, which skips those that are empty; its backward pass does not run
-    on a CPU, where the mask is written out.
+    On a GPU the mask is made of blocks, for flex attention, which skips empty ones; its backward pass does
+    not run on a CPU, where the mask is written out.
     """
     length = tokens.shape[1]
     window = window if 0 < window < length else 0
@@ -110,7 +110,7 @@ def mask_of(tokens: Tensor, documents: Tensor | None, *, window: int = 0) -> Mas
 
 @cache
 def _window_mask(length: int, window: int, device: torch.device) -> Tensor | BlockMask:
-    """The same at every step."""
+    """Return the mask of a window, which is the same at every step."""
     if device.type != "cuda":
         return torch.ones(length, length, dtype=torch.bool, device=device).tril().triu(1 - window)
 
@@ -121,7 +121,7 @@ def _window_mask(length: int, window: int, device: torch.device) -> Tensor | Blo
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask, *, is_causal: bool = True) -> Tensor:
-    """Each of shape (batch, heads, length, width); queries may have more heads."""
+    """Mix values by attention. Tensors are (batch, heads, length, width); queries may have more heads."""
     if isinstance(mask, BlockMask):
         return _flex()(query, key, value, block_mask=mask, enable_gqa=True)  # type: ignore[no-any-return]  # a module's call has no type
     return F.scaled_dot_product_attention(
@@ -131,7 +131,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Mask, *, is_causal: 
 
 @cache
 def _flex() -> Callable[..., Any]:
-    """Compiled: else it would compute the whole matrix."""
+    """Compile flex attention; else it would compute the whole matrix."""
     return torch.compile(flex_attention)
 
 
@@ -159,7 +159,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, cosines: Tensor | None = None, sines: Tensor | None = None, mask: Mask = None
     ) -> Tensor:
-        """Without cosines and sines, positions are part of ``x``."""
+        """Mix the tokens; without cosines and sines, positions must be part of ``x``."""
         query = self.query_norm(self._heads(self.query(x)))
         key = self.key_norm(self._heads(self.key(x)))
         if cosines is not None and sines is not None:
@@ -169,7 +169,7 @@ class Attention(nn.Module):
         return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]  # a module's call has no type
 
     def _heads(self, x: Tensor) -> Tensor:
-        """(batch, length, heads * width) to (batch, heads, length, width)."""
+        """Reshape (batch, length, heads * width) to (batch, heads, length, width)."""
         return x.view(*x.shape[:2], -1, self.head_width).transpose(1, 2)
 
 
@@ -189,7 +189,7 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """Of any family: what differs is in the shape."""
+    """Block of any family; families differ only in the shape."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ class Block(nn.Module):
 
 
 class Backbone(nn.Module):
-    """What sharding, loading and the loop ask of a model, whatever its family."""
+    """Model of any family, by the parts that sharding, loading and the loop need."""
 
     shape: Shape
     embedding: nn.Module
@@ -236,17 +236,17 @@ class Transformer(Backbone):
         self.tie()
 
     def tie(self) -> None:
-        """Where the head is the embedding; once more after what makes each parameter again."""
+        """Share weights of embedding and head if the shape says so; repeat it if parameters were replaced."""
         if self.shape.tied_head:
             self.head.weight = self.embedding.weight
 
     def forward(
         self, tokens: Tensor, documents: Tensor | None = None, chunks: Chunks | None = None
     ) -> Tensor:
-        """Logits of shape (batch, length, vocabulary); with ``chunks`` the terms of the loss, of each token.
+        """Return logits of shape (batch, length, vocabulary); with ``chunks`` the terms of each token's loss.
 
-        With ``documents``, a number for each token, attention stays inside a document and positions start
-        at 0 in each.
+        With ``documents``, a number for each token, attention stays inside a document and positions start at
+        0 in each.
         """
         cosines, sines = rotary_angles(self.shape, tokens.shape[1], tokens.device)
         if documents is not None:
@@ -261,12 +261,12 @@ class Transformer(Backbone):
 
 
 def flops_per_token(shape: Shape, lora: Lora | None = None) -> int:
-    """Of a training step, forward and backward: 6 per weight of a matrix, and 12 per layer for attention.
+    """Count a training step's operations for a token: 6 per weight of a matrix, 12 per layer for attention.
 
-    As PaLM counts (arXiv 2204.02311, appendix B): no discount for the causal mask, embeddings are free, and
-    what activation checkpointing computes twice counts once. A head that is the embedding multiplies like any
-    other; a window counts as if all of it were seen. A weight beside which adapters are trained counts 4, as
-    no gradient of it is computed.
+    The count is PaLM's (arXiv 2204.02311, appendix B): no discount for the causal mask, embeddings are free,
+    and operations that activation checkpointing repeats count once. A head that is the embedding multiplies
+    like any other; a window counts as if all of it were seen. A weight beside which adapters are trained
+    counts 4, as its gradient is not computed.
     """
     if isinstance(shape, VisionShape):
         return shape.flops_per_token

@@ -1,4 +1,4 @@
-"""Divides a model among ranks, and tells whether each has room for its part."""
+"""Divide a model among ranks, and tell whether each has room for its part."""
 
 from training.parallel.sharding import allocate, begin_part, shard
 

@@ -1,7 +1,8 @@
-"""Refuses a model whose state does not fit, before any of its memory is taken.
+"""Refuse a model whose state does not fit, before any of its memory is allocated.
 
-Counted is what stays for the whole run: weights, gradients and optimizer. What a step needs on top is not, so
-a model that passes may still run out of memory; `python -m tools.training.plan` estimates that too.
+The state is what stays for the whole run: weights, gradients and optimizer. A step needs more, which is not
+counted here, so a model that passes may still run out of memory; `python -m tools.training.plan` estimates
+that too.
 """
 
 import math
@@ -20,49 +21,49 @@ from training.models.optimizers import local_part
 from training.ranks.world import World
 
 USABLE = 0.92
-"""Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
+"""Usable share of a GPU's memory, a guess; CUDA's context, NCCL's buffers and fragmentation take the rest."""
 _SHARDED_BY_ALL = {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP, Strategy.TP}
 _STATE = dict.fromkeys(Precision, 16) | {Precision.BF16_PURE: 10}
-"""Bytes a parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
+"""Bytes of a trained parameter: weight, gradient, and two moments, or those and the rest of Kahan's sum."""
 _FROZEN = dict.fromkeys(Precision, 2) | {Precision.FP32: 4}
-"""Of one beside which adapters are trained: the weight, as it is computed with."""
+"""Bytes of a frozen parameter beside which adapters are trained: the weight, in the compute precision."""
 _SMALLER = {OptimizerName.ADAMW_8BIT: 10, OptimizerName.MUON: 12}
-"""Likewise, with moments of a byte each, or one of four; what few parameters take more is left out."""
+"""Bytes of a trained parameter with moments of a byte each, or one of four; few parameters take more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """In bytes, for one rank."""
+    """Bytes of memory for one rank."""
 
     device: int | None
-    """None: nobody knows."""
+    """Usable memory of its device; None if it is unknown."""
     host: int | None
-    """This rank's share of it; None: the system does not tell."""
+    """This rank's share of the host's memory; None if the system does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What a rank holds of a model."""
+    """Part of a model that a rank holds."""
 
     elements: int
-    """Of parameters, on this rank."""
+    """Elements of parameters on this rank."""
     whole: int
-    """Of the whole model."""
+    """Elements of the whole model."""
     precision: Precision
     strategy: Strategy
     offloaded: bool
     on_gpu: bool
-    """There is a GPU, so its memory and the host's are two things."""
+    """Whether there is a GPU, so that its memory and the host's are different."""
     frozen: float = 0.0
-    """The share of the whole that is not trained: of it there are weights alone."""
+    """Share of the whole model that is not trained: only weights are held of it."""
     optimizer: OptimizerName = OptimizerName.ADAMW
 
     @classmethod
     def of(cls, model: nn.Module, config: TrainConfig, world: World) -> Self:
         parameters = list(model.parameters())
         return cls(
-            elements=sum(local_part(one).numel() for one in parameters),
-            whole=sum(one.numel() for one in parameters),
+            elements=sum(local_part(parameter).numel() for parameter in parameters),
+            whole=sum(parameter.numel() for parameter in parameters),
             precision=config.precision,
             strategy=config.strategy,
             offloaded=config.cpu_offload,
@@ -83,16 +84,17 @@ class State:
 
 
 def _share(parameters: Iterable[nn.Parameter]) -> float:
-    """Of what is not trained."""
-    sizes = [(one.numel(), one.requires_grad) for one in parameters]
+    """Return the share of the elements that are not trained."""
+    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in parameters]
     return sum(size for size, is_trained in sizes if not is_trained) / sum(size for size, _ in sizes)
 
 
 def refuse_unless_it_fits(model: nn.Module, config: TrainConfig, world: World) -> None:
-    """Every rank calls, with the sharded model still on the meta device; all are refused together.
+    """Refuse a model that does not fit. Every rank calls, with the sharded model still on the meta device.
 
     Raises:
-        DoesNotFitError: What the rank that is worst off needs and has, and what would fit.
+        DoesNotFitError: On every rank. It says what the rank that lacks most needs and has, and what would
+        fit.
     """
     state, memory = _worst_off(State.of(model, config, world), memory_of(world), ranks=world.size)
     room = room_for(state, memory)
@@ -102,10 +104,10 @@ def refuse_unless_it_fits(model: nn.Module, config: TrainConfig, world: World) -
 
 
 def _worst_off(state: State, memory: Memory, *, ranks: int) -> tuple[State, Memory]:
-    """Of all ranks, so that they all come to the same conclusion."""
+    """Return the state and memory of the rank that lacks most, so that all ranks decide alike."""
     everyone: list[tuple[State, Memory]] = [(state, memory)] * ranks
     dist.all_gather_object(everyone, (state, memory))
-    return max(everyone, key=lambda one: _missing(*one))
+    return max(everyone, key=lambda rank: _missing(*rank))
 
 
 def _missing(state: State, memory: Memory) -> int:
@@ -114,27 +116,27 @@ def _missing(state: State, memory: Memory) -> int:
 
 
 def room_for(state: State, memory: Memory) -> int | None:
-    """Bytes that there are for the state; None: nobody knows."""
+    """Return the bytes that the state may take; None if they are unknown."""
     return memory.host if state.offloaded else memory.device
 
 
 def remedies(state: State, memory: Memory, *, ranks: int) -> list[str]:
-    """Each alone would make room for the state, the mildest first."""
+    """Return changes that would each make room for the state, the mildest first."""
     room = room_for(state, memory)
     if not room:
         return []
-    found = []
+    changes = []
     least = math.ceil(state.bytes_of(state.whole, state.precision) / room)
     sharded = "" if state.strategy in _SHARDED_BY_ALL else "strategy full_shard"
     if least > ranks:
-        found.append(f"{least} ranks instead of {ranks}" + (f" with {sharded}" if sharded else ""))
+        changes.append(f"{least} ranks instead of {ranks}" + (f" with {sharded}" if sharded else ""))
     elif sharded:
-        found.append(sharded)
+        changes.append(sharded)
     if state.bytes_of(state.elements, Precision.BF16_PURE) <= room < state.bytes:
-        found.append("precision bf16_pure")
+        changes.append("precision bf16_pure")
     if _could_be_offloaded(state) and memory.host is not None and state.bytes <= memory.host:
-        found.append("cpu_offload true")
-    return found
+        changes.append("cpu_offload true")
+    return changes
 
 
 def _could_be_offloaded(state: State) -> bool:
@@ -157,17 +159,17 @@ def memory_of(world: World) -> Memory:
 
 
 def host_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that the processes of this container may still take together; None: the system does not tell."""
+    """Return the bytes that the container's processes may still take together; None if they are unknown."""
     known = [
         _number(root / "sys/fs/cgroup/memory.max"),
         _number(root / "sys/fs/cgroup/memory/memory.limit_in_bytes"),
         _available(root / "proc/meminfo"),
     ]
-    return min((one for one in known if one is not None), default=None)
+    return min((limit for limit in known if limit is not None), default=None)
 
 
 def _number(path: Path) -> int | None:
-    """What a limit says; `max` is none."""
+    """Read a limit; None if there is none (`max`) or no such file."""
     try:
         text = path.read_text().strip()
     except OSError:
@@ -176,10 +178,10 @@ def _number(path: Path) -> int | None:
 
 
 def _available(path: Path) -> int | None:
-    """``MemAvailable``, which the kernel gives in kB and means KiB by (proc(5))."""
+    """Read ``MemAvailable``, which the kernel gives in kB and means KiB by (proc(5))."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 if found else None
+    kibibytes = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(kibibytes[0]) * 1024 if kibibytes else None

@@ -1,7 +1,7 @@
-"""Makes a plain model train on many ranks, from the outside: the model itself knows nothing of it.
+"""Make a plain model train on many ranks, from the outside: the model itself knows nothing of it.
 
-The order is the one that works together: divide matrices, recompute, compile, shard. Sharding is FSDP2 in
-FSDP1's words. Source: PyTorch documentation, torch.distributed.fsdp.fully_shard; torchtitan, docs/fsdp.md.
+The order of the steps matters: divide matrices, recompute, compile, shard. Sharding is FSDP2 in FSDP1's
+words. Source: PyTorch documentation, torch.distributed.fsdp.fully_shard; torchtitan, docs/fsdp.md.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +32,7 @@ from training.ranks.world import World
 Forward = Callable[..., Any]
 
 _KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2}
-"""Weights stay gathered from the forward to the backward pass."""
+"""Strategies whose weights stay gathered from the forward to the backward pass."""
 _DTYPES = {ReduceDtype.FP32: torch.float32, ReduceDtype.BF16: torch.bfloat16}
 _ATEN = torch.ops.aten
 _KEPT = [
@@ -46,11 +46,11 @@ _KEPT = [
     _ATEN._scaled_dot_product_efficient_attention.default,  # noqa: SLF001
     _ATEN._scaled_dot_product_flash_attention_for_cpu.default,  # noqa: SLF001
 ]
-"""Costly to compute again: nearly all of a block's operations are in them."""
+"""Operations that are costly to compute again: nearly all of a block's arithmetic is in them."""
 
 
 def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
-    """Make every parameter a DTensor, in place; of a model on the meta device nothing is allocated.
+    """Make every parameter a DTensor, in place; a model on the meta device gets no memory by it.
 
     A rank alone that computes in the weights' own precision keeps a plain model: FSDP has nothing to gather,
     sum or cast there, and its copies and hooks would take an eighth of a short step.
@@ -61,7 +61,7 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
     that one computes while the next is on its way. A head that is the embedding stays gathered with it.
 
     Raises:
-        ConfigError: The ranks cannot be divided as asked.
+        ConfigError: The ranks cannot be divided as the options say.
     """
     meshes = make_meshes(config, world)
     if config.precision is Precision.BF16_PURE:
@@ -88,14 +88,14 @@ def _needs_fsdp(config: TrainConfig, world: World) -> bool:
 
 
 def allocate(model: Backbone, *, world: World, config: TrainConfig) -> None:
-    """Memory for a model that was sharded on the meta device; its weights are any numbers."""
+    """Allocate the memory of a model that was sharded on the meta device; its weights are any numbers."""
     model.to_empty(device=torch.device("cpu") if config.cpu_offload else world.device)
     if isinstance(model, Transformer) and not isinstance(model, FSDPModule):
         model.tie()  # FSDP does so itself
 
 
 def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:
-    """Call before the forward pass of each part of a step, with ``is_last`` right for each of them.
+    """Prepare FSDP for the next part of a step; call it before each part's forward pass.
 
     Sharded gradients are divided among their ranks after each part: to put that off would need the memory
     of all gradients on every rank. Copies of the model add theirs up once, after the last part. Weights
@@ -103,6 +103,11 @@ def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:
 
     A step that is given up before its last part leaves its sums inside FSDP, so this model must not train
     on after that.
+
+    Args:
+        model: The sharded model.
+        is_last: Whether it is the last part of the step.
+        strategy: Strategy of the job.
     """
     if not isinstance(model, FSDPModule):
         return
@@ -115,10 +120,11 @@ def begin_part(model: nn.Module, *, is_last: bool, strategy: Strategy) -> None:
 
 
 def prepare(blocks: Iterable[nn.Module], *, recomputed: ActivationCheckpointing, compiled: Compile) -> None:
-    """What is recomputed in the backward pass, and what is compiled: block by block, as blocks are alike.
+    """Set up recomputing in the backward pass, and compiling, block by block, as blocks are alike.
 
-    Before the blocks are sharded: the gathering stays outside of both. They change how a block's forward is
-    called, not the block: its parameters keep their names, from which first values and checkpoints follow.
+    Call it before the blocks are sharded, so that gathering stays outside of both. It changes how a block's
+    forward is called, not the block: parameters keep their names, from which first values and checkpoints
+    follow.
     """
     for block in blocks:
         forward: Forward = block.forward
@@ -146,10 +152,10 @@ class Sharding:
     """One way of sharding, for all units of a model."""
 
     gathers: bool
-    """False: each rank has a whole copy of the weights."""
+    """Whether weights are divided and gathered; else each rank has a copy of them."""
     keeps_gathered: bool
     options: dict[str, Any]
-    """For both of FSDP2's functions."""
+    """Options of FSDP2's functions, ``fully_shard`` and ``replicate``."""
 
     @classmethod
     def of(cls, config: TrainConfig, mesh: DeviceMesh) -> Self:
@@ -164,7 +170,7 @@ class Sharding:
         )
 
     def apply(self, unit: nn.Module) -> FSDPModule:
-        """Gather and reduce this module's parameters together, those of units within it excepted."""
+        """Gather and reduce this module's parameters together, except those of units within it."""
         if self.gathers:
             fully_shard(unit, reshard_after_forward=not self.keeps_gathered, **self.options)
         else:
@@ -172,7 +178,7 @@ class Sharding:
         return _adding_up(unit)
 
     def apply_kept(self, *unit: nn.Module) -> FSDPModule:
-        """These modules together; gathered from the forward to the backward pass in any case."""
+        """Gather these modules together, always from the forward to the backward pass."""
         if self.gathers:
             fully_shard(list(unit), reshard_after_forward=False, **self.options)
         else:
@@ -181,7 +187,7 @@ class Sharding:
 
 
 def _adding_up(unit: nn.Module) -> FSDPModule:
-    """Gradients are summed, not averaged: the loss is already divided by the tokens of all ranks."""
+    """Sum gradients instead of averaging them: the loss is already divided by the tokens of all ranks."""
     assert isinstance(unit, FSDPModule)
     unit.set_gradient_divide_factor(1.0)
     unit.set_force_sum_reduction_for_comms(enable=True)  # else a scaled sum, which gloo does not have
@@ -189,7 +195,10 @@ def _adding_up(unit: nn.Module) -> FSDPModule:
 
 
 def _precision_policy(config: TrainConfig) -> MixedPrecisionPolicy:
-    """Inputs are not cast: tokens are integers, and the rotary tables stay fp32."""
+    """Return the types of computing and reducing.
+
+    Inputs are not cast: tokens are integers, and the rotary tables stay fp32.
+    """
     if config.precision is Precision.FP32:
         return MixedPrecisionPolicy(cast_forward_inputs=False)
     return MixedPrecisionPolicy(
@@ -211,8 +220,8 @@ def gather_ahead(units: Sequence[FSDPModule], *, count: int) -> None:
     host gets there, which is late where the host is slow.
 
     Args:
-        units: In the order of the forward pass.
-        count: Gathered before they are needed.
+        units: Units in the order of the forward pass.
+        count: Number of units that are gathered before they are needed.
     """
     if not count:
         return

@@ -1,12 +1,12 @@
-"""Divides matrices among ranks that work on the same samples, and the tokens between the matrices.
+"""Divide matrices among ranks that work on the same samples, and the tokens between the matrices.
 
-By torch's own styles: queries, keys, values, gate and up by their outputs, what follows them by its inputs.
-So a block gathers its tokens twice and scatters them twice, in each pass. Norms and the residual stream have
-a part of the tokens on each rank (sequence parallel); where the tokens of an image do not divide, they have
-all of them, and each block sums twice instead. Of texts, embedding and head have a part of the vocabulary; of
-images, the embedding has a part of the width, and the last norm and the head are whole. Sources: Shoeybi et
-al., Megatron-LM, arXiv 1909.08053; Korthikanti et al., Reducing Activation Recomputation in Large Transformer
-Models, arXiv 2205.05198; torchtitan, models/llama3.
+It takes torch's own styles: queries, keys, values, gate and up are divided by their outputs, the matrices
+that follow them by their inputs. So a block gathers its tokens twice and scatters them twice, in each pass.
+Norms and the residual stream have a part of the tokens on each rank (sequence parallel); where the tokens of
+an image do not divide, they have all of them, and each block sums twice instead. Embedding and head of texts
+have a part of the vocabulary; of images, the embedding has a part of the width, and the last norm and the
+head are whole. Sources: Shoeybi et al., Megatron-LM, arXiv 1909.08053; Korthikanti et al., Reducing
+Activation Recomputation in Large Transformer Models, arXiv 2205.05198; torchtitan, models/llama3.
 """
 
 import logging
@@ -40,7 +40,7 @@ from training.models.transformer import Backbone, Transformer
 from training.vision.vit import VisionTransformer
 
 _TOKENS, _WIDTH, _HEADS = 1, 2, 1
-"""Dimensions: of (batch, tokens, width), and of (batch, heads, tokens, width)."""
+"""Dimensions of (batch, tokens, width), and of (batch, heads, tokens, width)."""
 
 
 def divide(model: Backbone, mesh: DeviceMesh) -> None:
@@ -59,18 +59,18 @@ def divide(model: Backbone, mesh: DeviceMesh) -> None:
 
 
 def divides_tokens(shape: Shape, ranks: int) -> bool:
-    """Between the matrices each rank has a part of them; texts that do not divide are refused before."""
+    """Tell whether ranks divide the tokens between matrices; texts that do not divide are refused before."""
     return not shape.sequence_length % ranks
 
 
 def tokens_note(shape: Shape, ranks: int) -> str | None:
-    """For the log; None: there is nothing to say."""
+    """Return a line for the log about the tokens between matrices; None if there is nothing to say."""
     if ranks == 1 or not isinstance(shape, VisionShape):
         return None
     if divides_tokens(shape, ranks):
         return f"each of {ranks} ranks has a part of the {shape.sequence_length} tokens between matrices"
-    told = f"the {shape.sequence_length} tokens of an image do not divide by {ranks} ranks"
-    return f"{told}, so each has all of them between matrices"
+    reason = f"the {shape.sequence_length} tokens of an image do not divide by {ranks} ranks"
+    return f"{reason}, so each has all of them between matrices"
 
 
 def _text_plan() -> dict[str, ParallelStyle]:
@@ -82,7 +82,7 @@ def _text_plan() -> dict[str, ParallelStyle]:
 
 
 def _image_plan(model: VisionTransformer, between: Placement) -> dict[str, ParallelStyle]:
-    """Norm and head see all tokens: which of them the head needs, the model knows by their places."""
+    """Return the styles outside of blocks; norm and head see all tokens, as the model picks the head's."""
     plan: dict[str, ParallelStyle] = {
         "embedding": _ByWidth(output=between),
         "norm": _WholeUnit(),
@@ -94,7 +94,13 @@ def _image_plan(model: VisionTransformer, between: Placement) -> dict[str, Paral
 
 
 def _block_plan(shape: Shape, *, ranks: int, between: Placement) -> dict[str, ParallelStyle]:
-    """``between``: how tokens lie on the ranks outside of the matrices."""
+    """Return the styles of a block's modules.
+
+    Args:
+        shape: Shape of the model.
+        ranks: Number of ranks that divide matrices.
+        between: Placement of tokens outside of the matrices.
+    """
     norm = SequenceParallel if between.is_shard() else _Whole
     keys = ColwiseParallel if shape.kv_heads >= ranks else partial(_SharedHeads, heads=shape.kv_heads)
     plan: dict[str, ParallelStyle] = {
@@ -120,13 +126,13 @@ def _block_plan(shape: Shape, *, ranks: int, between: Placement) -> dict[str, Pa
 
 
 def _gathered_input(between: Placement, *, others: int) -> PrepareModuleInput:
-    """All tokens of the first input; the others stay as they are."""
+    """Gather all tokens of the first input; the others stay as they are."""
     rest = (None,) * others
     return PrepareModuleInput(input_layouts=(between, *rest), desired_input_layouts=(Replicate(), *rest))
 
 
 class _Embedding(RowwiseParallel):
-    """Waits for its output: a compiled block gives no gradient to a tensor that is still on its way."""
+    """Embedding that waits for its output: a compiled block gives no gradient to a tensor on its way."""
 
     @staticmethod
     def _prepare_output_fn(
@@ -136,7 +142,7 @@ class _Embedding(RowwiseParallel):
 
 
 class _Vocabulary(ColwiseParallel):
-    """Logits stay divided by words; terms of the loss, which the head may give instead, are already whole."""
+    """Head whose logits stay divided by words; terms of the loss, which it may return instead, are whole."""
 
     @staticmethod
     def _prepare_output_fn(
@@ -146,7 +152,7 @@ class _Vocabulary(ColwiseParallel):
 
 
 class _SharedHeads(ParallelStyle):
-    """Of a matrix with fewer heads than ranks, which each rank has whole: the output of one head on each."""
+    """Matrix with fewer heads than ranks: each rank has it whole, and takes the output of one head."""
 
     def __init__(self, *, heads: int) -> None:
         super().__init__()
@@ -164,7 +170,7 @@ class _SharedHeads(ParallelStyle):
 
 
 class _Whole(ParallelStyle):
-    """Every rank has all of it and computes the same."""
+    """Module that every rank has whole, and computes the same with."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         made = distribute_module(module, device_mesh, input_fn=self._as_same)  # type: ignore[arg-type]  # torch's None
@@ -181,7 +187,7 @@ class _Whole(ParallelStyle):
 
 
 class _WholeUnit(_Whole):
-    """Likewise, of what FSDP gathers by itself: it warns of a view."""
+    """Whole module that FSDP gathers by itself: it gets a copy of the output, as FSDP warns of a view."""
 
     @staticmethod
     def _as_local(_module: nn.Module, _inputs: object, outputs: DTensor) -> Tensor:
@@ -189,7 +195,7 @@ class _WholeUnit(_Whole):
 
 
 class _GatheredOutput(ParallelStyle):
-    """All tokens of a block's output, of which the block gives a part."""
+    """Block whose output is gathered from the tokens that each rank has of it."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         return distribute_module(module, device_mesh, output_fn=self._gathered)  # type: ignore[arg-type]  # torch's None
@@ -201,7 +207,7 @@ class _GatheredOutput(ParallelStyle):
 
 
 class _ByWidth(ParallelStyle):
-    """The embedding of images: each rank makes its columns of all tokens, with plain tensors.
+    """Embedding of images: each rank computes its columns of all tokens, with plain tensors.
 
     So no weight of it is on two ranks, whose gradients could drift apart: a convolution's are not the same
     to the last bit each time on every GPU.
@@ -216,9 +222,8 @@ class _ByWidth(ParallelStyle):
         forward = module.forward
 
         def run(*inputs: Tensor | None) -> Tensor:
-            mine = {
-                name: one.to_local() for name, one in module.named_parameters() if isinstance(one, DTensor)
-            }
+            named = module.named_parameters()
+            mine = {name: cut.to_local() for name, cut in named if isinstance(cut, DTensor)}
             with _reparametrize_module(module, mine):
                 columns = forward(*inputs)
             whole = DTensor.from_local(columns, device_mesh, [Shard(_WIDTH)], run_check=False)
@@ -230,8 +235,8 @@ class _ByWidth(ParallelStyle):
 
 
 def _cut_by_width(_name: str, module: nn.Module, mesh: DeviceMesh) -> None:
-    """Rows of a convolution, columns of what is added to tokens."""
-    for name, one in list(module.named_parameters(recurse=False)):
+    """Divide the rows of a convolution, and the columns of the vectors that are added to tokens."""
+    for name, parameter in list(module.named_parameters(recurse=False)):
         along = Shard(0 if isinstance(module, nn.Conv2d) else _WIDTH)
-        cut = distribute_tensor(one, mesh, [along], src_data_rank=None)
+        cut = distribute_tensor(parameter, mesh, [along], src_data_rank=None)
         module.register_parameter(name, nn.Parameter(cut))

@@ -1,1 +1,1 @@
-"""Vision transformers: shapes, model, loss and pictures. What a decoder has too is where decoders are."""
+"""Vision transformers: model, objectives and pictures. Parts that decoders share are with the decoders."""

@@ -1,4 +1,4 @@
-"""Which images a step and a rank see, and what is random about them: a function of the seed and the step."""
+"""Images that a step and a rank see, and their random changes: a function of the seed and the step."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from training.vision.images import Images
 from training.vision.pictures import Draw, View
 
 _LEAST_AREA_HIDDEN = 0.67
-"""SimMIM's: what is hidden must follow from what is seen."""
+"""Least share of a picture that is cut out if patches are hidden (SimMIM): the rest must hint at them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageReader:
-    """Reads and decodes the images of a batch in threads: decoding leaves Python's lock to others."""
+    """Reader that decodes the images of a batch in threads: decoding releases Python's lock."""
 
     images: Images
     shape: VisionShape
@@ -47,11 +47,11 @@ class ImageReader:
         )
 
     def batch(self, samples: Sequence[Sample]) -> Batch:
-        """Images, and their classes of shape (samples, 1) or which patches are hidden."""
+        """Return images, and their classes (samples, 1) or their hidden patches (samples, patches)."""
         read = list(self.pool.map(self._image, samples))
         images = torch.stack([image for image, _ in read])
         if self.shape.masked:
-            return images, torch.stack([self._hidden(one) for one in samples])
+            return images, torch.stack([self._hidden(sample) for sample in samples])
         return images, torch.tensor([[label] for _, label in read])
 
     def _image(self, sample: Sample) -> tuple[Tensor, int]:
@@ -63,20 +63,20 @@ class ImageReader:
         return self.images.image(sample.number, view)
 
     def _hidden(self, sample: Sample) -> Tensor:
-        """Which patches of it are hidden: squares of several, so that no neighbour gives them away."""
+        """Draw the hidden patches of an image: squares of several, so that no neighbour gives them away."""
         source = torch.Generator().manual_seed(seed_of(self.seed, "mask", sample.number, sample.epoch))
         units = self.shape.image_size // self.shape.mask_unit
-        each = self.shape.mask_unit // self.shape.patch
+        patches = self.shape.mask_unit // self.shape.patch
         hidden = torch.zeros(units * units, dtype=torch.bool)
-        count = self.shape.masked_patches // each**2
+        count = self.shape.masked_patches // patches**2
         hidden[torch.randperm(units * units, generator=source)[:count]] = True
         square = hidden.view(units, units)
-        return square.repeat_interleave(each, 0).repeat_interleave(each, 1).flatten()
+        return square.repeat_interleave(patches, 0).repeat_interleave(patches, 1).flatten()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageBatches:
-    """As ``Batches`` of tokens: each step takes the next images of the order, each rank its slice of them."""
+    """Batches of images: each step takes the next images of the order, each rank its slice of them."""
 
     reader: ImageReader
     size: int
@@ -89,7 +89,7 @@ class ImageBatches:
         return self.reader.batch([self._sample(step, self.rank * share + row) for row in range(share)])
 
     def numbers(self, step: int) -> list[int]:
-        """Of the images that this rank sees in a step."""
+        """Return the numbers of the images that this rank sees in a step."""
         share = self.size // self.ranks
         return [self._sample(step, self.rank * share + row).number for row in range(share)]
 
@@ -104,7 +104,7 @@ class ImageBatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageValidation:
-    """None of it random."""
+    """Batches of images for an evaluation; nothing about them is random."""
 
     reader: ImageReader
     samples: FirstSamples
@@ -115,6 +115,6 @@ class ImageValidation:
 
     def at(self, number: int) -> Batch:
         numbers = self.samples.numbers(number)
-        images, targets = self.reader.batch([Sample(number=one, epoch=0) for one in numbers])
+        images, targets = self.reader.batch([Sample(number=image, epoch=0) for image in numbers])
         ignored = False if targets.dtype is torch.bool else IGNORED
         return images, targets.masked_fill(self.samples.come_again(number), ignored)

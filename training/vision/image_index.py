@@ -1,4 +1,4 @@
-"""What `images.json` says about the tar shards beside it.
+"""Index of the tar shards in a folder: `images.json`, which lies beside them.
 
     {"version": 1, "classes": ["cat", "dog"],
      "shards": [{"name": "shard-00000.tar", "bytes": 104857600, "images": 900,
@@ -20,7 +20,7 @@ from training.data.index import parsed
 
 INDEX = "images.json"
 SAMPLE = struct.Struct("<QIII")
-"""Offset, bytes, class, CRC-32."""
+"""Entry of an image: offset, bytes, class, CRC-32."""
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 CLASS_SUFFIX = ".cls"
 _VERSION = 1
@@ -41,16 +41,16 @@ class ImageIndex:
     shards: tuple[ImageShard, ...]
 
     def to_json(self) -> str:
-        told = {
+        document = {
             "version": _VERSION,
             "classes": list(self.classes),
             "shards": [asdict(shard) for shard in self.shards],
         }
-        return json.dumps(told, indent=1) + "\n"
+        return json.dumps(document, indent=1) + "\n"
 
 
 def parse_index(text: bytes, *, place: str) -> ImageIndex:
-    """Raises DataError: it is not an index of ours, or contradicts itself."""
+    """Read an index. Raises DataError if it is not one of ours, or contradicts itself."""
     remedy = "write it again with python -m tools.training.prepare_images --index"
     return parsed(text, _index, place=place, name=INDEX, remedy=remedy)
 
@@ -60,13 +60,13 @@ def _index(document: Any) -> ImageIndex:  # noqa: ANN401  what JSON is
         raise ValueError(f"version {document['version']!r}, this program reads {_VERSION}")
     shards = tuple(
         ImageShard(
-            name=str(one["name"]),
-            bytes=int(one["bytes"]),
-            images=int(one["images"]),
-            samples=str(one["samples"]),
-            crc32=str(one["crc32"]),
+            name=str(shard["name"]),
+            bytes=int(shard["bytes"]),
+            images=int(shard["images"]),
+            samples=str(shard["samples"]),
+            crc32=str(shard["crc32"]),
         )
-        for one in document["shards"]
+        for shard in document["shards"]
     )
     if not sum(shard.images for shard in shards):
         raise ValueError("it lists no images")
@@ -74,4 +74,4 @@ def _index(document: Any) -> ImageIndex:  # noqa: ANN401  what JSON is
         for name in (shard.name, shard.samples):
             if PurePosixPath(name).name != name:
                 raise ValueError(f"{name!r} is not in the folder of the index")
-    return ImageIndex(classes=tuple(str(one) for one in document["classes"]), shards=shards)
+    return ImageIndex(classes=tuple(str(name) for name in document["classes"]), shards=shards)

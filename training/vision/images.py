@@ -1,4 +1,4 @@
-"""What vision transformers are trained on: images by number, made up or read from tar shards and folders."""
+"""Images that vision transformers are trained on, by number: made up, or read from tar shards and folders."""
 
 import zlib
 from bisect import bisect_right
@@ -35,41 +35,48 @@ class Images(Protocol):
 
     @property
     def classes(self) -> int:
-        """Their classes are below this."""
+        """Number of classes; each image's class is below it."""
 
     @property
     def count(self) -> int | None:
-        """How many there are; None: without end."""
+        """Number of images; None if they have no end."""
 
     @property
     def identity(self) -> str:
-        """The same wherever they lie, another for other images or classes."""
+        """Digest of images and classes, the same wherever they are stored."""
 
     def image(self, number: int, view: View) -> tuple[Tensor, int]:
-        """Bytes of shape (colours, side, side), and the class.
+        """Return bytes of shape (colours, side, side), and the class.
 
         Raises:
-            DataError: It cannot be read, or is not what was written.
+            DataError: The image cannot be read, or is not what was written.
         """
 
 
 def open_images(config: TrainConfig, env: Mapping[str, str]) -> Images:
-    """What ``data`` names; of its images a step must not need more than there are. As ``opened``."""
+    """Open the images that ``data`` names, enough for one step at least. Raises like ``opened``."""
     return opened(config.data, config, env, option="data", at_least=config.batch_size)
 
 
 def open_validation_images(config: TrainConfig, env: Mapping[str, str]) -> Images | None:
-    """What ``eval_data`` names; None: nothing is evaluated. As ``opened``."""
+    """Open the images that ``eval_data`` names; None if nothing is evaluated. Raises like ``opened``."""
     if not config.eval_every:
         return None
     return opened(config.eval_data or config.data, config, env, option="eval_data", at_least=1)
 
 
 def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: str, at_least: int) -> Images:
-    """Open and check all that can be checked without reading images.
+    """Open images and check all that can be checked without reading them.
+
+    Args:
+        data: Value of the option.
+        config: Options of the job.
+        env: Environment, which has the directories of the job's channels.
+        option: Name of the option, for messages.
+        at_least: Number of images that are needed.
 
     Raises:
-        ConfigError: The option names what this job does not have, or a package is missing.
+        ConfigError: The option names a channel that the job does not have, or a package is missing.
         DataError: Shards are missing, cut short, out of reach or do not fit the model.
     """
     shape = config.image_shape
@@ -84,13 +91,13 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
     images = _stored(place, None if "://" in data else directory_of(data, env, option=option))
     if images.classes > shape.classes:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"it has {images.classes} classes, the model {shape.classes} ({config.model_name})",
             remedy=f"set classes {images.classes}",
         )
     if images.count < at_least:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"it has {images.count} images, a step needs batch_size {at_least}",
             remedy="lower batch_size, or give more images",
         )
@@ -100,23 +107,23 @@ def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: st
 def _stored(place: Place, directory: Path | None) -> "TarImages | FolderImages":
     sizes = place.sizes()
     if INDEX in sizes:
-        return TarImages(place, parse_index(place.read(INDEX, 0, sizes[INDEX]), place=place.told), sizes)
+        return TarImages(place, parse_index(place.read(INDEX, 0, sizes[INDEX]), place=place.title), sizes)
     if TOKENS_INDEX in sizes:
         problem, remedy = "it holds tokens, the model is of images", "give images, or another preset"
     elif any(name.endswith(".tar") for name in sizes):
         problem = f"its tar files have no {INDEX}"
         remedy = "write it: python -m tools.training.prepare_images --index DIRECTORY"
-    elif directory is not None and (found := FolderImages.of(directory, told=place.told)):
-        return found
+    elif directory is not None and (folders := FolderImages.of(directory, title=place.title)):
+        return folders
     else:
         problem = f"there is neither {INDEX} nor a folder of images for each class"
         remedy = "give the folder that python -m tools.training.prepare_images wrote, or a folder of classes"
-    raise DataError(place=place.told, problem=problem, remedy=remedy)
+    raise DataError(place=place.title, problem=problem, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticImages:
-    """Made-up images: a pattern of coarse cells for each class, and noise. Cheap, so fit for benchmarks."""
+    """Made-up images: a pattern of coarse cells for each class, and noise. Cheap enough for benchmarks."""
 
     classes: int
     seed: int
@@ -159,11 +166,11 @@ class TarImages:
         content = self._place.read(name, offset, size)
         if zlib.crc32(content) != crc:
             raise DataError(
-                place=self._place.told,
+                place=self._place.title,
                 problem=f"{name} has other bytes from {offset} to {offset + size} than when it was indexed",
                 remedy="copy the shard again from where it was prepared, or write its index again",
             )
-        return decoded(content, view, told=f"{self._place.told}: image {place} of {name}"), label
+        return decoded(content, view, title=f"{self._place.title}: image {place} of {name}"), label
 
 
 def _check_files(place: Place, index: ImageIndex, sizes: Mapping[str, int]) -> None:
@@ -176,7 +183,7 @@ def _check_files(place: Place, index: ImageIndex, sizes: Mapping[str, int]) -> N
     ]
     if wrong:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"{len(wrong)} of {len(wanted)} files are not as {INDEX} says: {', '.join(wrong[:3])}",
             remedy="give the whole folder; a channel needs S3DataDistributionType FullyReplicated",
         )
@@ -187,7 +194,7 @@ def _samples(place: Place, name: str, crc: str) -> bytes:
     content = place.read(name, 0, size)
     if f"{zlib.crc32(content):08x}" != crc:
         raise DataError(
-            place=place.told,
+            place=place.title,
             problem=f"{name} is not what {INDEX} says",
             remedy="copy it again, or write the index again",
         )
@@ -202,34 +209,34 @@ class FolderImages:
         self._files = files
 
     @classmethod
-    def of(cls, directory: Path, *, told: str) -> "FolderImages | None":
-        """None: it has no such folders."""
-        found = files_by_class(directory, told=told)
-        if not found:
+    def of(cls, directory: Path, *, title: str) -> "FolderImages | None":
+        """Open a folder of classes; None if it has no folder with images."""
+        files_of = files_by_class(directory, title=title)
+        if not files_of:
             return None
-        classes = sorted(found)
-        files = [(path, classes.index(name)) for name in classes for path in found[name]]
+        classes = sorted(files_of)
+        files = [(path, classes.index(name)) for name in classes for path in files_of[name]]
         lines = (f"{path.relative_to(directory)} {path.stat().st_size}\n" for path, _ in files)
         return cls(len(classes), files, sha256("".join(lines).encode()).hexdigest()[:16])
 
     def image(self, number: int, view: View) -> tuple[Tensor, int]:
         path, label = self._files[number]
-        content = DirectoryPlace(path.parent, told=str(path)).read(path.name, 0, path.stat().st_size)
-        return decoded(content, view, told=str(path)), label
+        content = DirectoryPlace(path.parent, title=str(path)).read(path.name, 0, path.stat().st_size)
+        return decoded(content, view, title=str(path)), label
 
 
-def files_by_class(directory: Path, *, told: str) -> dict[str, list[Path]]:
-    """Image files of each folder, by its name; folders without any are left out."""
+def files_by_class(directory: Path, *, title: str) -> dict[str, list[Path]]:
+    """Return the image files of each folder, by its name; folders without images are left out."""
     try:
-        folders = [one for one in directory.iterdir() if one.is_dir()]
-        found = {
-            folder.name: sorted(one for one in folder.iterdir() if one.suffix.lower() in SUFFIXES)
+        folders = [entry for entry in directory.iterdir() if entry.is_dir()]
+        files_of = {
+            folder.name: sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
             for folder in sorted(folders)
         }
     except OSError as error:
         raise DataError(
-            place=told,
+            place=title,
             problem=f"{error.strerror}: {error.filename}",
             remedy="check that it is there and that the job may read it",
         ) from error
-    return {name: files for name, files in found.items() if files}
+    return {name: files for name, files in files_of.items() if files}

@@ -1,8 +1,8 @@
-"""From the bytes of a picture to what a batch holds: decoded, cut out, resized, maybe mirrored.
+"""Turn the bytes of a picture into the pixels of a batch: decode, cut out, resize, maybe mirror.
 
-What is random is drawn from the seed, the image's number and the epoch alone, so it does not matter which
-thread decodes what, nor which attempt. torchvision's own random transforms draw from the generator of the
-process, which threads would share: so the numbers are drawn here, and torchvision applies them.
+Random numbers follow from the seed, the image's number and the epoch alone, so it does not matter which
+thread decodes an image, nor in which attempt. torchvision's own random transforms draw from the generator of
+the process, which threads would share: so the numbers are drawn here, and torchvision applies them.
 """
 
 import math
@@ -21,12 +21,12 @@ from training.vision.torchvision_schema import declare
 _RATIOS = (3 / 4, 4 / 3)
 _TRIES = 10
 _MARGIN = 0.875
-"""Of the shorter side, what is seen where nothing is random: 224 of 256 pixels."""
+"""Share of the shorter side that is seen where nothing is random: 224 of 256 pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """What is random about a view, as numbers from 0 to 1."""
+    """Random numbers of a view, from 0 to 1."""
 
     areas: tuple[float, ...]
     ratios: tuple[float, ...]
@@ -50,11 +50,11 @@ class Draw:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     side: int
-    """Pixels of the square that comes out."""
+    """Pixels of the side of the resulting square."""
     draw: Draw | None = None
-    """None: the middle."""
+    """Random numbers of the view; None: the middle of the picture."""
     least_area: float = 0.08
-    """Of the picture, with a draw."""
+    """Least share of the picture's area that a random view shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +66,17 @@ class Box:
 
 
 def box_of(view: View, height: int, width: int) -> Box:
-    """The part of a picture that is seen; with a draw as torchvision's RandomResizedCrop does it."""
+    """Return the part of a picture that is seen; a random one is drawn like torchvision's RandomResizedCrop.
+
+    Args:
+        view: Random numbers of the view, and its least area.
+        height: Pixels of the picture.
+        width: Pixels of the picture.
+    """
     if view.draw is None:
         side = max(1, round(_MARGIN * min(height, width)))
         return Box(top=(height - side) // 2, left=(width - side) // 2, height=side, width=side)
-    low, high = (math.log(one) for one in _RATIOS)
+    low, high = (math.log(ratio) for ratio in _RATIOS)
     for area, ratio in zip(view.draw.areas, view.draw.ratios, strict=True):
         wanted = height * width * (view.least_area + (1 - view.least_area) * area)
         aspect = math.exp(low + (high - low) * ratio)
@@ -83,11 +89,16 @@ def box_of(view: View, height: int, width: int) -> Box:
     return Box(top=(height - tall) // 2, left=(width - wide) // 2, height=tall, width=wide)
 
 
-def decoded(content: bytes, view: View, *, told: str) -> Tensor:
-    """Bytes of shape (colours, side, side). A large JPEG is decoded at a half, a quarter or an eighth.
+def decoded(content: bytes, view: View, *, title: str) -> Tensor:
+    """Return bytes of shape (colours, side, side). A large JPEG is decoded at a half, a quarter or an eighth.
+
+    Args:
+        content: Bytes of the file.
+        view: Part and size that are wanted.
+        title: Name of the picture in messages.
 
     Raises:
-        DataError: It is no picture; ``told`` is where it lies.
+        DataError: It is no picture.
     """
     pictures, functional = libraries()
     try:
@@ -99,7 +110,7 @@ def decoded(content: bytes, view: View, *, told: str) -> Tensor:
             whole = picture.convert("RGB")
     except (OSError, ValueError, SyntaxError, pictures.DecompressionBombError) as error:  # SyntaxError: PNG
         raise DataError(
-            place=told,
+            place=title,
             problem=f"it cannot be decoded: {error}",
             remedy="remove it, or replace it by a whole picture, and write the index again",
         ) from error
@@ -120,9 +131,9 @@ def decoded(content: bytes, view: View, *, told: str) -> Tensor:
 
 @cache
 def libraries() -> tuple[Any, Any]:
-    """Pillow's module of pictures, and torchvision's transforms as functions.
+    """Import Pillow's module of pictures, and torchvision's transforms as functions.
 
-    Seconds, the first time; threads wait for one of them.
+    It takes seconds the first time; other threads wait for that.
     """
     declare()
     from PIL import Image  # noqa: PLC0415  only where pictures are read

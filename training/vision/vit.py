@@ -1,8 +1,8 @@
 """A vision transformer: patches of an image as tokens, learned positions, the blocks of the decoders.
 
-Its blocks see every token of the image, have LayerNorm and GELU instead of RMSNorm and SwiGLU, and positions
-are added once instead of turning queries and keys; all of that is in the shape (`models/transformer.py`).
-It learns the classes of images, or what is behind hidden patches.
+Its blocks see every token of the image and have LayerNorm and GELU instead of RMSNorm and SwiGLU. Positions
+are added once instead of rotating queries and keys. All of that is in the shape (`models/transformer.py`).
+It learns the classes of images, or the pixels of hidden patches.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,12 @@ class PatchEmbedding(nn.Module):
         self.mask_token = nn.Parameter(torch.empty(1, 1, shape.width)) if shape.masked else None
 
     def forward(self, images: Tensor, hidden: Tensor | None = None) -> Tensor:
-        """Of images as ``scaled`` takes them; of ``hidden`` patches (images, patches) nothing is seen."""
+        """Return the tokens of images.
+
+        Args:
+            images: Pixels as ``scaled`` takes them.
+            hidden: Patches that are not seen, of shape (images, patches); None: all are.
+        """
         tokens = self.patches(scaled(images, self.shape).to(self.patches.weight.dtype))
         tokens = tokens.flatten(2).transpose(1, 2)
         if hidden is not None:
@@ -54,7 +59,7 @@ class VisionTransformer(Backbone):
         self.head = nn.Linear(shape.width, shape.outputs)
 
     def forward(self, images: Tensor, hidden: Tensor | None = None) -> Tensor:
-        """Logits of shape (images, classes); of a masked shape pixels: (images * patches, patch_values)."""
+        """Return logits (images, classes), or for a masked shape pixels (images * patches, patch_values)."""
         x = self.embedding(images, hidden)
         for block in self.blocks.values():
             x = block(x)
@@ -68,18 +73,18 @@ class VisionTransformer(Backbone):
 
 
 def scaled(images: Tensor, shape: VisionShape) -> Tensor:
-    """Bytes (images, colours, height, width) as the model sees them, in fp32; other types are so already."""
+    """Scale bytes (images, colours, height, width) to what the model sees; other types are scaled already."""
     if images.dtype is not torch.uint8:
         return images
     mean, deviation = (
-        _BRIGHTEST * torch.tensor(one, device=images.device).view(-1, 1, 1)
-        for one in (shape.pixel_mean, shape.pixel_deviation)
+        _BRIGHTEST * torch.tensor(colours, device=images.device).view(-1, 1, 1)
+        for colours in (shape.pixel_mean, shape.pixel_deviation)
     )
     return images.float().sub_(mean).div_(deviation)
 
 
 def patches_of(images: Tensor, patch: int) -> Tensor:
-    """(images, colours, height, width) to (images, patches, values of each), in the order of the tokens."""
+    """Cut (images, colours, height, width) into (images, patches, values), in the order of the tokens."""
     count, colours, height, width = images.shape
     cut = images.reshape(count, colours, height // patch, patch, width // patch, patch)
     return cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
@@ -87,7 +92,7 @@ def patches_of(images: Tensor, patch: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifying:
-    """A batch: images, and the number of the class of each, of shape (images, 1)."""
+    """Objective of classes; a batch is images, and the number of each one's class, of shape (images, 1)."""
 
     smoothing: float = 0.0
 
@@ -113,9 +118,9 @@ class Classifying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmasking:
-    """A batch: images, and which patches of each are hidden, of shape (images, patches).
+    """Objective of hidden pixels; a batch is images, and their hidden patches, of shape (images, patches).
 
-    Predicted are the pixels of hidden patches, as the model sees pixels; the loss of a patch is the mean
+    The model predicts the pixels of hidden patches, scaled as it sees them; the loss of a patch is the mean
     distance of its numbers. Source: Xie et al., SimMIM, arXiv 2111.09886.
     """
 
@@ -134,5 +139,5 @@ class Unmasking:
         return batch[1].sum(dtype=torch.float64)
 
     def hits(self, _outputs: Tensor, _batch: Batch) -> None:
-        """Nothing is right or wrong here."""
+        """Return None: a pixel is never simply right or wrong."""
         return

@@ -260,4 +260,4 @@ def test_a_connection_is_used_again_by_any_thread_and_not_after_an_error(server:
 def test_an_answer_is_held_to_the_range_that_was_asked_for(
     told: str | None, length: int | None, *, is_it: bool
 ) -> None:
-    assert Span(offset=10, size=10, etag=None).is_told_by(told, length) is is_it
+    assert Span(offset=10, size=10, etag=None).is_answered_by(told, length) is is_it

@@ -83,7 +83,7 @@ def test_a_line_that_is_none_of_these_is_named(tmp_path: Path, line: str, proble
 
 def _corpus(directory: Path, *, length: int) -> TokenShards:
     index = parse_index((directory / "index.json").read_bytes(), place="test")
-    return TokenShards(DirectoryPlace(directory, told="corpus"), index, sequence_length=length)
+    return TokenShards(DirectoryPlace(directory, title="corpus"), index, sequence_length=length)
 
 
 def test_where_documents_begin_and_what_is_trained_is_read_with_any_sequence(tmp_path: Path) -> None:

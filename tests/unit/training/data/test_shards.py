@@ -22,8 +22,8 @@ class Counting:
     reads: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     @property
-    def told(self) -> str:
-        return self.inner.told
+    def title(self) -> str:
+        return self.inner.title
 
     def sizes(self) -> Mapping[str, int]:
         return self.inner.sizes()
@@ -34,7 +34,7 @@ class Counting:
 
 
 def _place(directory: Path) -> DirectoryPlace:
-    return DirectoryPlace(directory, told="corpus")
+    return DirectoryPlace(directory, title="corpus")
 
 
 def _corpus(directory: Path, index: ShardIndex, *, length: int) -> TokenShards:
