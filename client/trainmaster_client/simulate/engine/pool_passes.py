@@ -23,6 +23,7 @@ from trainmaster.core.planning.changes import (
     HoldLimited,
     HoldPlaced,
     HoldUsed,
+    JobDrained,
     JobRequeued,
     JobStarts,
     LimitForgotten,
@@ -108,6 +109,10 @@ class PoolPasses:
             case VictimAsked():
                 self._ask_to_stop(change)
             case StopSent(job=running):
+                self._stop(self.state.jobs[running.name])
+            case JobDrained(job=running, why=why):
+                job = self.state.jobs[running.name]
+                self._commit(job, steps.drained(job, why))
                 self._stop(self.state.jobs[running.name])
             case JobRequeued(job=waiting):
                 job = self.state.jobs[waiting.name]

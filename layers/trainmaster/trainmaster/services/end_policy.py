@@ -43,13 +43,13 @@ class EndPolicy:
             diagnosis = self._diagnosis(seen)
             hyperparameters = self._hyperparameters(job, diagnosis)
             facts = replace(facts, diagnosis=diagnosis, hyperparameters=hyperparameters)
-        return replace(facts, policy=self._policy()) if unanswered else facts
+        return replace(facts, policy=self._policy(now)) if unanswered else facts
 
     def progress(self, job: Job, seen: Observation, *, now: datetime) -> Job:
         """Apply the spot rules to a job whose attempt runs; they may end its stay on spot."""
         if not spot_fallback.concern(job):
             return job
-        verdict = spot_fallback.verdict(job, seen, self._policy(), now=now)
+        verdict = spot_fallback.verdict(job, seen, self._policy(now), now=now)
         if verdict is None:
             return job
         if verdict.stays is None:
@@ -97,5 +97,5 @@ class EndPolicy:
         except NameTakenError:
             return False
 
-    def _policy(self) -> Policy:
-        return policy_in_force(self.policies).policy
+    def _policy(self, now: datetime) -> Policy:
+        return policy_in_force(self.policies, now).policy

@@ -109,7 +109,7 @@ class Reconciler:
         found, but only where there was anything to look at: if there are many pools, most are idle.
         """
         repairs = Repairs()
-        policy = policy_in_force(self.policies).policy
+        policy = policy_in_force(self.policies, self.clock()).policy
         repairs.outdated = sum(warning.rule == DEFAULTS_RULE for warning in policy.warnings)
         repairs.fronts.pools = (*policy.pools, UNMANAGED_POOL)
         pools = [pool.name for pool in repairs.fronts.pools]

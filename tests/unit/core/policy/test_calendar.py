@@ -1,4 +1,4 @@
-"""Calendars and reservations of the policy document: what they mean, and every way in which they do not."""
+"""Calendars of the policy document: what they mean, and every way in which they mean nothing."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.policy.calendar import CalendarEntry, WhenLowered
-from trainmaster.core.policy.calendar_changes import CapacityFrom, capacity_changes, instant_of
+from trainmaster.core.policy.calendar import CalendarEntry, CapacityFrom
+from trainmaster.core.policy.calendar_changes import capacity_changes, instant_of
 
 P5 = "ml.p5.48xlarge"
 G5 = "ml.g5.12xlarge"
@@ -71,7 +71,8 @@ def test_the_later_entry_in_the_list_wins_and_what_it_does_not_name_stays() -> N
         until=at("2026-12-26T00:00Z"),
         zone_of=ZoneInfo,
     )
-    assert first == (CapacityFrom(at=at("2026-12-25T00:00Z"), capacity={P5: 0, G5: 4}),)
+    in_force = CapacityFrom(at=at("2026-12-25T00:00Z"), capacity={P5: 0, G5: 4}, stops=frozenset({P5}))
+    assert first == (in_force,)
 
 
 @pytest.mark.parametrize(
@@ -179,25 +180,36 @@ def _holds(entry: CalendarEntry, now: datetime) -> bool:
     return False
 
 
+def stops(*entries: object, since: str, until: str) -> list[tuple[int, list[str]]]:
+    found = capacity_changes({P5: 2}, calendar(*entries), since=at(since), until=at(until), zone_of=ZoneInfo)
+    return [(change.capacity[P5], sorted(change.stops)) for change in found]
+
+
 def test_what_becomes_of_jobs_above_it_is_said_by_the_entry_that_lowers() -> None:
-    entries = calendar(OFFICE | {"when_lowered": "wait"}, {**FEAST, "when_lowered": "preempt"})
-    found = capacity_changes(
-        {P5: 2}, entries, since=at("2026-12-23T12:00Z"), until=at("2026-12-29T00:00Z"), zone_of=ZoneInfo
+    entries = OFFICE | {"when_lowered": "wait"}, FEAST
+    assert stops(*entries, since="2026-12-23T20:00Z", until="2026-12-29T00:00Z") == [
+        (2, []),
+        (0, [P5]),
+        (2, []),
+        (1, []),
+        (2, []),
+    ]
+    raised = {"every": "Fri 08:00-18:00", "capacity": {P5: 5}}
+    assert stops(raised, since="2026-11-27T12:00Z", until="2026-11-28T00:00Z") == [(5, []), (2, [P5])], (
+        "the end of an entry that raised it is a lowering, too"
     )
-    lowered = [change.when_lowered for change in found[1:] if change.capacity[P5] < 2]
-    assert lowered == [WhenLowered.PREEMPT, WhenLowered.WAIT]
-    raised = {"every": "Mon-Fri 08:00-18:00", "capacity": {P5: 5}, "when_lowered": "wait"}
-    ends = capacity_changes(
-        {P5: 2},
-        calendar(raised),
-        since=at("2026-11-27T12:00Z"),
+
+
+def test_jobs_above_a_lowered_capacity_are_stopped_as_long_as_it_holds() -> None:
+    other = {"every": "Fri 13:00-14:00", "capacity": {G5: 1}}
+    found = capacity_changes(
+        {P5: 2, G5: 4},
+        calendar({"every": "Fri 12:00-18:00", "capacity": {P5: 1}}, other),
+        since=at("2026-11-27T00:00Z"),
         until=at("2026-11-28T00:00Z"),
         zone_of=ZoneInfo,
     )
-    assert [(change.capacity[P5], change.when_lowered) for change in ends] == [
-        (5, WhenLowered.PREEMPT),
-        (2, WhenLowered.WAIT),
-    ], "the end of an entry that raised it is a lowering, too"
+    assert [sorted(change.stops) for change in found] == [[], [P5], [G5, P5], [P5], []]
 
 
 @pytest.mark.parametrize(
@@ -278,30 +290,3 @@ def test_types_of_another_pool_and_too_many_entries_are_refused() -> None:
     assert error.message == "is not in the capacity of the pool"
     (many,) = errors_of(document(*[OFFICE] * 51))
     assert (many.field, many.message) == ("pools[0].calendar", "has 51 entries")
-
-
-@pytest.mark.parametrize(
-    ("changed", "field", "message"),
-    [
-        pytest.param({"team": "speech"}, "team", 'there is no team "speech"', id="Q7 of a team that is gone"),
-        pytest.param({"to": "2026-12-01T08:00Z"}, "to", "is not after from", id="it ends as it begins"),
-        pytest.param(
-            {"instances": {"ml.g6.xlarge": 1}}, "instances.ml.g6.xlarge", "is not in the", id="a type"
-        ),
-        pytest.param({"from": None}, "from", "is missing", id="no begin"),
-    ],
-)
-def test_a_reservation_that_cannot_be_is_refused(changed: dict[str, Any], field: str, message: str) -> None:
-    demo = {
-        "name": "demo-day",
-        "team": "vision",
-        "from": "2026-12-01T08:00Z",
-        "to": "2026-12-01T20:00Z",
-        "instances": {P5: 1},
-    }
-    assert parse_policy(document(reservations=[demo])).pools[0].reservations[0].team == "vision"
-    (error,) = errors_of(document(reservations=[demo | changed]))
-    assert error.field == f"pools[0].reservations[0].{field}"
-    assert error.message.startswith(message)
-    (twice,) = errors_of(document(reservations=[demo, demo]))
-    assert twice.field == "pools[0].reservations[1].name"

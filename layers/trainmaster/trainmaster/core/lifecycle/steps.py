@@ -149,6 +149,11 @@ def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) ->
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
 
+def drained(job: Job, why: str) -> Job:
+    """Ask the job to stop because the calendar lowered the capacity; it is requeued."""
+    return replace(job.moved_to(JobState.PREEMPTING), reason=Reason(code=ReasonCode.WINDOW, message=why))
+
+
 def stop_told(job: Job, *, told: bool = True) -> Job:
     """Record that SageMaker accepted the stop; or, if seen still running, did not."""
     return replace(job, live=replace(job.live_attempt, stop_sent=told))

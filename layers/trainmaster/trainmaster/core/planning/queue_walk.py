@@ -15,6 +15,7 @@ from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import take
+from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
@@ -40,6 +41,7 @@ class QueueWalk:
     answered: SameAnswers
     limited: LimitedWarmPools
     pauses: StartPauses
+    ahead: CapacityAhead
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Highest priority, by shape, for which no job can be stopped, or not at this price."""
@@ -65,6 +67,7 @@ class QueueWalk:
             answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
+            ahead=CapacityAhead.of(pool, snapshot.running),
         )
 
     def order(self) -> list[WaitingJob]:
@@ -143,10 +146,13 @@ class QueueWalk:
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Return a reason that waiting for capacity would not change."""
         if not fits(shape.vector, self.capacity.capacity):
-            return wait_reasons.too_big(shape.vector, self.capacity.capacity)
+            return self.ahead.too_big(shape.vector, self.capacity.capacity)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
-        return budget or limited(job, shape, self.capacity) or quota
+        refusal = budget or limited(job, shape, self.capacity) or quota
+        if refusal is None and self.ahead.lowerings:
+            return self.ahead.refusal(job, shape.vector, until=self._frees_by(job, shape))
+        return refusal
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         """Return the shapes that capacity may be made and kept for: AWS is not known to refuse them."""
@@ -171,6 +177,7 @@ class QueueWalk:
         probes_role = self.pauses.tries(job)
         self.actions.append(replace(start, probes_role=probes_role) if probes_role else start)
         self.quotas.start(job, shape.vector)
+        self.ahead.start(job, shape.vector, until=until)
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True

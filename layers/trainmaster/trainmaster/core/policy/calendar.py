@@ -1,7 +1,7 @@
 """Entries of a pool's calendar: other capacities at times of the week, or between two instants."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -9,7 +9,7 @@ from enum import StrEnum
 from trainmaster.core.policy.findings import Location, nearest, shown
 from trainmaster.core.policy.keys import Section, key, needed, optional
 from trainmaster.core.policy.kinds import Text, Word, plain_text
-from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
+from trainmaster.core.policy.names import COUNTS
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 """Names of the days of the week; their places are those of ``datetime.weekday``."""
@@ -22,7 +22,6 @@ _WEEKLY = re.compile(
 )
 _WEEKLY_HINT = 'write days and times, e.g. "Mon-Fri 08:00-18:00", "Sat,Sun" or "daily 22:00-06:00"'
 _INSTANT_HINT = "write one like 2026-12-24T00:00Z"
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 INSTANT = rf"{_LOCAL}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})"
 """Regular expression of an instant, for editors."""
@@ -110,6 +109,17 @@ TIMEZONE = plain_text(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityFrom:
+    """The on-demand capacity of a pool from an instant on."""
+
+    at: datetime
+    capacity: Mapping[str, int]
+    """Instances by type."""
+    stops: frozenset[str] = frozenset()
+    """Types that the calendar has lowered, and whose jobs above the capacity are stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarEntry(Section):
     """Another capacity, either at a time of each week or between two instants."""
 
@@ -152,33 +162,17 @@ class CalendarEntry(Section):
             at.below("timezone").refuse("has no effect: from and to have zones of their own", "remove it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation(Section):
-    """Instances that are one team's alone between two instants."""
-
-    name: str = needed(NAME, f"Its name in views: {NAME_HINT}.", stand_in="", hint=NAME_HINT)
-    team: str = needed(NAME, "The team whose jobs alone may run on them.", stand_in="", hint="write a team")
-    from_: datetime = needed(
-        Instant(), "The instant from which they are the team's alone.", stand_in=_NEVER, hint=_INSTANT_HINT
-    )
-    to: datetime = needed(Instant(), "The instant until which they are.", stand_in=_NEVER, hint=_INSTANT_HINT)
-    instances: Mapping[str, int] = needed(
-        COUNTS, "On-demand instances by type.", stand_in={}, hint="write instances: {TYPE: COUNT}"
-    )
-
-    def check(self, at: Location) -> None:
-        if at.is_sound("from", "to") and self.to <= self.from_:
-            at.below("to").refuse("is not after from", f"write an instant after {instant_text(self.from_)}")
-
-
-def check_types(capacity: Mapping[str, int], known: Mapping[str, int], at: Location) -> None:
-    """Refuse types that the pool's own capacity does not name: another pool might have them."""
-    for instance_type in capacity:
-        if instance_type not in known:
-            hint = (
-                nearest(instance_type, known) or "write it in the pool's capacity too, 0 if it has none else"
-            )
-            at.below(instance_type).refuse("is not in the capacity of the pool", hint)
+def check_calendar(calendar: Sequence[CalendarEntry], capacity: Mapping[str, int], pool: Location) -> None:
+    """Refuse more entries than a pass can look at, and types that the pool's own capacity does not name."""
+    at = pool.below("calendar")
+    if len(calendar) > MOST_ENTRIES:
+        at.refuse(f"has {len(calendar)} entries", f"write at most {MOST_ENTRIES}")
+    for index, entry in enumerate(calendar if pool.is_sound("capacity") else ()):
+        for instance_type in entry.capacity:
+            if instance_type not in capacity:
+                hint = "write it in the pool's capacity too, 0 if it has none else"
+                place = at.item(index).below("capacity").below(instance_type)
+                place.refuse("is not in the capacity of the pool", nearest(instance_type, capacity) or hint)
 
 
 def instant_text(instant: datetime) -> str:

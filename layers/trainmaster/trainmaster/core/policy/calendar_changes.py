@@ -7,22 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from trainmaster.core.policy.calendar import CalendarEntry, WeeklyTime, WhenLowered
+from trainmaster.core.policy.calendar import CalendarEntry, CapacityFrom, WeeklyTime, WhenLowered
 
 ZoneOf = Callable[[str], tzinfo]
 """Returns the zone of a name of the IANA database; raises KeyError if there is none."""
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityFrom:
-    """The on-demand capacity of a pool from an instant on."""
-
-    at: datetime
-    capacity: Mapping[str, int]
-    when_lowered: WhenLowered = WhenLowered.PREEMPT
-    """What becomes of jobs above it; the last entry that lowers a type at this instant decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,25 +48,35 @@ def capacity_changes(
     ]
     inside = {instant for span in spans for instant in (span.begin, span.end) if since < instant < until}
     changes: list[CapacityFrom] = []
-    before: dict[str, int] = {}
+    before, stops = dict(base), frozenset[str]()
     for instant in (since, *sorted(inside)):
-        holding = [span.number for span in spans if span.begin <= instant < span.end]
+        holding = {span.number for span in spans if span.begin <= instant < span.end}
         capacity = dict(base)
-        for number in sorted(set(holding)):
+        for number in sorted(holding):
             capacity |= calendar[number].capacity
-        if capacity != before:
-            ended = [span.number for span in spans if span.end == instant]
-            lowered = {kind for kind, count in capacity.items() if count < before.get(kind, 0)}
-            mode = _mode([calendar[number] for number in sorted({*holding, *ended})], lowered)
-            changes.append(CapacityFrom(at=instant, capacity=capacity, when_lowered=mode))
+        ended = {span.number for span in spans if span.end == instant}
+        concerned = [calendar[number] for number in sorted(holding | ended)]
+        stops = frozenset(_stops(before, capacity, stops, concerned))
+        if capacity != before or not changes:
+            changes.append(CapacityFrom(at=instant, capacity=capacity, stops=stops))
         before = capacity
     return tuple(changes)
 
 
-def _mode(concerned: Sequence[CalendarEntry], lowered: set[str]) -> WhenLowered:
-    """Return what the last entry that concerns a lowered type says of the jobs above it."""
-    modes = [entry.when_lowered for entry in concerned if lowered & set(entry.capacity)]
-    return modes[-1] if modes else WhenLowered.PREEMPT
+def _stops(
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    stops: frozenset[str],
+    concerned: Sequence[CalendarEntry],
+) -> Iterator[str]:
+    """Yield the types whose jobs above ``after`` are stopped: the last entry that lowered each decides."""
+    for instance_type, count in after.items():
+        if count < before.get(instance_type, 0):
+            modes = [entry.when_lowered for entry in concerned if instance_type in entry.capacity]
+            if modes and modes[-1] is WhenLowered.PREEMPT:
+                yield instance_type
+        elif count == before.get(instance_type, 0) and instance_type in stops:
+            yield instance_type
 
 
 def _spans(

@@ -33,7 +33,6 @@ from trainmaster.core.policy.names import (
     NAME,
     NAME_HINT,
     ROLE,
-    check_team,
     check_teams,
     refuse_repeated_names,
     refuse_shared_types,
@@ -210,9 +209,6 @@ class Policy(Section):
             check_teams(pool.quotas, teams, here.below("quotas"))
             shares = here.below("order").below("fair_share").below("shares")
             check_teams(pool.order.fair_share.shares, teams, shares)
-            for number, reservation in enumerate(pool.reservations):
-                place = here.below("reservations").item(number).below("team")
-                check_team(reservation.team, teams, place)
 
 
 def parse_policy(document: object, *, is_stored: bool = False, defaults: int = DEFAULTS) -> Policy:

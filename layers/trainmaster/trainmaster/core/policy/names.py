@@ -137,14 +137,9 @@ def check_teams(named: Iterable[str], teams: list[str], at: Location) -> None:
     Warn of any team but ``default`` while the policy has no teams.
     """
     for team in named:
-        check_team(team, teams, at.below(team))
-
-
-def check_team(team: str, teams: list[str], at: Location) -> None:
-    """Refuse a team that the policy does not have; warn of any but ``default`` while it has none."""
-    if teams and team not in teams:
-        known = f"teams of the policy: {', '.join(teams)}"
-        at.refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)
-    elif not teams and team != DEFAULT_TEAM:
-        message = f"team {shown(team)} has no members: without teams every caller is in {DEFAULT_TEAM}"
-        at.warn(message, "write the teams")
+        if teams and team not in teams:
+            known = f"teams of the policy: {', '.join(teams)}"
+            at.below(team).refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)
+        elif not teams and team != DEFAULT_TEAM:
+            message = f"team {shown(team)} has no members: without teams every caller is in {DEFAULT_TEAM}"
+            at.below(team).warn(message, "write the teams")

@@ -1,16 +1,16 @@
 """One pool of the policy document: its instances, its queue, and what teams may count on in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
-from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, Reservation, check_types
+from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, CapacityFrom, check_calendar
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
 from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, list_of
-from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT, refuse_repeated_names
+from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
 from trainmaster.core.request.options import MAX_PRIORITY
@@ -190,15 +190,35 @@ class PoolPolicy(Section):
         f"list counts. At most {MOST_ENTRIES}.",
         example='[{every: "Mon-Fri 08:00-18:00", timezone: Europe/Berlin, capacity: {ml.p5.48xlarge: 1}}]',
     )
-    reservations: tuple[Reservation, ...] = key(
-        list_of(Keys(Reservation), "write a list of reservations"),
-        [],
-        f"Instances that are one team's alone between two instants. At most {MOST_ENTRIES}.",
-    )
+    base: Mapping[str, int] | None = None
+    """``capacity`` as written, where ``capacity`` is that of an instant of the calendar."""
+    stops: frozenset[str] = frozenset()
+    """Types that the calendar has lowered: what runs above the capacity is stopped."""
+    ahead: tuple[CapacityFrom, ...] = ()
+    """Changes of the capacity by the calendar that are to come, in order; weeks, not for ever."""
 
     @property
     def instance_types(self) -> frozenset[str]:
         return frozenset(self.capacity) | frozenset(self.spot_capacity)
+
+    @property
+    def most_capacity(self) -> Mapping[str, int]:
+        """On-demand instances by type that there are at some time of the calendar."""
+        most = dict(self.base or self.capacity)
+        for entry in self.calendar:
+            for instance_type, count in entry.capacity.items():
+                most[instance_type] = max(most.get(instance_type, 0), count)
+        return most
+
+    def since(self, change: CapacityFrom) -> "PoolPolicy":
+        """Return the pool as it is from a change of its calendar on."""
+        return replace(
+            self,
+            capacity=change.capacity,
+            base=self.base or self.capacity,
+            stops=change.stops,
+            ahead=tuple(later for later in self.ahead if later.at > change.at),
+        )
 
     def boost_ms(self, priority: int) -> int:
         """Return how many milliseconds earlier a job of this priority counts as having entered the queue."""
@@ -220,27 +240,12 @@ class PoolPolicy(Section):
             self._refuse_too_much(quotas)
             for team, quota in self.quotas.items():
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
-        self._check_times(at)
+        check_calendar(self.calendar, self.capacity, at)
         if self.quotas and at.is_sound("preemption"):
             self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)
         if not self.instance_types and at.is_sound("capacity", "spot_capacity"):
             at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
-
-    def _check_times(self, at: Location) -> None:
-        for name, entries in (("calendar", self.calendar), ("reservations", self.reservations)):
-            if len(entries) > MOST_ENTRIES:
-                at.below(name).refuse(f"has {len(entries)} entries", f"write at most {MOST_ENTRIES}")
-        if at.is_sound("capacity"):
-            for index, entry in enumerate(self.calendar):
-                place = at.below("calendar").item(index).below("capacity")
-                check_types(entry.capacity, self.capacity, place)
-            for index, reservation in enumerate(self.reservations):
-                place = at.below("reservations").item(index).below("instances")
-                check_types(reservation.instances, self.capacity, place)
-        refuse_repeated_names(
-            (reservation.name for reservation in self.reservations), at.below("reservations")
-        )
 
     def _warn_of_unknown_types(self, at: Location) -> None:
         """Warn of an unknown type; it is no error, as AWS may have it by now.

@@ -10,22 +10,15 @@ from typing import TypeAlias, TypeVar, assert_never
 
 from trainmaster.core.errors import (
     AccountLimitError,
-    AlarmQuotaError,
-    AlarmRefusedError,
     RowSetAsideError,
     ThrottledError,
     TrainmasterError,
     UnreachableError,
     WriteRefusedError,
 )
-from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Job
-from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
-from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.outbox import budget_notice, to_tell
 from trainmaster.core.planning.actions import Action, Intended, Preempt, Start
 from trainmaster.core.planning.apply import Changes, applied
@@ -35,6 +28,7 @@ from trainmaster.core.planning.changes import (
     GpusWatched,
     HoldEnded,
     HoldLimited,
+    JobDrained,
     JobRequeued,
     LimitForgotten,
     PoolChange,
@@ -42,13 +36,13 @@ from trainmaster.core.planning.changes import (
     StopSent,
     WarmPoolChange,
 )
-from trainmaster.core.policy.governance import Watch
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
+from trainmaster.services.scheduler.gpu_alarms import watch_gpus
 from trainmaster.services.scheduler.role_trials import is_held_back
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
-from trainmaster.services.scheduler.stops import end_reservation, preempt, stop
+from trainmaster.services.scheduler.stops import drain, end_reservation, preempt, stop
 from trainmaster.services.scheduler.warm_keeping import change_warm_pool
 
 CREATE = "CreateTrainingJob"
@@ -243,10 +237,12 @@ def _make_one(change: PoolChange, context: PassContext) -> None:
         _make_single(change, context)
 
 
-def _make_single(change: Single, context: PassContext) -> None:
+def _make_single(change: Single, context: PassContext) -> None:  # noqa: C901  a case for each
     match change:
         case StopSent(job=running):
             stop(read_job(running, context), context)
+        case JobDrained():
+            drain(change, context)
         case GpusWatched(job=running, watch=watch):
             watch_gpus(read_job(running, context), watch, context)
         case JobRequeued(job=waiting):
@@ -272,29 +268,3 @@ def _warn(warning: BudgetWarned, context: PassContext) -> None:
     cause = f"{warning.team}#{warning.month}"
     context.store.leave(context.pool, [to_tell(notice, cause=cause, at=context.clock())])
     context.store.warned(warning.team, warning.month)
-
-
-def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
-    """Make the alarms of a running job's GPUs as the policy requires."""
-    live = job.live_attempt
-    wanted = wanted_of(live.vector, watch)
-    alarms = alarms_of(live.training_job_name, wanted, watch, stack=context.stack)
-    try:
-        context.alarms.put(alarms)
-        context.alarms.delete(_left_over(live, alarms, stack=context.stack))
-    except (AlarmQuotaError, AlarmRefusedError) as error:
-        code = ReasonCode.ALARM_QUOTA if isinstance(error, AlarmQuotaError) else ReasonCode.ALARM_REFUSED
-        message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
-        after = reactions.refused(job, Reason(code=code, message=message), now=context.clock())
-    else:
-        after = reactions.monitored(job, wanted)
-    context.store.commit([Change(before=job, after=after)], at=context.clock())
-
-
-def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[str, ...]:
-    """Return the alarms that an earlier policy required and this one does not."""
-    if live.watch.monitored is None:
-        return ()
-    kept = {alarm.name for alarm in wanted}
-    relative = names_of(live.training_job_name, hosts=live.shape.instances)
-    return tuple(name for alarm in relative if (name := full_name(stack, alarm)) not in kept)
