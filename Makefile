@@ -166,8 +166,9 @@ fmt: setup ## write what `make check` wants of format and imports
 hooks: setup ## `make fmt` before each commit, `make check` before each push
 	$(BIN)/pre-commit install
 
-reference: setup ## the policy's JSON Schema, tables and comments, from the keys that core/policy declares
+reference: setup ## the policy's JSON Schema, tables and comments from core/policy; the layer's model shapes from training/config
 	$(BIN)/python layers/trainmaster/generate_policy_reference.py
+	$(BIN)/python layers/trainmaster/generate_program_shapes.py
 
 lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from training.config import TrainConfig
 from training.config.choices import Augment, OptimizerName, Precision
+from training.config.sections import ModelOptions, SampleOptions
 from training.config.vision_shape import Shape, VisionShape
 from training.data.batches import Batches, BatchSource
 from training.data.corpus import Corpus, open_corpus, open_validation
@@ -54,7 +55,7 @@ def _of_images(config: TrainConfig, *, smoothing: float) -> Objective:
     return Unmasking(shape=shape) if shape.masked else Classifying(smoothing=smoothing)
 
 
-def open_data(config: TrainConfig, env: Mapping[str, str]) -> "TextData | ImageData":
+def open_data(config: SampleOptions, env: Mapping[str, str]) -> "TextData | ImageData":
     """Open what ``data`` and ``eval_data`` name.
 
     Raises:
@@ -70,7 +71,7 @@ def open_data(config: TrainConfig, env: Mapping[str, str]) -> "TextData | ImageD
 class TextData:
     """The texts that a job trains on and is evaluated with."""
 
-    config: TrainConfig
+    config: SampleOptions
     corpus: Corpus
     held_out: Corpus | None
 
@@ -111,7 +112,7 @@ class TextData:
 class ImageData:
     """The images that a job trains on and is evaluated with."""
 
-    config: TrainConfig
+    config: SampleOptions
     images: Images
     held_out: Images | None
     is_masked = False
@@ -168,7 +169,7 @@ def _fixed_options(config: TrainConfig) -> dict[str, str]:
     }
 
 
-def guard_of_base(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> dict[str, str]:
+def guard_of_base(config: ModelOptions, env: Mapping[str, str], model: Backbone) -> dict[str, str]:
     """Load the weights beside which adapters are trained, as no checkpoint holds them.
 
     Returns what of them may not change in another attempt; empty if no adapters are trained.

@@ -11,6 +11,7 @@ import torch
 from torch.optim import Optimizer
 
 from training.config import TrainConfig
+from training.config.sections import CheckpointOptions, SampleOptions
 from training.data.batches import prefetched
 from training.errors import ConfigError
 from training.families import ImageData, TextData, evaluated_by, guard_of, guard_of_base, model_of, open_data
@@ -89,7 +90,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         return _train(trainer, checkpointer, steps)
 
 
-def _opened_data(config: TrainConfig, env: Mapping[str, str]) -> tuple[TextData | ImageData, float]:
+def _opened_data(config: SampleOptions, env: Mapping[str, str]) -> tuple[TextData | ImageData, float]:
     """Open the training data, on all ranks or on none; return it with the seconds it took."""
     began = time.perf_counter()
     data = together(partial(open_data, config, env))
@@ -108,7 +109,7 @@ def _tell_where_it_resumes(world: World, step: int, seconds: Mapping[str, float]
     tell(world, Event.RESUME, step=step, **{f"{name}_s": round(seconds[name], 3) for name in seconds})
 
 
-def _begin_weights(model: Backbone, config: TrainConfig, env: Mapping[str, str]) -> None:
+def _begin_weights(model: Backbone, config: SampleOptions, env: Mapping[str, str]) -> None:
     """Give a job that has no checkpoint yet its first weights."""
     if config.lora:
         initialise_adapters(model, seed=config.seed, layers=config.shape.layers)
@@ -192,7 +193,7 @@ def _evaluation(
     )
 
 
-def _start_from_weights(config: TrainConfig, env: Mapping[str, str], model: Backbone) -> None:
+def _start_from_weights(config: SampleOptions, env: Mapping[str, str], model: Backbone) -> None:
     """Load the weights to start from; a new head gets first values."""
     if config.new_head:
         layout = layout_of(model.shape)
@@ -224,7 +225,7 @@ def _complete(trainer: Trainer) -> None:
         (config.model_dir / "metrics.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
-def _make_directories(config: TrainConfig) -> None:
+def _make_directories(config: CheckpointOptions) -> None:
     """Make the directories of results, before anything is trained that would have nowhere to go."""
     wanted = {"model_dir": config.model_dir} | (
         {"cache_dir": Path(config.cache_dir)} if config.cache_dir else {}
@@ -257,8 +258,7 @@ def _shares(world: World) -> str:
 def _tell_what_runs(config: TrainConfig, world: World, model: Backbone, choice: PrecisionChoice) -> None:
     if not world.is_first:
         return
-    options = {name: value for name, value in asdict(config).items() if name not in {"said", "described"}}
-    options["shape"] = asdict(config.shape)
+    options = {**config.options, "shape": asdict(config.shape)}
     print("config " + json.dumps(options, default=str), flush=True)
     for line in choice.lines():
         print(line, flush=True)

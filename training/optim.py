@@ -16,8 +16,8 @@ from torch.distributed import ProcessGroup
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import AdamW, Optimizer
 
-from training.config import TrainConfig
 from training.config.choices import OptimizerName, Precision
+from training.config.sections import StepOptions
 from training.models.optimizers import AdamW8bit, AnyPrecisionAdamW, GuardedOptimizer, first_state, local_part
 
 __all__ = ["AnyPrecisionAdamW", "clip", "learning_rate", "make_optimizer", "step_if_finite"]
@@ -33,7 +33,7 @@ _ITERATIONS = 5
 """Coefficients and number of the Newton-Schulz iterations of Muon."""
 
 
-def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
+def make_optimizer(model: nn.Module, config: StepOptions) -> Optimizer:
     """Make the optimizer that the options name; only matrices decay.
 
     AdamW is fused into one kernel for all parameters. Where even the weights are bf16, it is one that keeps

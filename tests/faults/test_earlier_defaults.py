@@ -177,7 +177,11 @@ def test_instances_are_kept_from_the_next_put_of_a_policy_on(new_world: NewWorld
             {"warm_pool": {"keep_alive": "20m"}}, [*IN_POOLS[:2], "pools[].warm_pool.retain"], id="some were"
         ),
         pytest.param({"warm_pool": {"keep_alive": "20m", "retain": "0s"}}, IN_POOLS[:2], id="as before"),
-        pytest.param({"preemption": {"cost": {"enabled": True}}}, IN_POOLS[1:], id="it has a price"),
+        pytest.param(
+            {"preemption": {"cost": {"enabled": True}}},
+            ["pools[].preemption.cost.longest_wait", *IN_POOLS[1:]],
+            id="it has a price",
+        ),
     ],
 )
 def test_a_put_tells_of_what_is_not_written_alone(

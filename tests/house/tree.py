@@ -8,7 +8,7 @@ from pathlib import Path
 
 SOURCE_FOLDERS = ("layers/trainmaster", "client", "")
 """What Python's path begins with; the first that fits names the module."""
-GENERATED = frozenset({"request_shapes"})
+GENERATED = frozenset({"program_shapes", "request_shapes"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

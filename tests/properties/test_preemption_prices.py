@@ -109,6 +109,7 @@ def costs(draw: st.DrawFn) -> PreemptionCost:
         restart=minutes(draw(st.sampled_from([0, 5]))),
         small_loss=minutes(draw(st.sampled_from([0, 10, 20]))),
         unsaved=minutes(draw(st.sampled_from([30, 24 * 60]))),
+        longest_wait=None,
     )
 
 
@@ -211,6 +212,31 @@ def test_while_no_length_is_known_a_price_stops_as_many_and_none_of_a_higher_pri
         for actions in (plan(alone, each, now=NOON).actions for each in (rules, free))
     ]
     assert found[0] == found[1]
+
+
+@always
+@given(worlds(), st.integers(0, 400))
+def test_one_of_the_highest_priority_waits_no_longer_for_a_price_than_its_bound(
+    world: tuple[Snapshot, PoolPolicy], bound: int
+) -> None:
+    """Then it stops others where it would without a price; before, and of a lower priority, as ever."""
+    before, rules = world
+    first = min(before.waiting, key=lambda one: one.rank)
+    alone = replace(before, waiting=(first,))
+    is_highest = all(one.priority <= first.priority for one in before.running)
+    is_late = NOON - first.submitted_at >= minutes(bound)
+
+    def stops(**cost: Any) -> list[tuple[RunningJob, ...]]:
+        priced = replace(rules.preemption.cost, **cost)
+        bounded = replace(rules, preemption=replace(rules.preemption, cost=priced))
+        actions = plan(alone, bounded, now=NOON).actions
+        return [one.victims for one in actions if isinstance(one, Preempt)]
+
+    mine, without = stops(longest_wait=minutes(bound)), stops()
+    if not (is_highest and is_late) or without:
+        assert mine == without, "what is worth it stays as it is"
+    else:
+        assert len(mine) == len(stops(enabled=False))
 
 
 # ---- saving is never the worse choice

@@ -9,8 +9,14 @@ from tests.scenarios.stage import A_MOMENT, Stage, StoryError, policy_of
 ONE = policy_of(capacity={INSTANCE_TYPE: 1})
 TWO = policy_of(capacity={INSTANCE_TYPE: 2})
 PRICED = policy_of(
-    capacity={INSTANCE_TYPE: 1}, preemption={"cost": {"enabled": True, "lost_work": 3, "unsaved": "1h"}}
+    capacity={INSTANCE_TYPE: 1},
+    preemption={"cost": {"enabled": True, "lost_work": 3, "unsaved": "1h", "longest_wait": "off"}},
 )
+BOUNDED = policy_of(
+    capacity={INSTANCE_TYPE: 2},
+    preemption={"cost": {"enabled": True, "lost_work": 100, "longest_wait": "5m"}},
+)
+"""Lost work is so dear that nothing but the bound stops a job that saves nothing."""
 LOOKS_EVERY = 300.0
 """Seconds between two looks for a job's checkpoints, while jobs wait."""
 
@@ -160,6 +166,41 @@ def price_of_preemption(stage: Stage) -> None:
         expected=["long", "long-again"],
         actual=[name if name == "long" else "long-again" for name in stage.stopped()],
     )
+
+
+def price_bounded(stage: Stage) -> None:
+    """One of the highest priority waits five minutes for a price, others until it is worth it."""
+    stage.submit("taught", priority=0, minutes=400)  # what nobody knows the length of is stopped at once
+    stage.until_state(taught="running")
+    stage.advance(300 * 60)
+    stage.finish("taught")
+    stage.submit("top", priority=90, minutes=400)
+    stage.submit("long", priority=0, minutes=400)
+    stage.until_state(long="running", top="running")
+    stage.advance(2 * 3600)
+    stage.submit("middle", priority=40)
+    stage.advance(8 * 60)
+    stage.check("one of a lower priority than another waits on", expected=[], actual=stage.stopped())
+    stage.did("DELETE", "/jobs/middle")
+    stage.submit("urgent", priority=90)
+    stage.advance(A_MOMENT)
+    why, came = stage.look("urgent")["waiting"], stage.now
+    stage.check(
+        "the urgent one hears what its preemption would cost",
+        expected="stopping long would lose 2.1 h of work for ... of your wait: not worth it until ...",
+        actual=why["message"],
+        ok="; stopping long would lose 2." in why["message"] and "not worth it until" in why["message"],
+    )
+    told = (_minute_in(why["message"]) - came).total_seconds()
+    stage.check("for no more than five minutes", expected="<= 360 s", actual=told, ok=0 < told <= 360)
+    stage.advance(3 * 60)
+    stage.check("after three minutes nobody was stopped", expected=[], actual=stage.stopped())
+    stage.advance(2 * 60)
+    stage.until_state(urgent="running")
+    stage.check("then the other made room", expected=["long"], actual=stage.stopped())
+    at = next(one["clock"] for one in stage.plane.calls("StopTrainingJob"))
+    waited = (datetime.fromisoformat(at) - came).total_seconds()
+    stage.check("after the bound", expected="240 to 420 s", actual=waited, ok=240 <= waited <= 420)
 
 
 def _minute_in(told: str) -> datetime:

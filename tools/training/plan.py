@@ -6,14 +6,12 @@ Not part of a job: the arithmetic is the control plane's (trainmaster.memory), w
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from enum import IntEnum
-from typing import Any
 
-from trainmaster.core.memory import memory_plan, model_shapes, training_runs, vision_shapes
+from trainmaster.core.memory import memory_plan, model_shapes, program_shapes, training_runs, vision_shapes
 
 from training.config import TrainConfig, read_config
-from training.config.vision_shape import Pooling, Shape, VisionShape
+from training.config.vision_shape import Shape, VisionShape
 from training.errors import ConfigError
 
 _USAGE = """usage: python -m tools.training.plan --preset NAME --instances TYPE=COUNT[,...] [OPTION VALUE]...
@@ -74,13 +72,13 @@ def run_of(config: TrainConfig) -> training_runs.Run:
         shape=as_planned(config.shape),
         batch_size=config.batch_size,
         accumulation=config.gradient_accumulation_steps,
-        precision=training_runs.Precision(config.precision),
-        reduce_dtype=training_runs.ReduceDtype(config.reduce_dtype),
-        strategy=training_runs.Strategy(config.strategy),
+        precision=program_shapes.Precision(config.precision),
+        reduce_dtype=program_shapes.ReduceDtype(config.reduce_dtype),
+        strategy=program_shapes.Strategy(config.strategy),
         shard_group_size=config.shard_group_size,
         tensor_parallel=config.tensor_parallel,
-        optimizer=training_runs.Optimizer(config.optimizer),
-        activation_checkpointing=training_runs.ActivationCheckpointing(config.activation_checkpointing),
+        optimizer=program_shapes.OptimizerName(config.optimizer),
+        activation_checkpointing=program_shapes.ActivationCheckpointing(config.activation_checkpointing),
         prefetch_blocks=config.prefetch_blocks,
         cpu_offload=config.cpu_offload,
         lora_rank=config.lora_rank,
@@ -90,18 +88,8 @@ def run_of(config: TrainConfig) -> training_runs.Run:
 
 def as_planned(shape: Shape) -> vision_shapes.Shape:
     """Return the parts of the shape that the memory depends on."""
-    if isinstance(shape, VisionShape):
-        return vision_shapes.VisionShape(
-            **_same_fields(shape, vision_shapes.VisionShape),
-            has_class_token=shape.pooling is Pooling.CLASS,
-            is_masked=shape.masked > 0,
-        )
-    return model_shapes.ModelShape(**_same_fields(shape, model_shapes.ModelShape))
-
-
-def _same_fields(shape: Shape, planned: type[vision_shapes.Shape]) -> dict[str, Any]:
-    names = [field.name for field in fields(planned)]
-    return {name: getattr(shape, name) for name in names if hasattr(shape, name)}
+    planned = vision_shapes.VisionShape if isinstance(shape, VisionShape) else model_shapes.ModelShape
+    return planned.of(shape)
 
 
 if __name__ == "__main__":

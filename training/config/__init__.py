@@ -11,7 +11,8 @@ from training.config.config_json import read_shape
 from training.config.contradictions import contradictions
 from training.config.environment import directory_of
 from training.config.reader import paired, read, shown, translated
-from training.config.train_config import PRESET_SHAPES, TrainConfig
+from training.config.sections import PRESET_SHAPES
+from training.config.train_config import TrainConfig
 from training.config.vision_shape import Shape
 from training.errors import ConfigError
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Protocol
 import torch
 from torch import Tensor
 
-from training.config import TrainConfig
 from training.config.choices import SYNTHETIC
 from training.config.environment import CHANNEL, directory_of
+from training.config.sections import SampleOptions
 from training.data import seed_of
 from training.data.blocks import DirectoryPlace, Place
 from training.data.token_shards import open_shards
@@ -56,19 +56,19 @@ class Corpus(Protocol):
         """Tell for each of the same tokens whether its prediction is trained; None if all are."""
 
 
-def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
+def open_corpus(config: SampleOptions, *, env: Mapping[str, str]) -> Corpus:
     """Open the corpus that ``data`` names, of enough sequences for a step. Raises like ``opened``."""
     return opened(config.data, config, env, option="data", at_least=config.batch_size)
 
 
-def open_validation(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus | None:
+def open_validation(config: SampleOptions, *, env: Mapping[str, str]) -> Corpus | None:
     """Open the corpus that ``eval_data`` names; None if nothing is evaluated. Raises like ``opened``."""
     if not config.eval_every:
         return None
     return opened(config.eval_data or config.data, config, env, option="eval_data", at_least=1)
 
 
-def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: str, at_least: int) -> Corpus:
+def opened(data: str, config: SampleOptions, env: Mapping[str, str], *, option: str, at_least: int) -> Corpus:
     """Open a corpus and check all that can be checked without reading its tokens.
 
     Args:

@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from training.config import TrainConfig
+from training.config.sections import SampleOptions
 from training.data.blocks import CACHE_BYTES, BlockReader, DirectoryPlace, Place, Range
 from training.data.index import INDEX, BlockFile, ShardIndex, TokenDtype, bits_block_bytes, parse_index
 from training.errors import DataError, listed
@@ -19,7 +19,7 @@ _BITS_SHARE = 16
 _DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 
 
-def open_shards(place: Place, config: TrainConfig, *, at_least: int) -> "TokenShards":
+def open_shards(place: Place, config: SampleOptions, *, at_least: int) -> "TokenShards":
     sizes = place.sizes()
     if INDEX not in sizes:
         raise DataError(place=place.title, problem=f"there is no {INDEX}", remedy=_remedy(place))
@@ -57,7 +57,7 @@ def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> N
         )
 
 
-def _check_fit(place: Place, index: ShardIndex, config: TrainConfig) -> None:
+def _check_fit(place: Place, index: ShardIndex, config: SampleOptions) -> None:
     shape = config.text_shape
     if index.vocabulary > shape.vocabulary:
         raise DataError(

@@ -6,7 +6,7 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from training.config import TrainConfig
+from training.config.sections import DataOptions
 from training.data.batches import IGNORED, Batch, BatchSource, batch_of
 from training.data.corpus import Corpus
 from training.ranks.world import World
@@ -31,7 +31,7 @@ class FirstSamples:
     ranks: int
 
     @classmethod
-    def of(cls, config: TrainConfig, world: World, there: int | None) -> Self:
+    def of(cls, config: DataOptions, world: World, there: int | None) -> Self:
         """Choose the samples of an evaluation.
 
         Args:

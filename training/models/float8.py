@@ -17,6 +17,7 @@ from torch import nn
 
 from training.config import TrainConfig
 from training.config.choices import Precision, Strategy
+from training.config.sections import ParallelOptions
 from training.errors import ConfigError, MissingPackageError, UnsupportedDeviceError
 from training.metrics import Event
 from training.ranks.meshes import ranks_of_a_copy
@@ -125,7 +126,7 @@ def _token_problems(config: TrainConfig, world: World) -> list[str]:
     return [f"{wanted}, and a rank has {tokens} at once: {remedy}"]
 
 
-def gathers_float8(config: TrainConfig) -> bool:
+def gathers_float8(config: ParallelOptions) -> bool:
     """Tell whether weights are gathered in float8, as far as the options decide it."""
     by_tensor = config.precision.is_float8 and not config.precision.is_rowwise
     shards = config.strategy is not Strategy.NO_SHARD and not config.cpu_offload

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from training.config import TrainConfig
 from training.config.choices import Precision
 from training.config.decoder_layout import PROJECTIONS
 from training.config.decoder_shape import Lora
+from training.config.sections import DivisionOptions
 from training.models.init import SPREAD, initialise
 from training.models.transformer import Backbone
 
@@ -35,7 +35,7 @@ class AdaptedLinear(nn.Linear):
         return super().forward(x) + F.linear(F.linear(x, self.lora_a), self.lora_b) * self.scale
 
 
-def adapt(model: Backbone, config: TrainConfig) -> None:
+def adapt(model: Backbone, config: DivisionOptions) -> None:
     """Freeze the model and put adapters beside its matrices, before it is sharded, on the meta device.
 
     Frozen weights need no more digits than are computed with, so they are kept in the compute precision.

@@ -10,8 +10,8 @@ from torch.distributed.tensor import DTensor, Partial, Shard
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from training.config import TrainConfig
 from training.config.choices import Compile
+from training.config.sections import StepOptions
 from training.data.batches import IGNORED, Batch
 
 TokenTerms = Callable[[Tensor, Tensor], Tensor]
@@ -49,7 +49,7 @@ def _divided_terms(logits: DTensor, targets: Tensor) -> Tensor:
     return torch.stack((losses, sums.square()), dim=1) * (targets != IGNORED).unsqueeze(1)
 
 
-def token_terms(config: TrainConfig) -> TokenTerms:
+def token_terms(config: StepOptions) -> TokenTerms:
     """Return the function of a token's terms.
 
     It is compiled if blocks are and logits come in chunks: then the fp32 copy of a chunk is never written.

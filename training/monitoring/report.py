@@ -12,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from training.config import TrainConfig
 from training.config.choices import ProfileRanks
 from training.config.environment import output_data_dir
+from training.config.sections import MonitoringOptions, SampleOptions
 from training.data.batches import Batch, BatchSource
 from training.metrics import Event, MetricsFile, StepMetrics, Validation, Yardstick, peak_of
 from training.models.transformer import flops_per_token
@@ -74,7 +75,7 @@ class Reporter:
         )
 
 
-def yardstick(config: TrainConfig, world: World) -> Yardstick:
+def yardstick(config: SampleOptions, world: World) -> Yardstick:
     return Yardstick(
         tokens_per_step=config.tokens_per_step,
         ranks=world.size,
@@ -89,7 +90,7 @@ class Profiler:
     ``begin`` and ``end`` cost a comparison where nothing is traced.
     """
 
-    def __init__(self, config: TrainConfig, *, world: World, directory: Path) -> None:
+    def __init__(self, config: MonitoringOptions, *, world: World, directory: Path) -> None:
         self._config, self._world, self._directory = config, world, directory
         self._takes_part = world.is_first or config.profile_ranks is ProfileRanks.ALL
         self._asked = False
@@ -167,7 +168,7 @@ class Trace:
     """Observes steps besides their metrics: traces of some, what this rank is doing, bad values."""
 
     def __init__(
-        self, config: TrainConfig, *, world: World, env: Mapping[str, str], hunt: Hunt | None = None
+        self, config: MonitoringOptions, *, world: World, env: Mapping[str, str], hunt: Hunt | None = None
     ) -> None:
         """Begin to observe; ``hunt`` looks for values that are not finite, None for no such search."""
         self._world, self._hunt = world, hunt

@@ -14,8 +14,8 @@ from typing import Self
 import torch.distributed as dist
 from torch import nn
 
-from training.config import TrainConfig
 from training.config.choices import OptimizerName, Precision, Strategy
+from training.config.sections import StepOptions
 from training.errors import DoesNotFitError
 from training.models.optimizers import local_part
 from training.ranks.world import World
@@ -59,7 +59,7 @@ class State:
     optimizer: OptimizerName = OptimizerName.ADAMW
 
     @classmethod
-    def of(cls, model: nn.Module, config: TrainConfig, world: World) -> Self:
+    def of(cls, model: nn.Module, config: StepOptions, world: World) -> Self:
         parameters = list(model.parameters())
         return cls(
             elements=sum(local_part(parameter).numel() for parameter in parameters),
@@ -89,7 +89,7 @@ def _share(parameters: Iterable[nn.Parameter]) -> float:
     return sum(size for size, is_trained in sizes if not is_trained) / sum(size for size, _ in sizes)
 
 
-def refuse_unless_it_fits(model: nn.Module, config: TrainConfig, world: World) -> None:
+def refuse_unless_it_fits(model: nn.Module, config: StepOptions, world: World) -> None:
     """Refuse a model that does not fit. Every rank calls, with the sharded model still on the meta device.
 
     Raises:

@@ -22,8 +22,8 @@ from torch.distributed.fsdp import (
 )
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
-from training.config import TrainConfig
 from training.config.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
+from training.config.sections import DivisionOptions
 from training.models.transformer import Backbone, Transformer
 from training.parallel.tensor_parallel import divide
 from training.ranks.meshes import make_meshes
@@ -49,7 +49,7 @@ _KEPT = [
 """Operations that are costly to compute again: nearly all of a block's arithmetic is in them."""
 
 
-def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
+def shard(model: Backbone, *, world: World, config: DivisionOptions) -> None:
     """Make every parameter a DTensor, in place; a model on the meta device gets no memory by it.
 
     A rank alone that computes in the weights' own precision keeps a plain model: FSDP has nothing to gather,
@@ -83,11 +83,11 @@ def shard(model: Backbone, *, world: World, config: TrainConfig) -> None:
         gather_ahead(units, count=config.prefetch_blocks)
 
 
-def _needs_fsdp(config: TrainConfig, world: World) -> bool:
+def _needs_fsdp(config: DivisionOptions, world: World) -> bool:
     return world.size > 1 or config.precision is not Precision.FP32 or config.cpu_offload
 
 
-def allocate(model: Backbone, *, world: World, config: TrainConfig) -> None:
+def allocate(model: Backbone, *, world: World, config: DivisionOptions) -> None:
     """Allocate the memory of a model that was sharded on the meta device; its weights are any numbers."""
     model.to_empty(device=torch.device("cpu") if config.cpu_offload else world.device)
     if isinstance(model, Transformer) and not isinstance(model, FSDPModule):
@@ -158,7 +158,7 @@ class Sharding:
     """Options of FSDP2's functions, ``fully_shard`` and ``replicate``."""
 
     @classmethod
-    def of(cls, config: TrainConfig, mesh: DeviceMesh) -> Self:
+    def of(cls, config: DivisionOptions, mesh: DeviceMesh) -> Self:
         return cls(
             gathers=config.strategy is not Strategy.NO_SHARD,
             keeps_gathered=config.strategy in _KEEPS_GATHERED,
@@ -194,7 +194,7 @@ def _adding_up(unit: nn.Module) -> FSDPModule:
     return unit
 
 
-def _precision_policy(config: TrainConfig) -> MixedPrecisionPolicy:
+def _precision_policy(config: DivisionOptions) -> MixedPrecisionPolicy:
     """Return the types of computing and reducing.
 
     Inputs are not cast: tokens are integers, and the rotary tables stay fp32.
@@ -206,7 +206,7 @@ def _precision_policy(config: TrainConfig) -> MixedPrecisionPolicy:
     )
 
 
-def _offload_policy(config: TrainConfig, mesh: DeviceMesh) -> OffloadPolicy:
+def _offload_policy(config: DivisionOptions, mesh: DeviceMesh) -> OffloadPolicy:
     if not config.cpu_offload:
         return OffloadPolicy()
     return CPUOffloadPolicy(pin_memory=mesh.device_type != "cpu")  # only an accelerator has use for it

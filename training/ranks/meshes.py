@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-from training.config import TrainConfig
 from training.config.choices import Strategy
 from training.config.decoder_shape import ModelShape
+from training.config.sections import DivisionOptions
 from training.config.vision_shape import Shape
 from training.errors import ConfigError
 from training.ranks.world import World
@@ -37,7 +37,7 @@ class Meshes:
     """Mesh of the ranks that divide each matrix; None if matrices are not divided."""
 
 
-def with_shares(world: World, config: TrainConfig) -> World:
+def with_shares(world: World, config: DivisionOptions) -> World:
     """Return the same ranks, with how many of them work on the same sequences.
 
     Raises:
@@ -46,7 +46,7 @@ def with_shares(world: World, config: TrainConfig) -> World:
     return replace(world, ranks_per_share=mesh_shape(config, world).tensor)
 
 
-def make_meshes(config: TrainConfig, world: World) -> Meshes:
+def make_meshes(config: DivisionOptions, world: World) -> Meshes:
     """Make the meshes of a job; every rank must call. Raises ConfigError."""
     shape, device = mesh_shape(config, world), world.device.type
     sizes = {"copies": shape.copies, "shards": shape.shards}
@@ -61,7 +61,7 @@ def make_meshes(config: TrainConfig, world: World) -> Meshes:
     return Meshes(data=whole[tuple(sizes)], tensor=whole[_TENSOR])
 
 
-def mesh_shape(config: TrainConfig, world: World) -> MeshShape:
+def mesh_shape(config: DivisionOptions, world: World) -> MeshShape:
     """Decide how ranks and model are divided.
 
     Raises:
@@ -72,13 +72,13 @@ def mesh_shape(config: TrainConfig, world: World) -> MeshShape:
     return MeshShape(copies=world.size // size, shards=size // tensor, tensor=tensor)
 
 
-def ranks_of_a_copy(config: TrainConfig, world: World) -> int:
+def ranks_of_a_copy(config: DivisionOptions, world: World) -> int:
     """Count the ranks that divide one copy of the model among them. Raises ConfigError."""
     shape = mesh_shape(config, world)
     return shape.shards * shape.tensor
 
 
-def _tensor_ranks(config: TrainConfig, world: World) -> int:
+def _tensor_ranks(config: DivisionOptions, world: World) -> int:
     is_all = config.strategy is Strategy.TP
     ranks, per_host = world.size if is_all else config.tensor_parallel, world.ranks_per_host
     option = f"strategy tp on {ranks} ranks" if is_all else f"tensor_parallel {ranks}"
@@ -113,7 +113,7 @@ def indivisible(shape: Shape, ranks: int) -> Mapping[str, int]:
     return indivisible_sizes
 
 
-def _copy_size(config: TrainConfig, world: World, tensor: int) -> int:
+def _copy_size(config: DivisionOptions, world: World, tensor: int) -> int:
     if config.strategy is Strategy.NO_SHARD:
         return tensor
     if not config.strategy.is_hybrid or world.size == 1:

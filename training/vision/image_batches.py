@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from training.config import TrainConfig
 from training.config.choices import Augment
+from training.config.sections import SampleOptions
 from training.config.vision_shape import VisionShape
 from training.data import seed_of
 from training.data.batches import IGNORED, Batch, Order
@@ -37,7 +37,7 @@ class ImageReader:
     pool: ThreadPoolExecutor
 
     @classmethod
-    def of(cls, config: TrainConfig, images: Images, *, augment: Augment) -> "ImageReader":
+    def of(cls, config: SampleOptions, images: Images, *, augment: Augment) -> "ImageReader":
         return cls(
             images=images,
             shape=config.image_shape,

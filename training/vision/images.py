@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from training.config import TrainConfig
 from training.config.choices import SYNTHETIC
 from training.config.environment import directory_of
+from training.config.sections import SampleOptions
 from training.data import seed_of
 from training.data.blocks import DirectoryPlace, Place
 from training.data.corpus import place_of
@@ -53,19 +53,19 @@ class Images(Protocol):
         """
 
 
-def open_images(config: TrainConfig, env: Mapping[str, str]) -> Images:
+def open_images(config: SampleOptions, env: Mapping[str, str]) -> Images:
     """Open the images that ``data`` names, enough for one step at least. Raises like ``opened``."""
     return opened(config.data, config, env, option="data", at_least=config.batch_size)
 
 
-def open_validation_images(config: TrainConfig, env: Mapping[str, str]) -> Images | None:
+def open_validation_images(config: SampleOptions, env: Mapping[str, str]) -> Images | None:
     """Open the images that ``eval_data`` names; None if nothing is evaluated. Raises like ``opened``."""
     if not config.eval_every:
         return None
     return opened(config.eval_data or config.data, config, env, option="eval_data", at_least=1)
 
 
-def opened(data: str, config: TrainConfig, env: Mapping[str, str], *, option: str, at_least: int) -> Images:
+def opened(data: str, config: SampleOptions, env: Mapping[str, str], *, option: str, at_least: int) -> Images:
     """Open images and check all that can be checked without reading them.
 
     Args:

@@ -7,7 +7,8 @@ from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.memory.accelerators import BY_TYPE
-from trainmaster.core.memory.training_runs import Run, Strategy
+from trainmaster.core.memory.program_shapes import Strategy
+from trainmaster.core.memory.training_runs import Run
 from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
 
 from trainmaster_client.errors import InvalidArgumentError

@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from trainmaster.core.jobs.spans import length
+
 from trainmaster_client.cli.connection import CommandApi
 from trainmaster_client.cli.screen import busy
 from trainmaster_client.cli.written_files import write_text
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.jobs.instants import instant, length
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.simulate.comparison.summaries import summary
 from trainmaster_client.simulate.io.policy_replay import period_up_to, replay_policy
 from trainmaster_client.simulate.sources.account_export import Period

@@ -11,16 +11,17 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from trainmaster.core.jobs.spans import length
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import LARGEST_PAGE, complete_job, connect
 from trainmaster_client.cli.known_names import complete_team
-from trainmaster_client.cli.queue_table import REASON_COLUMNS, STYLES
+from trainmaster_client.cli.queue_table import REASON_COLUMNS, state_style
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS, JsonFlag, console, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.instants import instant, length
+from trainmaster_client.jobs.instants import instant
 from trainmaster_client.jobs.job_views import FINAL_STATES, JobView, Transition, job_view
 from trainmaster_client.jobs.progress import transition_line
 
@@ -260,7 +261,7 @@ def _table(jobs: Sequence[FinishedJob]) -> Table:
     table.add_column("WHY", overflow="fold", min_width=REASON_COLUMNS)
     for job in jobs:
         name, team, state, *others = job.cells
-        table.add_row(name, team, Text(state, style=STYLES.get(state, "")), *others, job.view.why)
+        table.add_row(name, team, Text(state, style=state_style(state)), *others, job.view.why)
     return table
 
 

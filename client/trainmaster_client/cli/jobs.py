@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from trainmaster.core.jobs.spans import length
 
 from trainmaster_client.api import Document
 from trainmaster_client.cli.connection import complete_job, connect
@@ -13,7 +14,7 @@ from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.dependency_trees import DependencyTree
-from trainmaster_client.jobs.instants import length, likely_start
+from trainmaster_client.jobs.instants import likely_start
 from trainmaster_client.jobs.job_conditions import condition_texts
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.progress import dependents_note, place_line, transition_line

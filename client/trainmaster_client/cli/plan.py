@@ -6,17 +6,15 @@ from typing import Annotated, Any
 
 import typer
 from trainmaster.core.memory import memory_plan
-from trainmaster.core.memory.training_runs import (
-    DEFAULT_BATCH_SIZE,
+from trainmaster.core.memory.program_shapes import (
     ActivationCheckpointing,
     Objective,
-    Optimizer,
+    OptimizerName,
     Precision,
     ReduceDtype,
-    Run,
     Strategy,
-    shape_of,
 )
+from trainmaster.core.memory.training_runs import DEFAULT_BATCH_SIZE, Run, shape_of
 from trainmaster.core.memory.vision_shapes import EVERY_PRESET, Shape
 
 from trainmaster_client.cli.command_options import with_options
@@ -57,7 +55,7 @@ class RunOptions:
     strategy: Annotated[Strategy, _one_of(Strategy)] = Strategy.FULL_SHARD
     shard_group_size: CountOrZero = 0
     tensor_parallel: Count = 1
-    optimizer: Optimizer = Optimizer.ADAMW
+    optimizer: OptimizerName = OptimizerName.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
     prefetch_blocks: CountOrZero = 1
     cpu_offload: Offload = Offload.FALSE

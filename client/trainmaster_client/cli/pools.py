@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.queue_table import age
@@ -14,25 +16,31 @@ Part = Mapping[str, Any]
 """A JSON object of the answer."""
 
 
-def pools(*, as_json: JsonFlag = False) -> None:
+AheadFlag = Annotated[
+    bool, typer.Option("--ahead", help="Show every change of the calendars in the next 7 days.")
+]
+
+
+def pools(*, ahead: AheadFlag = False, as_json: JsonFlag = False) -> None:
     """Show every pool: capacity, use, quotas of teams, warm pools, limits of the account."""
     document = connect().pools()
     if as_json:
         print_json(document)
         return
     try:
-        lines = list(pool_lines(document.get("pools") or (), now=datetime.now(UTC)))
+        lines = list(pool_lines(document.get("pools") or (), now=datetime.now(UTC), ahead=ahead))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines(lines or ["No pools: an admin has to apply a policy."])
 
 
-def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  JSON
+def pool_lines(views: Any, *, now: datetime, ahead: bool = False) -> Iterator[str]:  # noqa: ANN401  JSON
     for pool in views:
         yield f"{printable(pool['name'])}: {_waiting(pool, now)}"
         if pool.get("reranking"):
             yield "  its queue is being put into another order"
         yield from _capacity_lines(pool)
+        yield from _calendar_lines(pool, ahead=ahead)
         rules = pool.get("fair_share") or {}
         yield from (_team_line(team, rules) for team in pool.get("teams") or ())
         for warm in pool.get("warm_pools") or ():
@@ -72,6 +80,15 @@ def _capacity_lines(pool: Part) -> Iterator[str]:
                 for part in ("used", "warm", "free")
             ]
             yield f"  {int(count)}x {printable(instance_type)} {kind}: {', '.join(parts)}"
+
+
+def _calendar_lines(pool: Part, *, ahead: bool) -> Iterator[str]:
+    """Yield the next change of the calendar, or all that are known."""
+    changes = pool.get("calendar") or []
+    for change in changes if ahead else changes[:1]:
+        yield f"  from {printable(change['at'])} on: {_vector({'on-demand': change['capacity']})}"
+    if len(changes) > 1 and not ahead:
+        yield f"  and {len(changes) - 1} more changes in 7 days (--ahead)"
 
 
 def _team_line(team: Part, rules: Part) -> str:

@@ -1,7 +1,7 @@
 """``trainmaster queue --watch``: the queue again and again, through silences of the API."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -9,14 +9,12 @@ from typing import NoReturn
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
+from trainmaster.core.jobs.spans import length
 
-from trainmaster_client.cli.queue_table import queue_picture
-from trainmaster_client.cli.queue_view import QueueView
+from trainmaster_client.cli.queue_table import pool_lines, queue_picture
 from trainmaster_client.cli.screen import print_json_line
 from trainmaster_client.errors import PASSING_ERRORS
-from trainmaster_client.jobs.instants import length
-
-MORE = "There is more: --all shows the whole queue."
+from trainmaster_client.views.queue_model import QueueAnswers, queue_model
 
 
 def _now() -> datetime:
@@ -27,13 +25,13 @@ def _now() -> datetime:
 class QueueWatch:
     """Looks each ``seconds`` until Ctrl-C. A terminal is painted over; a pipe gets one picture a look."""
 
-    look: Callable[[], QueueView]
+    look: Callable[[], QueueAnswers]
     seconds: float
     to: Console
     as_json: bool
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = _now
-    _seen: QueueView = field(default_factory=QueueView)
+    _seen: QueueAnswers = field(default_factory=QueueAnswers)
     _silent_since: datetime | None = None
     _silence: str = ""
 
@@ -68,19 +66,14 @@ class QueueWatch:
     def _picture(self, height: int | None) -> RenderableType:
         """Draw the queue in ``height`` lines of the terminal; None takes as many as are needed."""
         now = self.now()
-        above: Sequence[Text] = [self._title(now), *self._seen.heading_lines(now=now, width=self.to.width)]
-        below = [Text(MORE)] if self._seen.has_more else []
+        model = queue_model(self._seen, now=now)
+        summaries = pool_lines(model, self.to.width)
+        above = [self._title(now), *summaries, *([Text()] if summaries else [])]
+        below = [Text(model.more)] if model.more else []
         left = None
         if height is not None:
-            taken = len(self.to.render_lines(Group(*above, *below), pad=False)) if above else 0
-            left = max(height - taken, 2)
-        return Group(*above, self._jobs(now, left), *below)
-
-    def _jobs(self, now: datetime, lines: int | None) -> RenderableType:
-        rows = self._seen.rows(now=now)
-        if not rows:
-            return Text(self._seen.empty_line)
-        return queue_picture(rows, to=self.to, lines=lines, has_starts=self._seen.starts is not None)
+            left = max(height - len(self.to.render_lines(Group(*above, *below), pad=False)), 2)
+        return Group(*above, queue_picture(model, to=self.to, lines=left), *below)
 
     def _title(self, now: datetime) -> Text:
         clock = f"{now.astimezone():%H:%M:%S}"

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from math import floor
 
-from trainmaster_client.jobs.instants import length
+from trainmaster.core.jobs.spans import length
+
 from trainmaster_client.jobs.timelines import (
     COMPLETED,
     AttemptSpan,

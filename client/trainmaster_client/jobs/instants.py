@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+from trainmaster.core.jobs.spans import length
+
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -31,26 +33,6 @@ def instant(text: str, *, now: datetime, option: str = "--since") -> datetime:
 def api_time(at: datetime) -> str:
     """Write an instant in the form that the API takes."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def length(span: timedelta) -> str:
-    """Write a length of time in two units at most: ``3d04h``, ``2h05m``, ``40s``."""
-    minutes, seconds = divmod(int(max(span, timedelta()).total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days}d{hours:02}h"
-    if hours:
-        return f"{hours}h{minutes:02}m"
-    return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"
-
-
-def short_length(span: timedelta) -> str:
-    """Write like ``length``, but in one unit below an hour: for narrow columns."""
-    seconds = int(max(span, timedelta()).total_seconds())
-    if seconds < _UNITS["m"]:
-        return f"{seconds}s"
-    return f"{seconds // _UNITS['m']}m" if seconds < _UNITS["h"] else length(span)
 
 
 def likely_start(estimate: Mapping[str, Any], *, now: datetime, zone: tzinfo | None = None) -> str:

@@ -125,6 +125,21 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    job: str
+    """Its name; empty if the caller may not see it."""
+    state: str
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL_STATES
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        return cls(job=printable(document.get("job")), state=printable(document.get("state")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
     """A job as the caller may see it.
 
@@ -137,13 +152,12 @@ class JobView:
     pool: str
     state: str
     priority: int
-    instances: str
-    instance_types: frozenset[str]
-    instance_count: int
-    """Instances of all types together."""
+    instances_by_type: Mapping[str, int]
     is_spot: bool
+    submitted_by: str
     submitted_at: datetime | None
     started_at: datetime | None
+    ended_at: datetime | None
     training_since: datetime | None
     """When the live attempt began to train; None if it does not train, or the stack does not say."""
     ends_by: datetime | None
@@ -152,11 +166,27 @@ class JobView:
     ahead_at_least: int | None
     waiting: Reason | None
     reason: Reason | None
+    parents: tuple[Parent, ...]
+    """Jobs that it waits for, as its tag ``trainmaster:after`` names them."""
+    array: str
+    """Name of the array that it is a task of; empty if it is none."""
     attempt: int | None
     training_job_name: str
+    cost_usd: float | None
+    """None if a price is unknown, or the caller may not see it."""
     attempts: tuple[Attempt, ...]
     history: tuple[Transition, ...]
     """Transitions of the job, oldest first."""
+
+    @property
+    def instances(self) -> str:
+        shapes = [f"{count}x {kind}" for kind, count in self.instances_by_type.items()]
+        return ", ".join(shapes) + (" spot" if self.is_spot else "")
+
+    @property
+    def instance_count(self) -> int:
+        """Instances of all types together."""
+        return sum(self.instances_by_type.values())
 
     @property
     def is_final(self) -> bool:
@@ -193,29 +223,28 @@ def _job_view(document: Document) -> JobView:
         pool=printable(document.get("pool")),
         state=printable(document["state"]),
         priority=int(document.get("priority") or 0),
-        instances=_instances(document),
-        instance_types=frozenset(map(printable, document.get("instances") or {})),
-        instance_count=sum(int(count) for count in (document.get("instances") or {}).values()),
+        instances_by_type={
+            printable(kind): int(count) for kind, count in (document.get("instances") or {}).items()
+        },
         is_spot=document.get("capacity_type") == "spot",
+        submitted_by=printable(document.get("submitted_by")),
         submitted_at=_optional(document.get("submitted_at"), datetime.fromisoformat),
         started_at=_optional(document.get("started_at"), datetime.fromisoformat),
+        ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
         training_since=_optional(document.get("training_since"), datetime.fromisoformat),
         ends_by=_optional(document.get("ends_by"), datetime.fromisoformat),
         position=_optional(document.get("position"), int),
         ahead_at_least=_optional(document.get("ahead_at_least"), int),
         waiting=_optional(document.get("waiting"), Reason.parse),
         reason=_optional(document.get("reason"), Reason.parse),
+        parents=tuple(Parent.parse(entry) for entry in document.get("after") or ()),
+        array=printable((document.get("array") or {}).get("name")),
         attempt=_optional(document.get("attempt"), int),
         training_job_name=printable(document.get("training_job_name")),
+        cost_usd=_optional(document.get("cost_usd"), float),
         attempts=tuple(Attempt.parse(entry) for entry in document.get("attempts") or ()),
         history=tuple(sorted(transitions, key=lambda transition: transition.at)),
     )
-
-
-def _instances(document: Document) -> str:
-    shapes = [f"{int(count)}x {printable(kind)}" for kind, count in (document.get("instances") or {}).items()]
-    spot = " spot" if document.get("capacity_type") == "spot" else ""
-    return ", ".join(shapes) + spot
 
 
 def _optional(value: Any, parse: Callable[[Any], T]) -> T | None:  # noqa: ANN401  JSON

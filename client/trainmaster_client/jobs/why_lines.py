@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
+from trainmaster.core.jobs.spans import length
+
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.instants import clock, length, likely_start, with_local_clocks, zone_line
+from trainmaster_client.jobs.instants import clock, likely_start, with_local_clocks, zone_line
 from trainmaster_client.jobs.job_views import NO_NAME, JobView, job_view
 from trainmaster_client.jobs.progress import is_next, place_line
 
@@ -107,7 +109,8 @@ def _users_line(job: JobView, others: list[JobView], *, now: datetime) -> Iterat
     code = job.waiting.code if job.waiting else ""
     if code not in _FOR_INSTANCES:
         return
-    users = [other for other in others if other.is_live and other.instance_types & job.instance_types]
+    types = job.instances_by_type.keys()
+    users = [other for other in others if other.is_live and other.instances_by_type.keys() & types]
     if code == "quota":
         users = [other for other in users if other.team == job.team]
     users.sort(key=lambda other: (other.ends_by is None, other.ends_by or now))

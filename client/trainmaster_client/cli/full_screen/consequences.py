@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from trainmaster_client.jobs.instants import length
+from trainmaster.core.jobs.spans import length
+
 from trainmaster_client.jobs.job_views import JobView
 
 

@@ -8,12 +8,13 @@ from rich.text import Text
 
 from trainmaster_client.cli.full_screen.line_list import Line
 from trainmaster_client.cli.pools import pool_lines
-from trainmaster_client.cli.queue_columns import QueueRow, fitted_grid, whole_grid
+from trainmaster_client.cli.queue_table import pool_lines as summary_lines
 from trainmaster_client.cli.queue_table import queue_lines
-from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.timeline_chart import Window, chart_lines
-from trainmaster_client.jobs.job_views import JobView
 from trainmaster_client.jobs.timelines import Timeline
+from trainmaster_client.views.fitted_tables import fitted_grid, whole_grid
+from trainmaster_client.views.queue_model import NO_MATCH, QueueAnswers, QueueModel
+from trainmaster_client.views.queue_rows import Row
 
 MOST_SUMMARIES = 4
 """Lines of pools above the queue: the rest is on a page of its own."""
@@ -26,29 +27,22 @@ class QueuePage:
     lines: Sequence[Line]
 
 
-def queue_page(view: QueueView, wanted: str, *, now: datetime, width: int) -> QueuePage:
+def queue_page(model: QueueModel, wanted: str, *, width: int) -> QueuePage:
     """Return the page with the rows that contain ``wanted`` anywhere, in any case."""
-    rows = [row for row in view.rows(now=now) if wanted.casefold() in _searched(row)]
+    rows = [row for row in model.rows if wanted.casefold() in row.searched]
     grid = fitted_grid(rows, width) or whole_grid(rows, has_starts=False)
-    head, *lines = queue_lines(grid)
-    pools = [line for line in view.heading_lines(now=now, width=width) if line.plain]
-    left = len(pools) - MOST_SUMMARIES
-    above = [*pools[:MOST_SUMMARIES], *([Text(f"... {left} more: 2 shows all pools")] if left > 0 else [])]
+    head, *lines = queue_lines(grid, rows)
+    above = summary_lines(model, width, most=MOST_SUMMARIES)
     if wanted:
-        shown = f"{len(rows)} of {len(view.jobs)} jobs have {wanted!r}; esc shows all"
+        shown = f"{len(rows)} of {len(model.rows)} jobs have {wanted!r}; esc shows all"
         above.append(Text(shown, style="yellow", no_wrap=True))
-    above.append(head if rows else Text("No jobs." if wanted else view.empty_line))
-    keyed = [Line(text=line, key=row.job.name or "") for line, row in zip(lines, rows, strict=True)]
+    above.append(head if rows else Text(NO_MATCH if wanted else model.if_empty))
+    keyed = [Line(text=line, key=row.name) for line, row in zip(lines, rows, strict=True)]
     return QueuePage(summary=Text("\n").join(above), lines=keyed)
 
 
-def _searched(row: QueueRow) -> str:
-    job = row.job
-    return "\n".join([job.name or "", job.team, job.pool, job.state, job.instances, job.why]).casefold()
-
-
-def pool_page(view: QueueView, *, now: datetime) -> list[Line]:
-    lines = list(pool_lines(view.pools, now=now)) or ["No pools: an admin has to apply a policy."]
+def pool_page(answers: QueueAnswers, *, now: datetime) -> list[Line]:
+    lines = list(pool_lines(answers.pools, now=now)) or ["No pools: an admin has to apply a policy."]
     return [Line(text=Text(line, no_wrap=True)) for line in lines]
 
 
@@ -56,10 +50,15 @@ def timeline_page(seen: Timeline, window: Window) -> list[Line]:
     return [Line(text=Text(line, no_wrap=True)) for line in chart_lines(seen, window)]
 
 
-def detail(job: JobView | None) -> Text:
+def detail(row: Row | None) -> Text:
     """Say what the job's row has no room for."""
-    if job is None:
+    if row is None:
         return Text("")
-    name = job.name or "(other team's)"
-    facts = [f"{name}: {job.state}", job.instances, f"priority {job.priority}", job.why]
+    cells = row.cells
+    facts = [
+        f"{row.name}: {cells['state']}",
+        cells["instances"],
+        f"priority {cells['priority']}",
+        cells["reason"],
+    ]
     return Text(", ".join(fact for fact in facts if fact))

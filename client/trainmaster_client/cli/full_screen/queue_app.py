@@ -17,10 +17,10 @@ from trainmaster_client.cli.full_screen.picture_lines import detail, pool_page, 
 from trainmaster_client.cli.full_screen.picture_source import LogReader, PictureSource
 from trainmaster_client.cli.full_screen.status_lines import Freshness, status_line
 from trainmaster_client.cli.full_screen.top_options import TopOptions
-from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.timeline_chart import Window
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.jobs.timelines import Timeline
+from trainmaster_client.views.queue_model import QueueAnswers, queue_model
 
 SPANS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 72, 168, 720))
 _USUAL_SPAN = SPANS.index(timedelta(hours=24))
@@ -48,7 +48,7 @@ class QueueApp(AppKeys):
         self.source = source
         self.options = options
         self._span = _USUAL_SPAN
-        self._view: QueueView | None = None
+        self._view: QueueAnswers | None = None
         self._seen: tuple[Timeline, Window] | None = None
         self._fresh = {page: Freshness() for page in (*PAGES, "job")}
 
@@ -143,7 +143,7 @@ class QueueApp(AppKeys):
             fresh.asked(now=self.options.now())
         self.begin(f"{page} {of}", make, came, failed)
 
-    def _queue_came(self, view: QueueView) -> None:
+    def _queue_came(self, view: QueueAnswers) -> None:
         self._view = view
         self.paint()
 
@@ -161,7 +161,7 @@ class QueueApp(AppKeys):
         now, width = self.options.now(), self.columns
         summary = Text("")
         if self._view is not None:
-            shown = queue_page(self._view, self.wanted, now=now, width=width)
+            shown = queue_page(queue_model(self._view, now=now), self.wanted, width=width)
             summary = shown.summary if self.page == "queue" else Text("")
             self._list("queue").show_lines(shown.lines)
             self._list("pools").show_lines(pool_page(self._view, now=now))
@@ -174,8 +174,8 @@ class QueueApp(AppKeys):
 
     def paint_detail(self) -> None:
         selected = self._list("queue").selected if self.page == "queue" else ""
-        jobs = self._view.jobs if self._view is not None and selected else ()
-        self._static("detail").update(detail(next((job for job in jobs if job.name == selected), None)))
+        rows = queue_model(self._view, now=self.options.now()).rows if self._view and selected else ()
+        self._static("detail").update(detail(next((row for row in rows if row.name == selected), None)))
         self._static("detail").display = self.page == "queue"
 
     def paint_status(self) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-from trainmaster_client.jobs.instants import length
+from trainmaster.core.jobs.spans import length
 
 SLOW = timedelta(seconds=5)
 """A read that takes longer is mentioned."""

@@ -16,7 +16,7 @@ from trainmaster.core.monitoring.alarm_costs import (
     new_kinds,
 )
 from trainmaster.core.monitoring.alarms import HOSTS_OF_ONE
-from trainmaster.core.policy import DEFAULTS, UNMANAGED, Policy
+from trainmaster.core.policy import UNMANAGED, WATCHED_DEFAULTS, Policy
 
 MOST_NAMED = 5
 """Types that a warning names; the others are counted."""
@@ -68,7 +68,7 @@ def alarm_warnings(context: RequestContext, policy: Policy) -> tuple[FieldError,
 
 def unwatched_warning(policy: Policy) -> tuple[FieldError, ...]:
     """Say that the policy in force watches no GPUs only because it is older than the default that does."""
-    is_older = policy.defaults < DEFAULTS and policy.governing.idle is None
+    is_older = policy.defaults < WATCHED_DEFAULTS and policy.governing.idle is None
     if not is_older or not any(gpus(name) for pool in policy.pools for name in pool.instance_types):
         return ()
     message = (

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from trainmaster.core.errors import FieldError, PolicyViolationError
+from trainmaster.core.history.past_records import CapacityChange
+from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
 from trainmaster.core.policy.calendar_changes import capacity_changes
@@ -14,6 +17,8 @@ AHEAD = timedelta(days=32)
 """Time ahead in which changes are known: longer than SageMaker's longest MaxRuntimeInSeconds."""
 BEFORE = timedelta(days=1)
 """Time for which a lowering stops what runs above it; older ones have done so, or wait for ends."""
+NOTED = timedelta(minutes=5)
+"""Time in which a change is recorded, by each run of ``reconcile``: one of them may fail."""
 MOST_CHANGES = 400
 """Changes of one pool in the time ahead: more would cost every pass."""
 
@@ -38,6 +43,25 @@ def at_instant(policy: Policy, now: datetime) -> Policy:
     if errors:
         raise PolicyViolationError("a calendar cannot be read", errors=errors)
     return replace(policy, pools=pools)
+
+
+def recent_changes(policy: Policy, now: datetime) -> Iterator[CapacityChange]:
+    """Yield the changes by calendars of the last minutes, for the history.
+
+    Args:
+        policy: The policy in force.
+        now: The instant up to which changes count.
+    """
+    for pool in policy.pools:
+        changes = _changes(pool, now) if pool.calendar else ()
+        for before, change in pairwise(changes):
+            if now - NOTED < change.at <= now:
+                yield CapacityChange(
+                    pool=pool.name,
+                    at=change.at,
+                    capacity=pool_vector(pool.since(change)),
+                    before=pool_vector(pool.since(before)),
+                )
 
 
 def _pool_at(pool: PoolPolicy, field: str, now: datetime, errors: list[FieldError]) -> PoolPolicy:

@@ -1,42 +1,18 @@
 """The picture of the queue as static HTML: every text escaped, colours of whatever is around it."""
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import escape
-from types import MappingProxyType
 
 from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.jobs.model import LIVE, JobState
+from trainmaster.core.jobs.model import LIVE
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.row_words import HAPPENS, WAITS_FOR
+from trainmaster.core.jobs.spans import short_length
 from trainmaster.widget.queue_picture import PoolPicture, QueueLine, QueuePicture
 
 MOST_TYPES = 30
 """Instance types of one pool that are named; the others are counted."""
-WAITS_FOR: Mapping[str, str] = MappingProxyType(
-    {
-        ReasonCode.AHEAD: "a job ahead waits for the same instances",
-        ReasonCode.RESERVATION: "it would fit, and would delay the job ahead",
-        ReasonCode.CAPACITY: "not enough instances are free",
-        ReasonCode.QUOTA: "its team's quota is used up",
-        ReasonCode.BUDGET: "its team's budget is used up",
-        ReasonCode.ACCOUNT_LIMIT: "AWS allows the account no more of these instances",
-        ReasonCode.BACKOFF: "it is tried again after a pause",
-        ReasonCode.PAUSED: "an admin paused all starts",
-        ReasonCode.HELD: "a user or an admin holds it",
-        ReasonCode.RECOUNT: "an admin has to recount the pool: trainmaster repair",
-        ReasonCode.UNAVAILABLE: "SageMaker put its start off",
-        "": "its turn has not come",
-    }
-)
-"""The reasons in words without any name or number, as it is not known who looks."""
-HAPPENS: Mapping[JobState, str] = MappingProxyType(
-    {
-        JobState.STARTING: "is being started",
-        JobState.RUNNING: "",
-        JobState.PREEMPTING: "stops for another job, and comes back",
-        JobState.STOPPING: "stops",
-    }
-)
 _STYLE = (
     "<style>.tm{font:13px sans-serif}.tm h3{margin:10px 0 2px}.tm p{margin:2px 0}"
     ".tm table{border-collapse:collapse;width:100%;margin-top:4px}"
@@ -75,7 +51,7 @@ def _pool(pool: PoolPicture, now: datetime) -> Iterator[str]:
         return
     yield f"<p>{'; '.join(_counts(pool)) or 'no instances'}</p>"
     if pool.nothing_starts:
-        yield f"<p><strong>Nothing starts: {_text(WAITS_FOR[ReasonCode.RECOUNT])}.</strong></p>"
+        yield f"<p><strong>Nothing starts: {WAITS_FOR[ReasonCode.RECOUNT]}: trainmaster repair.</strong></p>"
     yield f"<p>{pool.running} running, {pool.waiting} waiting</p>"
     if pool.lines:
         yield _table(pool.lines, now)
@@ -96,7 +72,15 @@ def _counts(pool: PoolPicture) -> Iterator[str]:
 
 def _table(lines: tuple[QueueLine, ...], now: datetime) -> str:
     named = any(line.job is not None for line in lines)
-    heads = ["#", *(["job", "team"] if named else []), "state", "instances", "priority", "for", "why"]
+    heads = [
+        "position",
+        *(["job", "team"] if named else []),
+        "state",
+        "instances",
+        "priority",
+        "for",
+        "reason",
+    ]
     head = "".join(f"<th>{heading}</th>" for heading in heads)
     return f"<table><tr>{head}</tr>{''.join(_row(line, now, named=named) for line in lines)}</table>"
 
@@ -108,7 +92,7 @@ def _row(line: QueueLine, now: datetime, *, named: bool) -> str:
         line.state.value,
         _instances(line.instances),
         str(line.priority),
-        duration(now - line.since),
+        short_length(now - line.since),
         _why(line),
     ]
     position = "" if line.position is None else str(line.position)
@@ -123,22 +107,11 @@ def _why(line: QueueLine) -> str:
 
 
 def _instances(vector: Vector) -> str:
-    return ", ".join(
-        f"{count} x {_type(capacity)}" for capacity, count in sorted(vector.items())[:MOST_TYPES]
-    )
+    return ", ".join(f"{count}x {_type(capacity)}" for capacity, count in sorted(vector.items())[:MOST_TYPES])
 
 
 def _type(capacity: Capacity) -> str:
     return f"{capacity.instance_type} spot" if capacity.is_spot else capacity.instance_type
-
-
-def duration(length: timedelta) -> str:
-    """Write a length of time like ``4m``, ``2h 10m`` or ``3d 4h``; a negative one counts as zero."""
-    minutes = max(length, timedelta()) // timedelta(minutes=1)
-    days, hours = minutes // 1440, minutes // 60 % 24
-    if days:
-        return f"{days}d {hours}h"
-    return f"{hours}h {minutes % 60}m" if hours else f"{minutes}m"
 
 
 def _text(text: str) -> str:

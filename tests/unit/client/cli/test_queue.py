@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from trainmaster_client.api import ApiClient
 from trainmaster_client.cli.queue import QueueFilters, QueueForm, QueueLooks
-from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.queue_watch import QueueWatch
 from trainmaster_client.errors import ApiUnreachableError, ForbiddenError, Problem
 from trainmaster_client.http.calls import AnsweredDocument
+from trainmaster_client.views.queue_model import QueueAnswers
 
 AWAY = ApiUnreachableError("https://api", why="connection refused.")
 RUNNING = {
@@ -55,11 +55,11 @@ class Watched:
             look=self.look, seconds=5, to=to, as_json=as_json, sleep=self.sleep, now=lambda: self.now
         )
 
-    def look(self) -> QueueView:
+    def look(self) -> QueueAnswers:
         found = self.looks.pop(0)
         if isinstance(found, Exception):
             raise found
-        return QueueView(document=found)
+        return QueueAnswers(document=found)
 
     def sleep(self, seconds: float) -> None:
         if not self.looks:

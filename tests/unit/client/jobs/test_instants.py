@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from trainmaster.core.jobs.spans import length
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
-from trainmaster_client.jobs.instants import clock, instant, length, likely_start
+from trainmaster_client.jobs.instants import clock, instant, likely_start
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -4,14 +4,8 @@ import pytest
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.footprint import BytesPerRank, Cluster, Estimate, cluster_of, estimate
 from trainmaster.core.memory.model_shapes import PRESETS, ModelShape
-from trainmaster.core.memory.training_runs import (
-    ActivationCheckpointing,
-    Precision,
-    ReduceDtype,
-    Run,
-    Strategy,
-    run_of,
-)
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Precision, ReduceDtype, Strategy
+from trainmaster.core.memory.training_runs import Run, run_of
 from trainmaster.core.memory.transformer_shapes import elements
 
 GIB = 2**30

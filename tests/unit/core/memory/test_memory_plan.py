@@ -3,8 +3,9 @@
 import pytest
 from trainmaster.core.memory import memory_plan
 from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Precision, Strategy
 from trainmaster.core.memory.strategy_choice import choice_lines
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 SEVENTY = Run(
     shape=PRESETS["llama2-70b"], batch_size=128, activation_checkpointing=ActivationCheckpointing.FULL

@@ -5,7 +5,8 @@ from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.footprint import Cluster, cluster_of, estimate
 from trainmaster.core.memory.memory_remedies import remedies, remedy
 from trainmaster.core.memory.model_shapes import PRESETS
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Precision, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 FULL = ActivationCheckpointing.FULL
 SEVEN, SEVENTY = PRESETS["llama2-7b"], PRESETS["llama2-70b"]

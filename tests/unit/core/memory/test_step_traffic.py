@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from trainmaster.core.memory.footprint import Cluster
 from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.program_shapes import Precision, ReduceDtype, Strategy
 from trainmaster.core.memory.step_traffic import Group, Received, step_traffic
-from trainmaster.core.memory.training_runs import Precision, ReduceDtype, Run, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 SEVEN = Run(shape=PRESETS["llama2-7b"], batch_size=128)
 PARAMS = 6_738_415_616

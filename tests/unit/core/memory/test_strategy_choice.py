@@ -7,9 +7,10 @@ import pytest
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.footprint import Cluster, cluster_of
 from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, OptimizerName, Precision, Strategy
 from trainmaster.core.memory.scaling_bound import SPEEDS, Bound, bound
 from trainmaster.core.memory.strategy_choice import Choice, choice_json, choice_lines, choices
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Optimizer, Precision, Run, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 from tests.markdown import text_of
 
@@ -93,7 +94,8 @@ def test_what_the_program_refuses_is_not_proposed() -> None:
     assert not any("tp" in name for name in names)  # four heads for eight ranks
     divided = {one.name for one in compared(replace(SEVEN, batch_size=16), hosts=2)}
     assert "full_shard tp 8" in divided
-    for fields in ({"lora_rank": 8}, {"optimizer": Optimizer.ADAMW_8BIT}, {"precision": Precision.FLOAT8}):
+    adam, float8 = {"optimizer": OptimizerName.ADAMW_8BIT}, {"precision": Precision.FLOAT8}
+    for fields in ({"lora_rank": 8}, adam, float8):
         run = replace(SEVEN, batch_size=16, **fields)
         assert not any("tp" in one.name for one in compared(run, hosts=2))
 

@@ -16,8 +16,8 @@ from trainmaster.core.policy import PoolPolicy, PreemptionCost
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.core.planning.plans import decided, quota, shared, told
 
-COST = PreemptionCost(enabled=True, lost_work=3)
-"""An hour of lost work as three: what is worked out below."""
+COST = PreemptionCost(enabled=True, lost_work=3, longest_wait=None)
+"""An hour of lost work as three, and no bound of the wait: what is worked out below."""
 
 
 def at(minute: float) -> Any:
@@ -290,6 +290,56 @@ def test_job4_of_the_four_stops_job1_in_the_first_plan() -> None:
     world = snapshot(*live, waiting("job3", priority=1), waiting("job4", priority=3))
     assert pool(2).preemption.cost.enabled
     assert decided(world, pool(2)) == [("preempt for", "job4", "job1")]
+
+
+# ---- a bound of the wait
+
+BOUND = replace(COST, longest_wait=minutes(10))
+HOURS_LOST = known("r", minutes_ago=600, ends_by=at(1))
+
+
+@pytest.mark.parametrize(
+    ("others", "fields", "expected"),
+    [
+        pytest.param((), {"minutes_ago": 9}, (), id="it has not waited so long"),
+        pytest.param((), {"minutes_ago": 10}, ("r",), id="it has"),
+        pytest.param((), {"minutes_ago": 30, "trained": minutes(25)}, (), id="most of that it trained"),
+        pytest.param((known("o", priority=100),), {"minutes_ago": 10}, ("r",), id="an equal one runs"),
+        pytest.param((known("o", priority=101),), {"minutes_ago": 10}, (), id="a more urgent one runs"),
+    ],
+)
+def test_one_of_the_highest_priority_asks_no_price_after_its_longest_wait(
+    others: tuple[RunningJob, ...], fields: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    assert stopped(HOURS_LOST, *others, by=waiting("w", priority=100, **fields), cost=BOUND) == expected
+
+
+def test_a_more_urgent_one_that_waits_is_the_highest() -> None:
+    late, urgent = waiting("late", priority=100, minutes_ago=60), waiting("urgent", priority=101, n=9)
+    rules = with_cost(pool(1), longest_wait=minutes(10))
+    assert decided(snapshot(HOURS_LOST, late), rules) == [("preempt for", "late", "r")]
+    assert decided(snapshot(HOURS_LOST, late, urgent), rules) == []
+
+
+def test_who_asks_no_price_stops_the_cheapest_whatever_its_priority() -> None:
+    low = known("low", minutes_ago=600, ends_by=at(1))
+    normal = known("normal", priority=100, minutes_ago=600, last_checkpoint=at(-15), ends_by=at(1))
+    by = waiting("w", priority=101, minutes_ago=1)
+    assert stopped(low, normal, by=by, cost=replace(COST, longest_wait=minutes(0))) == ("normal",)
+
+
+def test_the_other_bounds_hold_for_one_that_asks_no_price() -> None:
+    by, cost = waiting("w", priority=900, minutes_ago=600), replace(COST, longest_wait=minutes(0))
+    assert stopped(known("r", preemptible=False), by=by, cost=cost) == ()
+    assert stopped(known("r", preemptions=3), by=by, cost=cost, max_per_job=3) == ()
+
+
+def test_the_reason_names_the_end_of_the_longest_wait_if_that_is_sooner() -> None:
+    victim = known("b", minutes_ago=126, ends_by=at(24))
+    world = snapshot(victim, waiting("w", priority=100, minutes_ago=0.5))
+    for bound, said in ((30, "12:30"), (600, "13:38")):
+        message = told(world, with_cost(pool(1), longest_wait=minutes(bound)), "w")[1]
+        assert message.endswith(f"not worth it until 2026-11-02 {said} UTC")
 
 
 # ---- expected waits

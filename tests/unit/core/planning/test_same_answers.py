@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Shape, Vector, total
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.same_answers import SameAnswers
@@ -88,7 +89,7 @@ def test_the_plan_is_that_with_a_look_at_each(found: tuple[Snapshot, PoolPolicy]
     quick = plan(world, rules, now=NOON)
     looked_at = SameAnswers.of
     try:
-        SameAnswers.of = lambda *_: None  # type: ignore[method-assign]
+        SameAnswers.of = lambda *_, **__: None  # type: ignore[method-assign]
         assert plan(world, rules, now=NOON) == quick
     finally:
         SameAnswers.of = looked_at  # type: ignore[method-assign]
@@ -116,6 +117,20 @@ def test_a_borrower_is_looked_at_once_whatever_its_team_and_names_stay_within_te
     assert looks == ["wide", "w0"]
     told = [reasons[name].message for name in ("w0", "w1", "w2")]
     assert [text.split(" is ahead")[0] for text in told] == ["wide", *["a job of team text"] * 2]
+
+
+def test_one_that_asks_no_price_is_not_answered_by_one_that_does() -> None:
+    """The first in turn came last, and its stop is not worth it yet; the last of them waited too long."""
+    rules = pool(1, preemption=Preemption(cost=PreemptionCost(lost_work=100, longest_wait=minutes(10))))
+    asking = [
+        waiting(name, priority=1, minutes_ago=age, score=number, runs_at_most=minutes(30))
+        for number, (name, age) in enumerate([("first", 1), ("second", 2), ("third", 3), ("late", 10)])
+    ]
+    holds = running("r", minutes_ago=600, predicted=minutes(600), ends_by=NOON + minutes(900))
+    stops = [
+        one for one in plan(snapshot(holds, *asking), rules, now=NOON).actions if isinstance(one, Preempt)
+    ]
+    assert [one.job.name for one in stops] == ["late"]
 
 
 def test_one_that_ends_sooner_than_the_one_that_was_answered_is_looked_at() -> None:

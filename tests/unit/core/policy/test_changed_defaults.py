@@ -16,7 +16,7 @@ from trainmaster.core.policy import (
 )
 
 MINUTE = timedelta(minutes=1)
-OLD_COST = PreemptionCost(enabled=False)
+OLD_COST = PreemptionCost(enabled=False, longest_wait=None)
 OLD_WARM = WarmPool(keep_alive=timedelta(), retain=timedelta(), max_idle=30 * MINUTE)
 EARLIER = [EARLIER_DEFAULTS, 2]
 """Defaults from before preemptions had a price."""
@@ -57,12 +57,12 @@ def test_a_revision_written_before_keeps_every_default(pool: dict[str, Any], def
     [
         pytest.param(
             {"cost": {"enabled": True}},
-            PreemptionCost(enabled=True),
+            PreemptionCost(enabled=True, longest_wait=None),
             id="the price alone",
         ),
         pytest.param(
             {"cost": {"lost_work": 7}},
-            PreemptionCost(enabled=False, lost_work=7),
+            PreemptionCost(enabled=False, lost_work=7, longest_wait=None),
             id="what lost work counts alone",
         ),
         pytest.param({"max_per_job": 5}, OLD_COST, id="a key beside the price"),
@@ -115,6 +115,7 @@ def warned(old: dict[str, Any], new: dict[str, Any], *, defaults: int = 2) -> di
 
 
 PRICE, COUNT, WARM = "preemption.cost.enabled", "preemption.max_per_job", "warm_pool.keep_alive"
+BOUND = "preemption.cost.longest_wait"
 ALL = {PRICE, COUNT, WARM}
 
 
@@ -129,12 +130,12 @@ ALL = {PRICE, COUNT, WARM}
         pytest.param({"preemption": {"enabled": False}}, {WARM}, id="nobody is preempted"),
         pytest.param(
             {"preemption": {"cost": {"enabled": True}}, "warm_pool": {"keep_alive": "1m"}},
-            {COUNT, "warm_pool.retain"},
+            {BOUND, COUNT, "warm_pool.retain"},
             id="a price, and warm pools of which one key is not written",
         ),
         pytest.param(
             {
-                "preemption": {"cost": {"enabled": True}, "max_per_job": 3},
+                "preemption": {"cost": {"enabled": True, "longest_wait": "10m"}, "max_per_job": 3},
                 "warm_pool": {"keep_alive": "0s", "retain": "0s"},
             },
             set(),
@@ -146,6 +147,25 @@ def test_a_put_names_the_keys_that_stand_for_something_else(
     pool: dict[str, Any], expected: set[str], defaults: int
 ) -> None:
     assert set(warned(document(pool), document(pool), defaults=defaults)) == expected
+
+
+@pytest.mark.parametrize("defaults", [3, 4])
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        pytest.param({}, {BOUND}, id="nothing is written"),
+        pytest.param({"enabled": False}, set(), id="no price"),
+        pytest.param({"longest_wait": "1h"}, set(), id="another bound"),
+        pytest.param({"longest_wait": "off"}, set(), id="no bound"),
+    ],
+)
+def test_a_revision_with_a_price_has_no_bound_of_the_wait_until_the_next_put(
+    cost: dict[str, Any], expected: set[str], defaults: int
+) -> None:
+    written = document({"preemption": {"cost": cost}})
+    (found,) = stored(written, defaults).pools
+    assert found.preemption.cost.longest_wait == (timedelta(hours=1) if "1h" in cost.values() else None)
+    assert set(warned(written, written, defaults=defaults)) == expected
 
 
 def test_pools_are_named_once_for_each_key() -> None:

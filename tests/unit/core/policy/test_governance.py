@@ -150,7 +150,7 @@ def test_a_revision_from_before_these_defaults_watches_nothing(
     assert parse_policy(document).governing.idle == WATCHED, "the next put has them"
 
 
-@pytest.mark.parametrize("defaults", [1, 2, 3, 4])
+@pytest.mark.parametrize("defaults", [1, 2, 3, 4, 5])
 def test_a_written_section_means_the_same_under_all_defaults(defaults: int) -> None:
     stored = parse_policy({"idle": {"for": "30m"}}, is_stored=True, defaults=defaults)
     assert stored.governing.idle == Idle(for_=timedelta(minutes=30), then=IdleThen.STOP)

@@ -56,6 +56,14 @@ FULL: dict[str, Any] = {
             "name": "p5",
             "capacity": {P5: 4},
             "spot_capacity": {"ml.g5.12xlarge": 8},
+            "calendar": [
+                {
+                    "every": "Mon-Fri 08:00-18:00",
+                    "timezone": "Europe/Berlin",
+                    "capacity": {P5: 2},
+                    "when_lowered": "wait",
+                }
+            ],
             "order": {
                 "aging": {"per": "12h", "add": 2},
                 "backfill": False,
@@ -76,6 +84,7 @@ FULL: dict[str, Any] = {
                     "restart": "10m",
                     "small_loss": "1m",
                     "unsaved": "12h",
+                    "longest_wait": "2m",
                 },
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
@@ -328,7 +337,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 56
+    assert len(shown) == 58
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

@@ -1,15 +1,13 @@
 """`python -m tools.training.plan`: the plane's arithmetic with the program's own options."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 
 import pytest
-from trainmaster.core.memory import model_shapes, training_runs
+from trainmaster.core.memory import training_runs
 
 from tools.training import plan
-from training.config import TrainConfig, choices, read_config
-from training.config.decoder_shape import PRESETS
+from training.config import TrainConfig, read_config
 
 
 def test_it_fits_and_the_numbers_are_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,31 +143,6 @@ def test_the_program_and_the_plane_read_the_same_images_out_of_the_same_options(
 )
 def test_images_that_the_program_refuses_are_not_judged(given: dict[str, str]) -> None:
     assert training_runs.run_of(given) is None
-
-
-def test_the_plane_plans_with_the_shapes_that_the_program_trains() -> None:
-    """They are written twice, as neither may import the other: the program stands alone in a job."""
-    names = ("layers", "width", "heads", "kv_heads", "hidden", "vocabulary", "sequence_length")
-    planned, trained = (
-        {name: {one: getattr(shape, one) for one in names} for name, shape in presets.items()}
-        for presets in (model_shapes.PRESETS, PRESETS)
-    )
-    assert planned == trained
-    assert all(shape.head_width == shape.width // shape.heads for shape in PRESETS.values())
-
-
-@pytest.mark.parametrize(
-    ("planned", "trained"),
-    [
-        (training_runs.Precision, choices.Precision),
-        (training_runs.ReduceDtype, choices.ReduceDtype),
-        (training_runs.Strategy, choices.Strategy),
-        (training_runs.ActivationCheckpointing, choices.ActivationCheckpointing),
-        (training_runs.Objective, choices.Objective),
-    ],
-)
-def test_the_plane_knows_the_words_of_the_program(planned: type[StrEnum], trained: type[StrEnum]) -> None:
-    assert {one.value for one in planned} == {one.value for one in trained}
 
 
 def test_the_plane_reads_the_defaults_of_the_program() -> None:

@@ -100,7 +100,9 @@ def test_help_names_every_option_with_its_default() -> None:
     lines = described(TrainConfig).splitlines()
     assert "--steps (60): steps of the whole job, over all attempts" in lines
     assert "--checkpoint_async (true): train on while a checkpoint is written" in lines
-    assert "said" not in "".join(line.partition(" ")[0] for line in lines)
+    names = [line.partition(" ")[0].removeprefix("--") for line in lines]
+    assert names == list(TrainConfig(translations=("fsdp_x=1: y=1",)).options)
+    assert not {"translations", "described"} & set(names)
 
 
 def test_every_default_can_be_written_as_text_and_read_again() -> None:

@@ -29,7 +29,7 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
     """Training that may have been kept or lost: no checkpoint was seen."""
     PREEMPTION = "preemption"
-    """Training lost because another job needed the instances."""
+    """Training lost because another job needed the instances, or the calendar took them."""
     FAILURES = "failures"
     """Training lost to anything else that ended the attempt."""
     IDLE = "idle"
@@ -43,6 +43,7 @@ class Cause(StrEnum):
 _LOST_TO: Mapping[str, Cause] = MappingProxyType(
     {
         ReasonCode.PREEMPTION: Cause.PREEMPTION,
+        ReasonCode.WINDOW: Cause.PREEMPTION,
         ReasonCode.IDLE: Cause.IDLE,
         ReasonCode.IDLE_REQUEUE: Cause.IDLE,
     }

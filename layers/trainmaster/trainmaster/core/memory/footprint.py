@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trainmaster.core.memory.accelerators import Accelerators
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Precision, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 USABLE_PERCENT = 92
 """Share of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""

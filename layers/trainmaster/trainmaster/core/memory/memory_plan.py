@@ -17,9 +17,10 @@ from trainmaster.core.memory.footprint import (
     tensor_ranks,
 )
 from trainmaster.core.memory.memory_remedies import remedies
+from trainmaster.core.memory.program_shapes import OptimizerName
 from trainmaster.core.memory.scaling_bound import SPEEDS
 from trainmaster.core.memory.strategy_choice import Choice, choice_json, choice_lines, choices
-from trainmaster.core.memory.training_runs import Optimizer, Run
+from trainmaster.core.memory.training_runs import Run
 
 _GIB = 2**30
 _INSTANCES = re.compile(r"(ml\.[a-z0-9.-]+)=([1-9][0-9]{0,3})")
@@ -118,7 +119,7 @@ def _how(planned: Plan) -> str:
     tokens = f"{run.batch_size} {run.shape.samples} of {run.shape.sequence_length} tokens a step"
     parts = f" in {run.accumulation} parts" if run.accumulation > 1 else ""
     how = f"{run.precision}, adapters of rank {run.lora_rank}" if run.lora_rank else run.precision
-    how += f", {run.optimizer}" if run.optimizer is not Optimizer.ADAMW else ""
+    how += f", {run.optimizer}" if run.optimizer is not OptimizerName.ADAMW else ""
     tensor = f", tensor_parallel {run.tensor_parallel}" if run.tensor_parallel > 1 else ""
     return (
         f"{how}, {run.strategy} over {shards(run, cluster)} of {cluster.world_size} ranks{tensor}, "

@@ -6,7 +6,8 @@ from itertools import combinations
 from typing import Any
 
 from trainmaster.core.memory.footprint import Cluster, estimate
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run, Strategy
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Precision, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 MOST_HOSTS = 128
 """Most hosts that the search for more instances tries."""

@@ -1,39 +1,24 @@
 """Decoders that the training program trains, as far as their memory and traffic depend on the shape."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import ClassVar
 
+from trainmaster.core.memory import program_shapes
 from trainmaster.core.memory.transformer_shapes import Parameters, TransformerShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape(TransformerShape):
+class ModelShape(program_shapes.ModelShape, TransformerShape):
     """A decoder-only transformer of the Llama family."""
-
-    layers: int
-    width: int
-    heads: int
-    kv_heads: int
-    hidden: int
-    vocabulary: int
-    sequence_length: int
-    head_width: int = 0
-    """Width of one head; 0: width / heads."""
-    qkv_bias: bool = False
-    output_bias: bool = False
-    feed_forward_bias: bool = False
-    head_norms: bool = False
-    """Queries and keys are normed, head by head."""
-    tied_head: bool = False
-    """The head shares the embedding's weights."""
 
     samples: ClassVar = "sequences"
 
-    def __post_init__(self) -> None:
-        if not self.head_width:
-            object.__setattr__(self, "head_width", self.width // self.heads)
+    @classmethod
+    def of(cls, shape: object) -> "ModelShape":
+        """Copy the fields of a shape of the training program, or of the generated copy of its class."""
+        return cls(**{field.name: getattr(shape, field.name) for field in fields(cls)})
 
     @property
     def kv_width(self) -> int:
@@ -65,16 +50,7 @@ class ModelShape(TransformerShape):
 
     def adapters(self, targets: tuple[str, ...], rank: int) -> tuple[Parameters, ...]:
         """List one block's adapters: two matrices beside each target, of its inputs and of its outputs."""
-        sides = {
-            "q_proj": (self.query_width, self.width),
-            "k_proj": (self.kv_width, self.width),
-            "v_proj": (self.kv_width, self.width),
-            "o_proj": (self.width, self.query_width),
-            "gate_proj": (self.hidden, self.width),
-            "up_proj": (self.hidden, self.width),
-            "down_proj": (self.width, self.hidden),
-        }
-        pairs = (sides[name] for name in targets)
+        pairs = (self.matrices[name] for name in targets)
         return tuple(
             adapter
             for outs, ins in pairs
@@ -171,27 +147,7 @@ class ModelShape(TransformerShape):
         return self.sequence_length
 
 
-def _llama(layers: int, width: int, heads: int, hidden: int, *, kv_heads: int | None = None) -> ModelShape:
-    return ModelShape(
-        layers=layers,
-        width=width,
-        heads=heads,
-        kv_heads=kv_heads or heads,
-        hidden=hidden,
-        vocabulary=32_000,
-        sequence_length=4096,
-    )
-
-
 PRESETS: Mapping[str, ModelShape] = MappingProxyType(
-    {
-        "tiny": ModelShape(
-            layers=4, width=128, heads=4, kv_heads=2, hidden=352, vocabulary=256, sequence_length=128
-        ),
-        "llama-1b": _llama(22, 2048, 16, 5632),
-        "llama2-7b": _llama(32, 4096, 32, 11_008),
-        "llama2-13b": _llama(40, 5120, 40, 13_824),
-        "llama2-70b": _llama(80, 8192, 64, 28_672, kv_heads=8),
-    }
+    {name: ModelShape.of(shape) for name, shape in program_shapes.PRESETS.items()}
 )
-"""Models by the ``preset`` of the training program. Source of Llama 2's shapes: arXiv 2307.09288."""
+"""Decoders by the ``preset`` of the training program."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from trainmaster.core.memory.footprint import Cluster
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Precision
 from trainmaster.core.memory.step_traffic import Received, step_traffic
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Precision, Run
+from trainmaster.core.memory.training_runs import Run
 
 UTILISATION_PERCENT = 50
 """Share of the dense bf16 peak at which a rank computes: an assumption. Published runs, of whole steps on

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trainmaster.core.memory.footprint import KEEPS_GATHERED, Cluster, shards, tensor_ranks
-from trainmaster.core.memory.training_runs import ActivationCheckpointing, Run, Strategy
+from trainmaster.core.memory.program_shapes import ActivationCheckpointing, Strategy
+from trainmaster.core.memory.training_runs import Run
 from trainmaster.core.memory.transformer_shapes import elements
 
 _TERM = 4

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from trainmaster.core.memory.footprint import Cluster, Estimate, estimate, shards, tensor_ranks
+from trainmaster.core.memory.program_shapes import OptimizerName, Precision, Strategy
 from trainmaster.core.memory.scaling_bound import UTILISATION_PERCENT, Bound, Speeds, bound
 from trainmaster.core.memory.step_traffic import StepTraffic, step_traffic
-from trainmaster.core.memory.training_runs import Optimizer, Precision, Run, Strategy
+from trainmaster.core.memory.training_runs import Run
 
 _GIB, _GB = 2**30, 10**9
-_HYBRID = (Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2)
 _DIVISIBLE = (Precision.FP32, Precision.BF16, Precision.BF16_PURE)
 """Precisions that the program takes with tensor parallel."""
 
@@ -62,7 +62,7 @@ def _others(run: Run, cluster: Cluster) -> Iterator[Run]:
     """Yield the run divided otherwise: its matrices among the ranks of a host, or not at all."""
     for tensor in sorted({1, cluster.ranks_per_host, run.tensor_parallel}):
         for strategy in Strategy:
-            group = run.shard_group_size if strategy in _HYBRID else 0
+            group = run.shard_group_size if strategy.is_hybrid else 0
             changed = replace(run, strategy=strategy, tensor_parallel=tensor, shard_group_size=group)
             if _is_taken(changed, cluster):
                 yield changed
@@ -92,7 +92,7 @@ def _is_divisible(run: Run, tensor: int) -> bool:
     if tensor == 1:
         return True
     is_offered = (
-        not run.lora_rank and run.optimizer is not Optimizer.ADAMW_8BIT and run.precision in _DIVISIBLE
+        not run.lora_rank and run.optimizer is not OptimizerName.ADAMW_8BIT and run.precision in _DIVISIBLE
     )
     return is_offered and not run.shape.indivisible(tensor)
 

@@ -3,85 +3,26 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
+from trainmaster.core.memory.model_shapes import PRESETS
+from trainmaster.core.memory.program_shapes import (
+    ActivationCheckpointing,
+    Objective,
+    OptimizerName,
+    Precision,
+    ReduceDtype,
+    Strategy,
+)
 from trainmaster.core.memory.transformer_shapes import Parameters, elements
 from trainmaster.core.memory.vision_shapes import EVERY_PRESET, Shape, VisionShape
 
 DEFAULT_BATCH_SIZE = 8
-LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-"""Matrices of a block that may have adapters."""
+LORA_TARGETS = tuple(PRESETS["tiny"].matrices)
+"""Names of the matrices of a block that may have adapters; all decoders have the same."""
 _SCALED_TOGETHER = 256
 """Neighbours in a row that share a scale, if moments take a byte each."""
 _LONGEST_NUMBER = 9
 """Digits of a hyperparameter; keeps the sums small."""
-
-
-class Precision(StrEnum):
-    AUTO = "auto"
-    """bf16 where the GPUs multiply it, else fp32; ``Run.on`` tells which."""
-    FP32 = "fp32"
-    BF16 = "bf16"
-    """Computes in bf16; weights, gradients and optimizer are fp32."""
-    BF16_PURE = "bf16_pure"
-    FLOAT8 = "float8"
-    """Multiplies matrices of the blocks in float8, else like bf16; counted as bf16, which is never less."""
-    FLOAT8_ROWWISE = "float8_rowwise"
-    FLOAT8_EMULATED = "float8_emulated"
-    FLOAT8_ROWWISE_EMULATED = "float8_rowwise_emulated"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Precision | None":
-        """Find a value written with dashes, which the program takes for underscores."""
-        return next((precision for precision in cls if precision.value == str(value).replace("-", "_")), None)
-
-
-class Optimizer(StrEnum):
-    ADAMW = "adamw"
-    ADAMW_8BIT = "adamw_8bit"
-    """The moments of matrices take a byte each, and a scale for 256 of them."""
-    MUON = "muon"
-    """Matrices of the blocks have one moment, all else AdamW's two."""
-
-
-class ReduceDtype(StrEnum):
-    """Type in which gradients are summed over the ranks, if the weights are computed in bf16."""
-
-    FP32 = "fp32"
-    BF16 = "bf16"
-
-
-class Strategy(StrEnum):
-    """How the model is divided among ranks, in FSDP's words."""
-
-    FULL_SHARD = "full_shard"
-    SHARD_GRAD_OP = "shard_grad_op"
-    """Like full_shard, but the weights stay gathered from forward to backward."""
-    HYBRID_SHARD = "hybrid_shard"
-    """Shards like full_shard within a group of ranks: those of a host unless ``shard_group_size`` says
-    otherwise."""
-    HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
-    NO_SHARD = "no_shard"
-    TP = "tp"
-    """Tensor parallel alone: all ranks work on the same sequences."""
-
-
-class Objective(StrEnum):
-    """The task that a model of images learns."""
-
-    CLASSIFY = "classify"
-    MASKED = "masked"
-    """Hidden patches are predicted."""
-
-
-class ActivationCheckpointing(StrEnum):
-    """Parts that are computed again in the backward pass instead of being kept."""
-
-    NONE = "none"
-    SELECTIVE = "selective"
-    """Computes all again but the costly operations: the results of matrices and attention are kept."""
-    FULL = "full"
-    """Computes each block again, from its input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +41,7 @@ class Run:
     """Ranks of a group of a hybrid strategy; 0: those of a host."""
     tensor_parallel: int = 1
     """Ranks that divide each matrix; with strategy tp all of them do."""
-    optimizer: Optimizer = Optimizer.ADAMW
+    optimizer: OptimizerName = OptimizerName.ADAMW
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
     prefetch_blocks: int = 1
     """Blocks gathered before they are needed; FSDP itself gathers one."""
@@ -146,9 +87,9 @@ class Run:
 
     def _moments(self, parameters: Parameters, shards: int, *, in_block: bool) -> int:
         rows, is_matrix = parameters.number * -(-parameters.rows // shards), parameters.columns > 1
-        if is_matrix and parameters.is_flat and self.optimizer is Optimizer.ADAMW_8BIT:
+        if is_matrix and parameters.is_flat and self.optimizer is OptimizerName.ADAMW_8BIT:
             return rows * (2 * parameters.columns + 8 * -(-parameters.columns // _SCALED_TOGETHER))
-        has_one = is_matrix and in_block and self.optimizer is Optimizer.MUON
+        has_one = is_matrix and in_block and self.optimizer is OptimizerName.MUON
         return rows * parameters.columns * (4 if has_one else 8)
 
     @property
@@ -172,7 +113,7 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
             strategy=_strategy(given),
             shard_group_size=_number(given, "shard_group_size", 0, at_least=0),
             tensor_parallel=_number(given, "tensor_parallel", 1),
-            optimizer=Optimizer(given.get("optimizer", Optimizer.ADAMW)),
+            optimizer=OptimizerName(given.get("optimizer", OptimizerName.ADAMW)),
             activation_checkpointing=_activation_checkpointing(given),
             prefetch_blocks=_number(given, "prefetch_blocks", 1, at_least=0),
             cpu_offload=_TRUTHS[given.get("cpu_offload", "false").lower()],
@@ -209,7 +150,7 @@ def shape_of(
     if side % shape.patch:
         raise ValueError(f"image_size {side} does not divide by the model's patch of {shape.patch}")
     is_masked = objective is Objective.MASKED
-    return replace(shape, image_size=side, classes=classes or shape.classes, is_masked=is_masked)
+    return replace(shape, image_size=side, classes=classes or shape.classes, masked=float(is_masked))
 
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

@@ -1,43 +1,32 @@
 """Vision transformers of the training program, as far as memory and traffic depend on the shape."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
+from trainmaster.core.memory import program_shapes
 from trainmaster.core.memory.model_shapes import PRESETS, ModelShape
+from trainmaster.core.memory.program_shapes import CHANNELS, Pooling
 from trainmaster.core.memory.transformer_shapes import Parameters, TransformerShape
-
-_COLOURS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VisionShape(TransformerShape):
+class VisionShape(program_shapes.VisionShape, TransformerShape):
     """An encoder with patches as tokens, LayerNorm and GELU."""
 
-    layers: int
-    width: int
-    heads: int
-    hidden: int
-    patch: int
-    """Pixels of a patch's side."""
-    image_size: int = 224
-    """Pixels of an image's side."""
-    classes: int = 1000
-    has_class_token: bool = True
-    is_masked: bool = False
-    """Hidden patches are predicted, not classes."""
-    qkv_bias: bool = True
-    norm_bias: bool = True
-    head_norms: bool = False
-    is_parallel: bool = False
-    """Attention and feed-forward layer have one norm before both."""
     head_width: int = 0
     """Width of one head; 0: width / heads."""
     embedded_width: int = 0
     """Columns of the embedding on a rank; 0: all."""
 
     samples: ClassVar = "images"
+
+    @classmethod
+    def of(cls, shape: object) -> "VisionShape":
+        """Copy the fields of a shape of the training program, or of the generated copy of its class."""
+        values = {field.name: getattr(shape, field.name) for field in fields(program_shapes.VisionShape)}
+        return cls(**values | {"pooling": Pooling(values["pooling"]), "masked": float(values["masked"] > 0)})
 
     def __post_init__(self) -> None:
         if not self.head_width:
@@ -46,22 +35,9 @@ class VisionShape(TransformerShape):
             object.__setattr__(self, "embedded_width", self.width)
 
     @property
-    def patches(self) -> int:
-        return (self.image_size // self.patch) ** 2
-
-    @property
-    def sequence_length(self) -> int:
-        """Count the tokens of an image."""
-        return self.patches + self.has_class_token
-
-    @property
-    def _patch_values(self) -> int:
-        return _COLOURS * self.patch**2
-
-    @property
-    def _outputs(self) -> int:
-        """Count the outputs of the head for one token."""
-        return self._patch_values if self.is_masked else self.classes
+    def is_masked(self) -> bool:
+        """Tell whether hidden patches are predicted, not classes; how many are hidden takes no memory."""
+        return self.masked > 0
 
     @property
     def _predictions(self) -> int:
@@ -87,9 +63,9 @@ class VisionShape(TransformerShape):
     @property
     def embedding(self) -> tuple[Parameters, ...]:
         """List the convolution, then vectors beside or in place of tokens, which FSDP leaves to one rank."""
-        tokens = self.has_class_token + self.is_masked
+        tokens = (self.pooling is Pooling.CLASS) + self.is_masked
         return (
-            Parameters(1, self.embedded_width, self._patch_values, is_flat=False),
+            Parameters(1, self.embedded_width, self.patch_values, is_flat=False),
             Parameters(1, self.embedded_width, 1),
             Parameters(1, 1, self.sequence_length * self.embedded_width, is_flat=False),
             Parameters(tokens, 1, self.embedded_width, is_flat=False),
@@ -99,8 +75,8 @@ class VisionShape(TransformerShape):
     def head(self) -> tuple[Parameters, ...]:
         """List the head and the last norm."""
         return (
-            Parameters(1, self._outputs, self.width),
-            Parameters(1, self._outputs, 1),
+            Parameters(1, self.outputs, self.width),
+            Parameters(1, self.outputs, 1),
             Parameters(1 + self.norm_bias, self.width, 1),
         )
 
@@ -111,7 +87,7 @@ class VisionShape(TransformerShape):
     @property
     def matrix_elements_outside(self) -> int:
         """Count the multiplications of an image outside of blocks."""
-        return self.width * (self._patch_values * self.patches + self._outputs * self._predictions)
+        return self.width * (self.patch_values * self.patches + self.outputs * self._predictions)
 
     def on_tensor_rank(self, ranks: int) -> "VisionShape":
         """Return the part of the model on one rank of ``ranks`` that divide each matrix.
@@ -162,8 +138,8 @@ class VisionShape(TransformerShape):
 
         A masked objective also keeps what its head sees, the pixels that it aims at and how far it is off.
         """
-        pixels = _COLOURS * self.image_size**2 * (1 + width)
-        outputs = self._predictions * self._outputs
+        pixels = CHANNELS * self.image_size**2 * (1 + width)
+        outputs = self._predictions * self.outputs
         if self.is_masked:
             return pixels + outputs * (width + 16) + 2 * self.patches * self.width * width
         return pixels + outputs * (width + 8)
@@ -196,33 +172,8 @@ class VisionShape(TransformerShape):
 Shape: TypeAlias = ModelShape | VisionShape
 
 
-def _vit(layers: int, width: int, heads: int, *, patch: int = 16, hidden: int = 0) -> VisionShape:
-    return VisionShape(layers=layers, width=width, heads=heads, hidden=hidden or 4 * width, patch=patch)
-
-
 VISION_PRESETS: Mapping[str, VisionShape] = MappingProxyType(
-    {
-        "vit-nano": VisionShape(layers=3, width=64, heads=2, hidden=192, patch=8, image_size=32, classes=10),
-        "vit-tiny": _vit(12, 192, 3),
-        "vit-small": _vit(12, 384, 6),
-        "vit-base": _vit(12, 768, 12),
-        "vit-large": _vit(24, 1024, 16),
-        "vit-huge": _vit(32, 1280, 16, patch=14),
-        "vit-giant": _vit(40, 1408, 16, patch=14, hidden=6144),
-        "vit-gigantic": _vit(48, 1664, 16, patch=14, hidden=8192),
-        "vit-22b": VisionShape(
-            layers=48,
-            width=6144,
-            heads=48,
-            hidden=24_576,
-            patch=14,
-            has_class_token=False,
-            qkv_bias=False,
-            norm_bias=False,
-            head_norms=True,
-            is_parallel=True,
-        ),
-    }
+    {name: VisionShape.of(shape) for name, shape in program_shapes.VISION_PRESETS.items()}
 )
-"""Models of images by the ``preset`` of the training program, which names their sources."""
+"""Models of images by the ``preset`` of the training program."""
 EVERY_PRESET: Mapping[str, Shape] = MappingProxyType({**PRESETS, **VISION_PRESETS})

@@ -5,13 +5,13 @@ there is room for it beside the others that stay, or if it can be stopped then w
 time since its last checkpoint.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, fits
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector, fits
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Drain, ReleaseWarm
@@ -21,6 +21,8 @@ from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import is_leaving
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.policy.calendar import CapacityFrom
+
+FreesBy = Callable[[WaitingJob, Shape], datetime]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,18 +69,21 @@ class CapacityAhead:
             return wait_reasons.too_big(vector, capacity)
         return wait_reasons.lower_until(vector, capacity, until=later)
 
-    def refusal(self, job: WaitingJob, vector: Vector, *, until: datetime) -> Reason | None:
+    def refusal(self, job: WaitingJob, shape: Shape, *, frees_by: FreesBy) -> Reason | None:
         """Return why the job may not start now; None: no lowering concerns it.
 
         Args:
             job: A job that waits.
-            vector: Instances that it would take.
-            until: When it would be certain to have given them back.
+            shape: The shape that it would start in.
+            frees_by: Tells when it would be certain to have given its instances back.
         """
+        if not self.lowerings:
+            return None
+        until = frees_by(job, shape)
         for lowering in self.lowerings:
             if until <= lowering.change.at:
                 return None
-            for capacity, count in vector.items():
+            for capacity, count in shape.vector.items():
                 left = lowering.left.get(capacity)
                 if left is not None and count > left and lowering.stays(job, capacity):
                     there = lowering.change.capacity.get(capacity.instance_type, 0)

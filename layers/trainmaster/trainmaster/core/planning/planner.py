@@ -53,7 +53,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
         waits = {job.name: reason for job in snapshot.waiting if reason is not None}
         upkeep: list[Action] = [*over, *limited(holds, walk.preemptions, now=now)]
         return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
-    for job in walk.order():
+    for job in walk.quotas.in_turn(snapshot.waiting):
         walk.consider(job)
     # Jobs that were deferred for less refused ones of their role get their chance only now.
     for job in walk.pauses.last_round():

@@ -10,6 +10,7 @@ Unsaved work counts for less the more it is: it is divided by one more for each 
 that saves nothing can be reached, each price has a bound, and each preemption is worth it in time.
 A job that loses no more than ``small_loss`` is stopped whatever it costs; so is every job as long as nothing
 is known of how long the jobs train that hold what is lacking.
+The price may keep a job waiting, but one of the highest priority in the pool not beyond ``longest_wait``.
 A job that was stopped before loses more than work: until its new attempt has trained for ``SETTLED``, another
 stop would waste its restart. So its loss is never small until then, and before Training its start-up so far
 counts as what the next one takes.
@@ -21,7 +22,7 @@ from functools import cached_property
 
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
-from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PreemptionCost
 
 OUTRANKS = 3.0
@@ -64,8 +65,9 @@ class NotWorth:
 
     @property
     def until(self) -> datetime | None:
-        """When the preemption is worth it if all continues as it is; None if that is beyond ``FARTHEST``."""
-        return self.quote.worth_at()
+        """When the victims are stopped if all continues as it is; None: that is beyond ``FARTHEST``."""
+        instants = (self.quote.worth_at(), self.quote.no_price_from)
+        return min((_full_minute_after(at) for at in instants if at is not None), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +77,8 @@ class PreemptionPrices:
     rules: PreemptionCost
     ends: ExpectedEnds
     now: datetime
+    highest: int | None = None
+    """Highest priority of all jobs of the pool; None: no wait has a bound."""
 
     def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
         """Return the cost of a stop in weighted instance-hours, without the wait that follows.
@@ -117,6 +121,18 @@ class PreemptionPrices:
             return False
         return since is None or work_lost(job, now=self.now) + later <= self.rules.small_loss
 
+    def no_price_from(self, job: WaitingJob) -> datetime | None:
+        """Return when no price is asked any more for what the job needs; None: one always is."""
+        longest = self.rules.longest_wait
+        if longest is None or self.highest is None or job.priority < self.highest:
+            return None
+        return self.now - self._waited(job) + longest
+
+    def asks_no_price(self, job: WaitingJob) -> bool:
+        """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
+        since = self.no_price_from(job)
+        return since is not None and since <= self.now
+
     def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
         """Return why the victims are not stopped for the preemptor; None if it is worth it.
 
@@ -133,16 +149,20 @@ class PreemptionPrices:
     def _quote(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "PreemptionQuote":
         job = preemptor.job
         priorities = [victim.priority for victim in chosen.victims] if reclaims else []
-        age = self.now - job.submitted_at - (job.trained or timedelta())
         return PreemptionQuote(
             prices=self,
             chosen=chosen,
             value_per_hour=OUTRANKS
             * self._weight(max([job.priority, *priorities]))
             * sum(preemptor.shape.vector.values()),
-            waited=max(age, _NO_TIME),
+            waited=self._waited(job),
             wait=self.ends.wait(chosen.short),
+            no_price_from=self.no_price_from(job),
         )
+
+    def _waited(self, job: WaitingJob) -> timedelta:
+        """Return its wait so far, without the time that it has trained."""
+        return max(self.now - job.submitted_at - (job.trained or _NO_TIME), _NO_TIME)
 
     def _weight(self, priority: int) -> float:
         return float(2.0 ** (priority / self.rules.double_every))
@@ -168,6 +188,8 @@ class PreemptionQuote:
     """Wait so far, without the time in which the job trained in earlier attempts."""
     wait: timedelta
     """Wait expected from now on if no job is stopped."""
+    no_price_from: datetime | None = None
+    """Instant from which no price is asked of the preemptor; None if one always is."""
 
     def is_worth(self, *, later: timedelta) -> bool:
         if self.prices.is_small(self.chosen, later=later):
@@ -177,7 +199,7 @@ class PreemptionQuote:
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
 
     def worth_at(self) -> datetime | None:
-        """Return the minute by which it is worth it; None if that is beyond ``FARTHEST``."""
+        """Return by when it is worth it; None if that is beyond ``FARTHEST``."""
         # Double the time until it is worth it, then halve the interval in which that happens.
         before, after = _NO_TIME, _FIRST_TRY
         while not self.is_worth(later=after):
@@ -190,14 +212,14 @@ class PreemptionQuote:
                 after = middle
             else:
                 before = middle
-        at = self.prices.now + after
-        return at if at == _minute_of(at) else _minute_of(at) + _MINUTE
+        return self.prices.now + after
 
 
 def _instances(job: RunningJob) -> int:
     return sum(job.vector.values())
 
 
-def _minute_of(at: datetime) -> datetime:
-    """Return the beginning of the minute that an instant is in."""
-    return at.replace(second=0, microsecond=0)
+def _full_minute_after(at: datetime) -> datetime:
+    """Return the first full minute at or after an instant: pools are woken each minute."""
+    full = at.replace(second=0, microsecond=0)
+    return full if full == at else full + _MINUTE

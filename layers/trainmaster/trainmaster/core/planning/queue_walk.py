@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
-from operator import attrgetter
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, fits
@@ -38,7 +37,6 @@ class QueueWalk:
     capacity: FreeCapacity
     quotas: Quotas
     budgets: Budgets
-    answered: SameAnswers
     limited: LimitedWarmPools
     pauses: StartPauses
     ahead: CapacityAhead
@@ -64,16 +62,10 @@ class QueueWalk:
             capacity=capacity,
             quotas=quotas,
             budgets=Budgets(snapshot=snapshot, now=now),
-            answered=SameAnswers(snapshot=snapshot, quotas=quotas),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
             ahead=CapacityAhead.of(pool, snapshot.running),
         )
-
-    def order(self) -> list[WaitingJob]:
-        """Return the candidates in the one total order."""
-        in_turn, tier = sorted(self.snapshot.waiting, key=attrgetter("rank")), self.quotas.tier
-        return sorted(in_turn, key=lambda job: tier(job.name)) if self.quotas.tiers else in_turn
 
     def consider(self, job: WaitingJob) -> None:
         """Start the job, preempt for it, or record why it waits."""
@@ -150,9 +142,7 @@ class QueueWalk:
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
         refusal = budget or limited(job, shape, self.capacity) or quota
-        if refusal is None and self.ahead.lowerings:
-            return self.ahead.refusal(job, shape.vector, until=self._frees_by(job, shape))
-        return refusal
+        return refusal or self.ahead.refusal(job, shape, frees_by=self._frees_by)
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         """Return the shapes that capacity may be made and kept for: AWS is not known to refuse them."""
@@ -183,13 +173,12 @@ class QueueWalk:
         return True
 
     def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
-        backfill = self.pool.order.backfill
-        return all(backfill and reservation.admits(vector, ends_by=until) for reservation in ahead)
+        return not ahead or (
+            self.pool.order.backfill and all(first.admits(vector, ends_by=until) for first in ahead)
+        )
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
-
-    # ---- preempts
 
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
@@ -245,7 +234,7 @@ class QueueWalk:
             any(self._preempts(job, shape, self.front.ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
-        key = (*self.quotas.party(job), *shape.vector.items())
+        key = (self.preemptions.asks_no_price(job), *self.quotas.party(job), *shape.vector.items())
         if self.hopeless.get(key, -1) >= job.priority or self.preemptions.wait_of(job) is not None:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
@@ -263,8 +252,6 @@ class QueueWalk:
         job, victims = preemption.job, (*beside, *preemption.victims)
         self.actions.append(preemption)
         self.reasons[job.name] = wait_reasons.making_room(preemption.shape.vector, victims, to=job.team)
-
-    # ---- wait
 
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         vector, futile = shapes[0].vector, self.preemptions.wait_of(job)
@@ -294,6 +281,11 @@ class QueueWalk:
         if not all(self.front.is_reserved(shape.vector) for shape in shapes):
             free = self.capacity.free_with_warm()
             self.front.reserve(reserve(job, shapes, free=free, ends=self._ends, now=self.now))
+
+    @cached_property
+    def answered(self) -> SameAnswers:
+        asks_no_price = self.preemptions.asks_no_price
+        return SameAnswers(snapshot=self.snapshot, quotas=self.quotas, asks_no_price=asks_no_price)
 
     @cached_property
     def preemptions(self) -> Preemptions:

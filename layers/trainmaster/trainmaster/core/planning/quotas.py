@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TypeAlias
 
 from trainmaster.core.jobs.attempts import Reason
@@ -74,6 +75,11 @@ class Quotas:
 
     def tier(self, name: str) -> int:
         return self.tiers.get(name, COVERED)
+
+    def in_turn(self, jobs: Iterable[WaitingJob]) -> list[WaitingJob]:
+        """Return jobs in the one total order."""
+        by_rank, tier = sorted(jobs, key=attrgetter("rank")), self.tier
+        return sorted(by_rank, key=lambda job: tier(job.name)) if self.tiers else by_rank
 
     def party(self, job: WaitingJob) -> tuple[int, str]:
         """Return its tier, and its team where that decides what it may take or stop.

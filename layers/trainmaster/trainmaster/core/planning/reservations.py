@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import chain
 
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Shape, Vector
@@ -56,6 +57,10 @@ class Preemptions:
             return preemption
         return self._placed(preemptor, ahead, until=until, cheapest=True) or preemption
 
+    def asks_no_price(self, job: WaitingJob) -> bool:
+        """Tell whether the job has waited so long that others are stopped for it whatever it costs."""
+        return self.prices is not None and self.prices.asks_no_price(job)
+
     def _placed(
         self,
         preemptor: Preemptor,
@@ -72,8 +77,8 @@ class Preemptions:
         ):
             return None
         reclaimed = self._reclaimed(preemptor, chosen)
-        if self.prices is not None and (
-            refusal := self.prices.refusal(preemptor, chosen, reclaims=bool(reclaimed))
+        if (refusal := self._refusal(preemptor, chosen, reclaims=bool(reclaimed))) and not (
+            cheapest and self.asks_no_price(preemptor.job)
         ):
             return refusal
         for reservation in ahead:
@@ -131,6 +136,13 @@ class Preemptions:
         )
 
     @cached_property
+    def _highest(self) -> int | None:
+        """Highest priority of all jobs of the pool."""
+        runs = (job.priority for job in self.snapshot.running)
+        waits = (job.priority for job in self.snapshot.waiting)
+        return max(chain(runs, waits), default=None)
+
+    @cached_property
     def _lowest(self) -> dict[int, int]:
         """Lowest priority of the jobs that may be stopped, by tier."""
         lowest: dict[int, int] = {}
@@ -176,16 +188,19 @@ class Preemptions:
     def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
         """Choose the lowest priority if that is worth it, else the cheapest, as some were asked already."""
         chosen = stoppable.least(short, preemptor)
-        if self.prices is None or not chosen.victims:
+        if not chosen.victims:
             return chosen
-        reclaims = bool(self._reclaimed(preemptor, chosen))
-        if self.prices.refusal(preemptor, chosen, reclaims=reclaims) is None:
+        if self._refusal(preemptor, chosen, reclaims=bool(self._reclaimed(preemptor, chosen))) is None:
             return chosen
         return stoppable.least(short, preemptor, cheapest=True)
 
     def _excess(self, team: str, vector: Vector) -> Vector:
         """Return by how much the team would exceed its borrowing limit; only its own jobs can end that."""
         return self.quotas.excess(team, vector) if self.quotas.quotas else {}
+
+    def _refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
+        """Return why the price keeps these from being stopped; None: it does not."""
+        return None if self.prices is None else self.prices.refusal(preemptor, chosen, reclaims=reclaims)
 
     def _reclaimed(self, preemptor: Preemptor, chosen: Chosen) -> frozenset[str]:
         victims = (victim for victim in chosen.victims if reclaims(victim, preemptor, self.quotas))
@@ -209,7 +224,7 @@ class Preemptions:
         if not self.rules.cost.enabled:
             return None
         ends = ExpectedEnds(running=self.snapshot.running, now=self.now)
-        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
+        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now, highest=self._highest)
 
     @cached_property
     def _waits(self) -> PreemptionWaits:

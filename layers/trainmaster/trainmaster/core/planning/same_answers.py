@@ -1,5 +1,6 @@
 """Answers to jobs that ask for the same as one that was just made to wait."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -9,8 +10,8 @@ from trainmaster.core.planning.snapshot import Held, Snapshot, WaitingJob
 
 _Party = tuple[int, str]
 """Tier and team, as ``Quotas.party`` returns them."""
-_Asked = tuple[_Party, Held]
-"""A demand: the party, and the instances."""
+_Asked = tuple[_Party, Held, bool]
+"""A demand: the party, the instances, and whether it asks no price."""
 _Answer = tuple[int, timedelta, BackfillReservation]
 """The highest priority and the shortest run that were answered, and the reservation ahead."""
 
@@ -27,6 +28,8 @@ class SameAnswers:
 
     snapshot: Snapshot
     quotas: Quotas
+    asks_no_price: Callable[[WaitingJob], bool]
+    """``Preemptions.asks_no_price``."""
     by_request: dict[_Asked, _Answer] = field(default_factory=dict)
 
     def of(self, job: WaitingJob) -> BackfillReservation | None:
@@ -36,7 +39,7 @@ class SameAnswers:
         """
         if not self.by_request or not _is_plain(job):
             return None
-        answer = self.by_request.get((self.quotas.party(job), job.held))
+        answer = self.by_request.get(self._asked(job))
         if answer is None:
             return None
         priority, runs_at_most, first = answer
@@ -47,7 +50,10 @@ class SameAnswers:
     def note(self, job: WaitingJob, first: BackfillReservation) -> None:
         """Record that it waits behind others; not with budgets, as more than its demand counts then."""
         if _is_plain(job) and not self.snapshot.budgets:
-            self.by_request[self.quotas.party(job), job.held] = (job.priority, job.runs_at_most, first)
+            self.by_request[self._asked(job)] = (job.priority, job.runs_at_most, first)
+
+    def _asked(self, job: WaitingJob) -> _Asked:
+        return self.quotas.party(job), job.held, self.asks_no_price(job)
 
     def forget(self) -> None:
         self.by_request.clear()

@@ -5,6 +5,7 @@ from trainmaster.core.policy.document import (
     DEFAULTS,
     EARLIER_DEFAULTS,
     UNMANAGED_TEAM,
+    WATCHED_DEFAULTS,
     AtLimit,
     Budget,
     Policy,
@@ -14,15 +15,8 @@ from trainmaster.core.policy.document import (
 )
 from trainmaster.core.policy.names import DEFAULT_TEAM
 from trainmaster.core.policy.pool_order import Aging, FairShare, Order, is_by_length
-from trainmaster.core.policy.pool_policy import (
-    UNMANAGED,
-    UNMANAGED_POOL,
-    Limits,
-    PoolPolicy,
-    Preemption,
-    PreemptionCost,
-    WarmPool,
-)
+from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, Limits, PoolPolicy, WarmPool
+from trainmaster.core.policy.pool_preemption import Preemption, PreemptionCost
 from trainmaster.core.policy.pool_quotas import Quota
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
 
@@ -34,6 +28,7 @@ __all__ = [
     "UNMANAGED",
     "UNMANAGED_POOL",
     "UNMANAGED_TEAM",
+    "WATCHED_DEFAULTS",
     "Aging",
     "AtLimit",
     "Budget",

@@ -35,6 +35,17 @@ _CHANGES = (
         hint="write preemption: {cost: {enabled: false}} to preempt whatever it costs",
     ),
     _Change(
+        field="preemption.cost.longest_wait",
+        is_felt=lambda now, then: (
+            _has_price(now)
+            and _has_price(then)  # else the price itself is news, and it says so
+            and now.preemption.cost.longest_wait is not None
+            and now.preemption.cost.longest_wait != then.preemption.cost.longest_wait
+        ),
+        becomes="a job of the highest priority that has waited 5 minutes stops others whatever it costs",
+        hint="write preemption: {cost: {longest_wait: off}} to have every preemption be worth its cost",
+    ),
+    _Change(
         field="preemption.max_per_job",
         is_felt=lambda now, then: (
             now.preemption.enabled and now.preemption.max_per_job != then.preemption.max_per_job

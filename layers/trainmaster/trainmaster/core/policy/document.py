@@ -52,9 +52,11 @@ allowed."""
 GUARDED_DEFAULTS = 2
 """First defaults that guard teams: only roles that are listed, neither remote debug nor session chaining."""
 # From 3 on a preemption has its price, and instances are kept warm (ADR 60).
-DEFAULTS = 4
-"""Today's defaults. Since 4 the GPUs of running jobs have idle alarms (ADR 81), and a put warns of it
+WATCHED_DEFAULTS = 4
+"""First defaults that give the GPUs of running jobs idle alarms (ADR 81); a put warns of it
 (``api.policy_warnings``)."""
+DEFAULTS = 5
+"""Today's defaults. Since 5 the wait for the price of a preemption has a bound (ADR 91)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))

@@ -162,15 +162,19 @@ def _preempted(change: Change) -> Notice:
 
 
 def _requeued(change: Change) -> Notice:
-    job = change.after
+    job, ended = change.after, change.ended
+    is_idle = ended is None or ended.reason is None or ended.reason.code is not ReasonCode.WINDOW
+    how = "while its GPUs were idle" if is_idle else "as the calendar lowered the capacity"
+    todo = (
+        "See in its log what its GPUs waited for." if is_idle else "Nothing: it starts again automatically."
+    )
     return _notice(
         NoticeKind.JOB_REQUEUED,
         change,
         Words(
-            what=f"Job {job.name} was stopped while its GPUs were idle and is back in the queue."
-            f" {loss_text(change)}",
+            what=f"Job {job.name} was stopped {how} and is back in the queue. {loss_text(change)}",
             why=_reason(change),
-            todo="See in its log what its GPUs waited for.",
+            todo=todo + ("" if is_idle else _unsaved(job)),
             undo=_or_not(job),
         ),
     )

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from trainmaster_client.cli.queue_table import queue_picture
-from trainmaster_client.cli.queue_view import QueueView
+from rich.text import Text
+from trainmaster_client.cli.queue_table import pool_lines, queue_picture
 from trainmaster_client.cli.screen import print_whole
 from trainmaster_client.jobs.start_estimates import StartEstimate
+from trainmaster_client.views.queue_model import QueueAnswers, queue_model
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DOCUMENT = Path(__file__).parents[4] / "docs" / "cli.md"
@@ -80,12 +81,13 @@ STARTS = {
 
 
 def printed(width: int) -> str:
-    view = QueueView(document={"jobs": JOBS}, pools=POOLS, starts=STARTS)
+    answers = QueueAnswers(document={"jobs": JOBS}, pools=POOLS, starts=STARTS)
+    model = queue_model(answers, now=NOON)
     out = io.StringIO()
     to = Console(file=out, width=width, no_color=True, markup=False, highlight=False)
-    for line in view.heading_lines(now=NOON, width=width):
+    for line in [*pool_lines(model, width), Text()]:
         print_whole(line, to=to)
-    print_whole(queue_picture(view.rows(now=NOON), to=to, has_starts=True), to=to)
+    print_whole(queue_picture(model, to=to), to=to)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from trainmaster_client.cli.short_names import end_cut, middle_cut, shortened
+from trainmaster_client.views.short_names import end_cut, middle_cut, shortened
 
 SDK = ["pytorch-training-2026-11-21-10-03-55-123", "pytorch-training-2026-11-21-10-03-55-987"]
 
