@@ -285,6 +285,34 @@ def test_P6_conditions_are_taken_off(chain: World) -> None:
     chain.check("parent", "child")
 
 
+def test_P6_a_held_job_without_conditions_gets_its_first_ones(world: World) -> None:
+    world.submit("parent")
+    world.schedule()
+    trains(world, "parent")
+    world.submit("child")
+    assert world.patch("child", after="parent")["status"] == 409
+    world.patch("child", held=True)
+    given = world.patch("child", after="parent")
+    assert (given["status"], given["state"], given["eligible_at"]) == (200, "held", None)
+    released = world.patch("child", held=False)
+    assert (released["state"], released["waiting"]["code"]) == ("pending", "dependency")
+    world.schedule()
+    assert world.states("child") == ["pending"]
+    ends(world, "parent")
+    world.schedule()
+    assert world.states("child") == ["running"]
+    world.check("parent", "child")
+
+
+def test_P6_first_conditions_and_release_in_one_patch(chain: World) -> None:
+    chain.submit("other")
+    chain.patch("other", held=True)
+    given = chain.patch("other", after="child", held=False)
+    assert (given["state"], given["waiting"]["code"]) == ("pending", "dependency")
+    assert chain.api("GET", "/jobs/child")["dependents"] == ["other"]
+    assert chain.patch("child", after="other")["status"] == 422
+
+
 def test_P4_an_end_that_left_no_message_is_made_good_by_the_reconciler(chain: World) -> None:
     """As after a release that marks nothing, or a table that was restored."""
     chain.sagemaker.end("parent", "Completed")

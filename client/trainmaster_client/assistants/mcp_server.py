@@ -15,6 +15,7 @@ from trainmaster_client.assistants.tool_answers import (
     JobAnswer,
     QueueAnswer,
     TimelineAnswer,
+    TreeAnswer,
     UsageAnswer,
     WhyAnswer,
 )
@@ -77,9 +78,15 @@ def _add_job_tools(server: MCPServer, tools: QueueTools, answering: Asked) -> No
 
     @server.tool(annotations=_READS)
     def why(name: JobName) -> WhyAnswer:
-        """Why a job does not run, when it is likely to start, and who is ahead of it."""
+        """Why a job does not run, when it is likely to start, who is ahead, and which ends it waits for."""
         with answering():
             return tools.why(name)
+
+    @server.tool(annotations=_READS)
+    def tree(name: JobName) -> TreeAnswer:
+        """Draw the jobs that a job waits for and those that wait for it, with their states and why."""
+        with answering():
+            return tools.tree(name)
 
 
 def _add_history_tools(server: MCPServer, tools: QueueTools, answering: Asked) -> None:

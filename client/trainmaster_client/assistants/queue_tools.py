@@ -9,10 +9,12 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.assistants.tool_answers import (
     AttemptEntry,
     JobAnswer,
+    ParentEntry,
     QueueAnswer,
     QueueEntry,
     SpanEntry,
     TimelineAnswer,
+    TreeAnswer,
     UsageAnswer,
     UsageGroup,
     WhyAnswer,
@@ -20,6 +22,7 @@ from trainmaster_client.assistants.tool_answers import (
 )
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.dependency_trees import DependencyTree
 from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.newer_routes import newer_route
 from trainmaster_client.jobs.timelines import AttemptSpan, timeline
@@ -31,6 +34,8 @@ MOST_ATTEMPTS = 20
 MOST_SPANS = 200
 MOST_GROUPS = 100
 MOST_LOG_LINES = 100
+MOST_DEPENDENTS = 20
+MOST_TREE_LINES = 200
 SHOWN_AHEAD = 5
 LARGEST_PAGE = "100"
 
@@ -58,6 +63,11 @@ class QueueTools:
             warnings=[bounded(warning) for attempt in view.attempts for warning in attempt.warnings],
             lost_seconds=_amounts(document.get("wasted_seconds")),
             cost_usd=document.get("cost_usd"),
+            after=_parents(view),
+            dependents=[bounded(printable(child)) for child in document.get("dependents") or ()][
+                :MOST_DEPENDENTS
+            ],
+            dependents_count=int(document.get("dependents_count") or 0),
             log_lines_of_the_program=self._log(document, log_lines) if log_lines else [],
         )
 
@@ -70,7 +80,13 @@ class QueueTools:
             likely_start=start.get("p50"),
             likely_start_latest=start.get("p90"),
             ahead=[_entry(job) for job in self._ahead(view)],
+            after=_parents(view),
         )
+
+    def tree(self, name: str) -> TreeAnswer:
+        lines = DependencyTree(api=self.api(), now=self.now()).lines(name)
+        shown = [bounded(line) for line in lines[:MOST_TREE_LINES]]
+        return TreeAnswer(lines=shown, is_truncated=len(lines) > len(shown))
 
     def usage(self, group_by: str, *, team: str | None, days: float) -> UsageAnswer:
         end = self.now()
@@ -133,6 +149,13 @@ def _entry(job: JobView) -> QueueEntry:
         started_at=_instant(job.started_at),
         why=bounded(job.why),
     )
+
+
+def _parents(job: JobView) -> list[ParentEntry]:
+    return [
+        ParentEntry(job=parent.job or None, condition=parent.kind, state=parent.state)
+        for parent in job.parents
+    ]
 
 
 def _attempt(attempt: Attempt) -> AttemptEntry:

@@ -39,6 +39,15 @@ class QueueAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParentEntry:
+    job: str | None
+    """Name of the job that has to end first; None if the user may not see it."""
+    condition: str
+    """afterok: it has to complete; afternotok: to fail or be stopped; afterany: to end."""
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEntry:
     number: int
     training_job_name: str
@@ -58,6 +67,11 @@ class JobAnswer:
     lost_seconds: dict[str, float]
     """Training that was lost, by cause."""
     cost_usd: float | None
+    after: list[ParentEntry]
+    """Jobs that it waits for, or waited for."""
+    dependents: list[str]
+    """The first jobs that wait for it by name."""
+    dependents_count: int
     log_lines_of_the_program: list[str]
     """The last ones, if they were asked for."""
     notice: str = NOTICE
@@ -72,6 +86,16 @@ class WhyAnswer:
     """Start that 9 of 10 estimates stay below."""
     ahead: list[QueueEntry]
     """The nearest of those before it in its pool."""
+    after: list[ParentEntry]
+    """Jobs whose ends it waits for; until then it is in no queue."""
+    notice: str = NOTICE
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeAnswer:
+    lines: list[str]
+    """A drawing: the jobs that it waits for, then the job and all that wait for it, each with its state."""
+    is_truncated: bool
     notice: str = NOTICE
 
 

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.job_views import JobView
+from trainmaster_client.jobs.job_views import JobView, Parent
 
 Points = Sequence[tuple[float, float]]
 """Pairs of step and loss, in their order."""
@@ -22,6 +22,8 @@ MOST_POINTS = 300
 """Points of one attempt's curve: more than the picture has columns for, and less than 10 kB."""
 MOST_ATTEMPTS = 20
 """Curves of one picture, the newest."""
+MOST_PARENTS = 5
+"""Parents named in one picture."""
 MOST_ROWS = 200
 """Jobs of one table."""
 _COLOURS = ("#3f83d8", "#d9822b")
@@ -76,6 +78,8 @@ def _facts(picture: JobPicture) -> Iterator[tuple[str, str]]:
     yield "instances", f"{job.instances} in pool {job.pool}"
     if job.position is not None and job.is_waiting:
         yield "position", str(job.position)
+    if job.parents and job.is_waiting:
+        yield "after", ", ".join(map(_parent, job.parents[:MOST_PARENTS])) + _more(job)
     if job.why:
         yield "reason", job.why
     if picture.likely_start is not None and job.is_waiting:
@@ -86,6 +90,16 @@ def _facts(picture: JobPicture) -> Iterator[tuple[str, str]]:
         yield "newest loss", f"{last[1]:.4g} at step {last[0]:,.0f}"
     if picture.note:
         yield "note", picture.note
+
+
+def _parent(parent: Parent) -> str:
+    state = f" ({parent.state})" if parent.state else ""
+    return f"{parent.condition}{state}"
+
+
+def _more(job: JobView) -> str:
+    unnamed = len(job.parents) - MOST_PARENTS
+    return f" and {unnamed} more" if unnamed > 0 else ""
 
 
 def _name(job: JobView) -> str:

@@ -129,14 +129,26 @@ class Parent:
     job: str
     """Its name; empty if the caller may not see it."""
     state: str
+    kind: str = "afterok"
+    """Type of the condition, such as ``afterany``."""
 
     @property
     def is_final(self) -> bool:
         return self.state in FINAL_STATES
 
+    @property
+    def condition(self) -> str:
+        """The condition as a tag has it, without the type that is meant anyway."""
+        name = self.job or NO_NAME
+        return name if self.kind == "afterok" else f"{self.kind}:{name}"
+
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
-        return cls(job=printable(document.get("job")), state=printable(document.get("state")))
+        return cls(
+            job=printable(document.get("job")),
+            state=printable(document.get("state")),
+            kind=printable(document.get("type") or "afterok"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

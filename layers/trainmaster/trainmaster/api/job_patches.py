@@ -239,7 +239,7 @@ def _new_conditions(context: RequestContext, job: Job, wanted: tuple[WantedCondi
     Raises:
         InvalidRequestError: A condition names no job, or one job twice.
         PolicyViolationError: A condition can hold no more, or the job would wait for itself.
-        JobConflictError: The job has ended, or waits for no other job any more.
+        JobConflictError: The job has ended, or waits for no other job and is not held before its start.
     """
     refuse_final(job)
     pool, before = _pool(job, context), job.after
@@ -259,11 +259,19 @@ def _new_conditions(context: RequestContext, job: Job, wanted: tuple[WantedCondi
     violations = [*parents.violations, *([] if cycle is None else [cycle])]
     if violations:
         raise PolicyViolationError(f"{AFTER}: {violations[0].message}", errors=violations)
-    if not job.waits_for_others:
-        hint = "submit it again, under another name, with the tag trainmaster:after"
+    if not (job.waits_for_others or _is_held_and_new(job)):
+        hint = "hold it first if it never started, else submit it again with the tag trainmaster:after"
         raise _conflict(AFTER, f"the job is {job.state} and waits for no other job", hint)
     text = " ".join(condition.text(to=job.spec.team) for condition in after.conditions) if after else ""
     return _NewConditions(conditions=after, text=text, is_as_before=after == before, pool=pool)
+
+
+def _is_held_and_new(job: Job) -> bool:
+    """Tell whether a job may get its first conditions: it is held, had none before and never started.
+
+    No pass can start it while the patch is written, and no budget was charged for it.
+    """
+    return job.state is JobState.HELD and job.after is None and job.attempt == 0 and job.started_at is None
 
 
 def _cycle(context: RequestContext, job: Job, after: Dependencies) -> FieldError | None:

@@ -103,7 +103,7 @@ def test_every_tool_says_that_it_only_reads_and_what_it_answers() -> None:
             return list((await client.list_tools()).tools), client.instructions
 
     found, instructions = asyncio.run(listed())
-    assert [tool.name for tool in found] == ["queue", "job", "why", "usage", "timeline"]
+    assert [tool.name for tool in found] == ["queue", "job", "why", "tree", "usage", "timeline"]
     assert all(tool.annotations.read_only_hint for tool in found)
     assert all(tool.output_schema for tool in found)
     assert NOTICE in str(instructions)
@@ -224,3 +224,30 @@ def test_text_of_users_is_bounded_and_without_control_characters() -> None:
     (job,) = answered(Api({"jobs": {"jobs": [view("job1", waiting=why)]}}), "queue")["jobs"]
     assert len(job["why"]) == LONGEST_TEXT + 3
     assert job["why"].isprintable()
+
+
+AFTER = [
+    {"job": "prep", "type": "afterany", "state": "running"},
+    {"job": None, "type": "afterok", "state": "held"},
+]
+
+
+def test_a_job_names_those_it_waits_for_and_those_that_wait_for_it() -> None:
+    leaves = [f"leaf-{number}" for number in range(100)]
+    child = view("train", after=AFTER, dependents=leaves, dependents_count=150, position=None)
+    seen = answered(Api({"job": child}), "job", name="train")
+    assert seen["after"] == [
+        {"job": "prep", "condition": "afterany", "state": "running"},
+        {"job": None, "condition": "afterok", "state": "held"},
+    ]
+    assert (len(seen["dependents"]), seen["dependents_count"]) == (queue_tools.MOST_DEPENDENTS, 150)
+    assert answered(Api({"job": child}), "why", name="train")["after"] == seen["after"]
+
+
+def test_the_tree_is_drawn_line_by_line_up_to_a_bound() -> None:
+    root = view("train", after=AFTER[:1], dependents=["leaf"], dependents_count=1, position=None)
+    parent, leaf = view("prep", state="running"), view("leaf", after=[{"job": "train", "type": "afterok"}])
+    seen = answered(Api({"job": [root, parent, leaf]}), "tree", name="train")
+    assert seen["lines"][:2] == ["prep  running", "   v afterany"]
+    assert any(line.startswith("`- leaf  pending") for line in seen["lines"])
+    assert seen["is_truncated"] is False

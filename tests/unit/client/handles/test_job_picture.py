@@ -39,6 +39,15 @@ def test_a_waiting_job_says_where_it_is_why_and_when() -> None:
     assert "<svg" not in page
 
 
+def test_a_job_that_waits_for_others_names_them_with_their_states() -> None:
+    after = [{"job": f"prep-{number}", "type": "afterany", "state": "running"} for number in range(7)]
+    after[0] = {"job": None, "type": "afterok", "state": "held"}
+    line = text(JobPicture(job=seen(after=after, position=None)))
+    assert "; after (other team's) (held), afterany:prep-1 (running), " in line
+    assert "afterany:prep-4 (running) and 2 more; " in line
+    assert "after" not in text(JobPicture(job=seen(after=after, state="running", position=None)))
+
+
 def test_a_running_job_has_its_loss_and_no_start() -> None:
     curves = {0: [(10.0, 4.0), (20.0, 3.0)], 1: [(20.0, 3.1), (30.0, 2.5)]}
     found = JobPicture(job=seen(state="running", position=None, attempt=1), likely_start=START, curves=curves)
