@@ -165,8 +165,8 @@ class Future:
     def _change_capacity(self, change: CapacityFrom, at: datetime) -> None:
         before = pool_vector(self._pool)
         self._pool = self._pool.since(change)
-        more = minus(pool_vector(self._pool), before)
-        self._slots.came_free({capacity: count for capacity, count in more.items() if count > 0}, at)
+        raised = minus(pool_vector(self._pool), before)
+        self._slots.came_free({capacity: count for capacity, count in raised.items() if count > 0}, at)
 
     def _holds_until(self, job: RunningJob) -> datetime:
         """Return when a running job gives its instances back if it is not stopped."""

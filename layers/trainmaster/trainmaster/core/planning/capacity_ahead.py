@@ -143,14 +143,14 @@ def drained(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Drained:
         *(ReleaseWarm(warm_pool=kept, because="the calendar lowered the capacity") for kept in released),
         *(Drain(job=job, why=_why(job, pool)) for job in stopped),
     )
-    asked = {job.name for job in stopped}
+    stopping = {job.name for job in stopped}
     gone = {kept.training_job_name for kept in released}
     return Drained(
         actions=actions,
         snapshot=replace(
             snapshot,
             running=tuple(
-                replace(job, state=JobState.PREEMPTING, stop_sent=True) if job.name in asked else job
+                replace(job, state=JobState.PREEMPTING, stop_sent=True) if job.name in stopping else job
                 for job in snapshot.running
             ),
             warm_pools=tuple(kept for kept in snapshot.warm_pools if kept.training_job_name not in gone),

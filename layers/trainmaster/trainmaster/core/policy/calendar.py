@@ -47,7 +47,7 @@ class WhenLowered(StrEnum):
 
 
 def _weekly_time(text: str) -> WeeklyTime | None:
-    """Read days, and times between them; None if the text is no time of the week."""
+    """Read days, and times between them; None if the text names no days and times."""
     match = _WEEKLY.fullmatch(text)
     days = _days(match[1]) if match else None
     if match is None or days is None:
