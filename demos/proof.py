@@ -11,8 +11,8 @@ from pathlib import Path
 from trainmaster_client.report import Report
 
 from benchmarks.training.proof.__main__ import main as prove
-from demos import command
-from demos.patience import STANDSTILL_SECONDS
+from demos.stage.command import Telling, play
+from demos.stage.patience import STANDSTILL_SECONDS
 
 REPORT = Path("build/training.json")
 
@@ -22,9 +22,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=REPORT)
     known, _ = parser.parse_known_args()
     patience = [f"--silent-seconds={STANDSTILL_SECONDS}"]
-    return command.play(
+    return play(
         lambda _: prove([*patience, *sys.argv[1:]]),  # what the user says comes later, and counts
-        command.Telling(report=Report(name=REPORT.stem), path=known.json),
+        Telling(report=Report(name=REPORT.stem), path=known.json),
     )
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from local.account.answers import AccountAround
+from local.account.account_answers import AccountAround
 from local.clock import TwinClock
 from local.control_body import BadFieldError, Body
 from local.denials import Denial
-from local.deployment.events.faults import DeliveryFaults
+from local.deployment.events.delivery_faults import DeliveryFaults
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.faults import Faults
 from local.wire import AwsError, Request, Response

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from trainmaster_client.files.yaml_documents import read_yaml
 
-from local.deployment.errors import DeploymentError
+from local.deployment.deployment_errors import DeploymentError
 
 
 def read_map(path: Path, *, what: str, error_kind: type[DeploymentError]) -> Mapping[str, Any]:

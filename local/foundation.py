@@ -9,7 +9,7 @@ from pathlib import Path
 
 from local.clock import TwinClock
 from local.config import TwinConfig
-from local.deployment.errors import StateInUseError
+from local.deployment.deployment_errors import StateInUseError
 from local.engine.moto_engine import MotoEngine
 from local.faults import Faults
 from local.front_door import FrontDoor

@@ -13,7 +13,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from local.deployment.errors import DeploymentError
+from local.deployment.deployment_errors import DeploymentError
 from local.documents import read_map
 from local.wire import Request, Response
 

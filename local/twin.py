@@ -10,15 +10,15 @@ from typing import Any
 from botocore.credentials import Credentials
 
 from local import foundation, policy_file
-from local.account.answers import SERVICES as ACCOUNT_SERVICES
-from local.account.answers import STUDIO_CALLS, AccountAround
+from local.account.account_answers import SERVICES as ACCOUNT_SERVICES
+from local.account.account_answers import STUDIO_CALLS, AccountAround
 from local.clock import each_minute
 from local.config import ReadyInfo, TwinConfig
 from local.control import PREFIX as CONTROL_PREFIX
 from local.control import Control
 from local.deployment.assembly import API_PREFIX, Assembly, assemble
 from local.deployment.background import Background
-from local.deployment.events.faults import DeliveryFaults
+from local.deployment.events.delivery_faults import DeliveryFaults
 from local.deployment.platform import Platform
 from local.deployment.resources.kinds import Site
 from local.deployment.stack import deploy

@@ -116,7 +116,7 @@ def _parameter(text: str) -> tuple[str, str]:
 def _run(arguments: argparse.Namespace, reaper: int) -> int:
     stop = _stop_on_signals()
     # Here, not at the top: half a second that the arguments' errors should not cost.
-    from local.deployment.errors import DeploymentError  # noqa: PLC0415
+    from local.deployment.deployment_errors import DeploymentError  # noqa: PLC0415
     from local.policy_file import read_policy  # noqa: PLC0415
     from local.twin import Twin  # noqa: PLC0415
     from local.world_file import read_world  # noqa: PLC0415

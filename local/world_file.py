@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from local.deployment.errors import DeploymentError
+from local.deployment.deployment_errors import DeploymentError
 from local.documents import read_map
 from local.worlds import KIND, WORLDS, World, WorldError, changed
 

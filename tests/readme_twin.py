@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from demos.dashboard.world import World, WorldJob, policy, running_world
+from demos.stage.two_teams import World, WorldJob, policy, running_world
 
 RECORDED = Path(__file__).parent / "unit/docs/readme_twin.json"
 WAITS = "llama-pretrain"
@@ -28,22 +28,22 @@ def main() -> None:
 
 def _play(world: World) -> None:
     both = policy(world.twin.ready["account_id"])
-    world.admin.put_policy({**both, "pools": both["pools"][:1]})
+    world.api.put_policy({**both, "pools": both["pools"][:1]})
     for job in (_PRETRAIN, _TRANSLATE):
-        world.submit(job)
+        world.add(job)
     world.clock(6)
     for job in (_PRETRAIN, _TRANSLATE):
         world.until_trains(job.name)
     world.clock(42)
     for job in (*_WAITING, _URGENT):
-        world.submit(job)
+        world.add(job)
     world.clock(6)
     world.until_trains(_URGENT.name)
     world.clock(4)
 
 
 def _answers(world: World) -> dict[str, Any]:
-    api = world.admin
+    api = world.api
     return {
         "now": world.now().astimezone(UTC).isoformat(),
         "recorded": f"{datetime.now(UTC):%Y-%m-%d}",

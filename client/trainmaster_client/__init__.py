@@ -1,17 +1,18 @@
 """The package that users of trainmaster install: SageMaker SDK session, API client, command line.
 
-``trainmaster_client.submit``, ``job`` and ``jobs`` make handles on jobs; they are loaded when asked for.
+``trainmaster_client.submit``, ``job`` and ``jobs`` make handles on jobs, ``submit_array`` and ``array`` on
+arrays; they are loaded when asked for.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainmaster_client.handles import job, jobs, submit
+    from trainmaster_client.handles import array, job, jobs, submit, submit_array
 
-__all__ = ["job", "jobs", "submit"]
+__all__ = ["array", "job", "jobs", "submit", "submit_array"]
 
-_HANDLES = frozenset({"job", "submit"})
+_HANDLES = frozenset({"array", "job", "submit", "submit_array"})
 
 
 def __dir__() -> list[str]:

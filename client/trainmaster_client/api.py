@@ -11,8 +11,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.errors import ApiNotConfiguredError, PolicyViolationError
+from trainmaster_client.http.array_routes import ArrayRoutes
 from trainmaster_client.http.calls import (
-    ApiCalls,
     Document,
     Parameter,
     etag_of,
@@ -50,7 +50,7 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 """Seconds. Off the network the answer is an error within seconds, not minutes."""
 
 
-class ApiClient(ApiCalls):
+class ApiClient(ArrayRoutes):
     """Calls the API, by one method a route. Parameters that are None are left out."""
 
     def add_job(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:

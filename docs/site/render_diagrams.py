@@ -6,7 +6,7 @@ page, which differ by light and dark.
 
 from playwright.sync_api import Page
 
-from demos.dashboard.chromium import running_browser
+from demos.stage.chromium import running_browser
 from docs.site.pictures import DRAWN, FENCED, digest
 
 DOCS = DRAWN.parents[1]

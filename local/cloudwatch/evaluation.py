@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from local.cloudwatch.expressions import Point
+from local.cloudwatch.metric_math import Point
 
 EXTRA_PERIODS = 2
 """CloudWatch looks at more periods than it evaluates. How many is not published; in its example 5 for 3."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.cloudwatch import expressions
-from local.cloudwatch.expressions import ExpressionError, Kind, Node, Point
+from local.cloudwatch import metric_math
+from local.cloudwatch.metric_math import ExpressionError, Kind, Node, Point
 from local.cloudwatch.metrics import STATISTICS, Metric, MetricStore
 from local.wire import AwsError
 
@@ -37,7 +37,7 @@ class Queries:
         """Return the period of a query and of all under it. Raises AwsError if those differ."""
         if query_id in self.sources:
             return self.sources[query_id].period
-        needed = expressions.references(self.formulas[query_id])
+        needed = metric_math.references(self.formulas[query_id])
         periods = {self.period(needed_id) for needed_id in needed}
         if len(periods) != 1:
             raise invalid(f"the metrics of expression {query_id!r} must have one period")
@@ -50,9 +50,9 @@ class Queries:
             formula = self.formulas[query_id]
             points = {
                 reference: self.point(reference, start, store)
-                for reference in expressions.references(formula)
+                for reference in metric_math.references(formula)
             }
-            return expressions.compute(formula, points)
+            return metric_math.compute(formula, points)
         end = start + source.period
         samples = store.samples(source.metric, start=start, end=end, unit=source.unit)
         return None if samples is None else samples.statistic(source.statistic)
@@ -132,7 +132,7 @@ def _source(query: Mapping[str, Any]) -> Source:
 
 def _formula(query: Mapping[str, Any]) -> Node:
     try:
-        return expressions.parse(query.get("Expression", ""))
+        return metric_math.parse(query.get("Expression", ""))
     except ExpressionError as error:
         raise invalid(f"error in expression {query['Id']!r}: {error}") from error
 
@@ -149,9 +149,9 @@ def _note_kind(query_id: str, queries: Queries, kinds: dict[str, Kind], *, under
     formula = queries.formulas.get(query_id)
     if formula is None or query_id in kinds:
         return
-    for needed in sorted(expressions.references(formula)):
+    for needed in sorted(metric_math.references(formula)):
         _note_kind(needed, queries, kinds, under=(*under, query_id))
     try:
-        kinds[query_id] = expressions.kind_of(formula, kinds)
+        kinds[query_id] = metric_math.kind_of(formula, kinds)
     except ExpressionError as error:
         raise invalid(f"error in expression {query_id!r}: {error}") from error

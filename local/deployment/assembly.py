@@ -11,10 +11,10 @@ from local.deployment.events.rule_book import RuleBook
 from local.deployment.events.schedules import Scheduler
 from local.deployment.events.topics import Topics
 from local.deployment.gateway.resource_policy import parse_resource_policy
-from local.deployment.gateway.rest_api import RestApi
+from local.deployment.gateway.rest_stage import RestApi
 from local.deployment.gateway.routes import Routes
 from local.deployment.lambda_runtime.asynchronous import AsyncInvoker
-from local.deployment.lambda_runtime.environment import TwinAddress
+from local.deployment.lambda_runtime.function_environment import TwinAddress
 from local.deployment.lambda_runtime.functions import Functions, Host
 from local.deployment.lambda_runtime.measured import Measured
 from local.deployment.lambda_runtime.queue_trigger import QueueReader, SqsQueue

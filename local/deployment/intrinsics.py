@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 
 Node: TypeAlias = Any
 """A node of a template: any JSON value."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from local.deployment.errors import ParameterError
+from local.deployment.deployment_errors import ParameterError
 
 _LIST_TYPES = ("CommaDelimitedList", "List<")
 _KNOWN_TYPES = ("String", "Number", *_LIST_TYPES)

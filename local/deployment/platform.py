@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from local.clock import TwinClock
-from local.cloudwatch.twin import CloudWatchTwin
+from local.cloudwatch.cloudwatch_twin import CloudWatchTwin
 from local.deployment.background import Background
-from local.deployment.events.faults import DeliveryFaults
-from local.deployment.gateway.rest_api import Callers
+from local.deployment.events.delivery_faults import DeliveryFaults
+from local.deployment.gateway.rest_stage import Callers
 from local.identity.identities import Identities
 from local.sagemaker.ports import LogSink
 from local.wire import Principal, Request, Response

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.wiring import Function, Wiring
 from local.identity.conditions import like
 from local.identity.evaluator import Decision, Statement, decide, normalized, parse_policy

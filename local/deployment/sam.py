@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.managed_policies import MANAGED_POLICIES
 
 CHECKOUT_BUCKET = "checkout"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.intrinsics import Node, Resolver
 from local.deployment.resources import access, compute, messaging, rest_api, storage, triggers, watching
 from local.deployment.resources.kinds import Kind, Made, Site

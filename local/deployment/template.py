@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local.deployment.errors import DeploymentError, TemplateError
+from local.deployment.deployment_errors import DeploymentError, TemplateError
 from local.deployment.parameters import parameter_values
 from local.deployment.sam import expand
 from local.deployment.template_yaml import read_template

@@ -5,7 +5,7 @@ from typing import Any
 import yaml
 from trainmaster_client.files.yaml_documents import StrictLoader, read_yaml
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 
 _WITHOUT_PREFIX = ("Ref", "Condition")
 

@@ -19,7 +19,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import create_backend_app
 
 from local.clock import TwinClock
-from local.cloudwatch.twin import CloudWatchTwin
+from local.cloudwatch.cloudwatch_twin import CloudWatchTwin
 from local.engine import moto_iam, moto_light, moto_logs, moto_sagemaker, moto_time, wsgi
 from local.engine.answers import serialized
 from local.engine.calls import AwsCall

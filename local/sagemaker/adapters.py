@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from local.cloudwatch.cloudwatch_twin import CloudWatchTwin
 from local.cloudwatch.metrics import Metric
-from local.cloudwatch.twin import CloudWatchTwin
 from local.sagemaker.loads import NAMESPACE, Sample
 from local.sagemaker.ports import LogLine
 

@@ -12,12 +12,12 @@ from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
 from local.sagemaker.capacity import Capacity
 from local.sagemaker.checkpoints import CheckpointMirror
-from local.sagemaker.environment import MARK, container_environment
+from local.sagemaker.container_environment import MARK, container_environment
+from local.sagemaker.container_logs import LogStream
 from local.sagemaker.hosts import Place, Ports
 from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
-from local.sagemaker.logs import LogStream
 from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
 from local.sagemaker.slow_stops import SlowStops
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH

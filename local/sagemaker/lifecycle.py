@@ -12,6 +12,7 @@ from local.clock import Timer
 from local.sagemaker.cluster import Cluster
 from local.sagemaker.container import Outside
 from local.sagemaker.inputs import PrepareError
+from local.sagemaker.job_table import JobTable
 from local.sagemaker.jobs import IllegalStepError, TrainingJob
 from local.sagemaker.mailbox import (
     ClosedError,
@@ -28,7 +29,6 @@ from local.sagemaker.metric_definitions import Definitions
 from local.sagemaker.pool_keeper import within_quota
 from local.sagemaker.scraped_log import ScrapedLog
 from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
-from local.sagemaker.table import JobTable
 from local.worlds.endings import NO_CAPACITY, pending_end
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from local.clock import TwinClock
-from local.sagemaker import listing, tags
+from local.sagemaker import job_listing, tags
 from local.sagemaker.admission import Admission
+from local.sagemaker.job_table import NOT_FOUND, JobTable
 from local.sagemaker.jobs import TrainingJob, Transition
 from local.sagemaker.mailbox import Stop
 from local.sagemaker.pool_keeper import PoolKeeper, has_pool
@@ -15,7 +16,6 @@ from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
 from local.sagemaker.spec import TrainingSpec
 from local.sagemaker.statuses import Primary, Secondary
-from local.sagemaker.table import NOT_FOUND, JobTable
 from local.sagemaker.views import description
 from local.wire import AwsError, Principal
 from local.world_in_force import WorldInForce
@@ -77,7 +77,7 @@ class Operations:
 
     def list(self, params: Params) -> Result:
         now = self.clock.now()
-        return listing.page([job for job in self.table.all() if self._is_readable(job)], params, now=now)
+        return job_listing.page([job for job in self.table.all() if self._is_readable(job)], params, now=now)
 
     def stop(self, params: Params) -> Result:
         """Stop a job: it is Stopping on return; stopping it twice is no error, stopping a finished one is."""

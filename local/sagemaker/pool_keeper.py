@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from local.clock import TwinClock
+from local.sagemaker.job_table import JobTable
 from local.sagemaker.jobs import TrainingJob
-from local.sagemaker.table import JobTable
 from local.sagemaker.warm_pools import TERMINATED, PoolStatus, WarmPool
 from local.wire import AwsError
 from local.worlds import World, keeps_warm

@@ -3,10 +3,10 @@
 import threading
 
 from local.sagemaker.container import Outside
+from local.sagemaker.job_table import JobTable
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.lifecycle import JobRun, RunPlan
 from local.sagemaker.mailbox import Message
-from local.sagemaker.table import JobTable
 
 
 class Runs:

@@ -14,8 +14,8 @@ from local.worlds.refusals import (
     keeps_warm,
     refusal,
 )
-from local.worlds.table import HARSH, KIND, VALUES, WORLDS, changed, shown
 from local.worlds.world import Latency, World, WorldError
+from local.worlds.world_table import HARSH, KIND, VALUES, WORLDS, changed, shown
 
 __all__ = [
     "CAPACITY_TYPES",

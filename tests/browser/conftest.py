@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import pytest
 from playwright.sync_api import Browser
 
-from demos.dashboard import chromium, night
-from demos.dashboard.dashboard_process import Dashboard, Tab, new_tab, running_dashboard
-from demos.dashboard.world import World, running_world
+from demos.stage import chromium, night
+from demos.stage.dashboard_tab import Dashboard, Tab, new_tab, running_dashboard
+from demos.stage.two_teams import World, running_world
 
 OpenTab: TypeAlias = Callable[..., Tab]
 

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Page
 
-from demos.dashboard import chromium, night
-from demos.dashboard.dashboard_process import PAGES
+from demos.stage import chromium, night
+from demos.stage.dashboard_tab import PAGES
 from tests.browser.conftest import OpenTab, Stage, unless_there
 
 pytestmark = pytest.mark.thorough
@@ -77,7 +77,7 @@ def test_an_action_is_confirmed_with_its_consequence_and_taken_by_the_keyboard_a
     dialog.wait_for()
     walk_to(tab.page, "button hold")
     tab.page.keyboard.press("Enter")
-    stage.world.until("it is held", lambda: stage.world.state(job.name) == "held")
+    stage.world.wait("it is held", lambda: stage.world.state(job.name) == "held")
 
 
 def test_the_reading_dashboard_has_no_action(open_tab: OpenTab) -> None:

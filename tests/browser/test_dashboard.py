@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from demos.dashboard import night
-from demos.dashboard.dashboard_process import PAGES, Dashboard, Tab
-from demos.dashboard.world import WorldJob
+from demos.stage import night
+from demos.stage.dashboard_tab import PAGES, Dashboard, Tab
+from demos.stage.two_teams import WorldJob
 from tests.browser.conftest import OpenTab, Stage
 from tests.browser.prefix_proxy import running_proxy
 
@@ -30,7 +30,7 @@ EVERY_PAGE = (*PAGES, f"jobs/{night.LLAMA.name}")
 @pytest.mark.parametrize("path", ["now", "jobs"])
 def test_the_rows_of_the_page_are_those_of_the_api_in_its_order(path: str, tab: Tab, stage: Stage) -> None:
     tab.go(path)
-    assert tab.names() == [job["name"] for job in stage.world.admin.jobs(limit="100")["jobs"]]
+    assert tab.names() == [job["name"] for job in stage.world.api.jobs(limit="100")["jobs"]]
 
 
 def test_every_page_is_shown_without_an_error_and_within_its_policy_for_scripts(tab: Tab) -> None:
@@ -159,9 +159,9 @@ def test_a_preemption_is_on_the_page_within_five_seconds(tab: Tab, stage: Stage)
     preempted = night.TRANSLATE.name
     row = tab.page.locator("main tbody tr", has=tab.page.locator(f"a[href*='{preempted}']"))
     assert "running" in row.inner_text()
-    stage.world.submit(WorldJob(name="incident-rerun", team="vision", priority=20, hours=1))
+    stage.world.add(WorldJob(name="incident-rerun", team="vision", priority=20, hours=1))
     stage.world.clock(4)
-    stage.world.until("it is preempted", lambda: stage.world.state(preempted) == "preempted")
+    stage.world.wait("it is preempted", lambda: stage.world.state(preempted) == "preempted")
     row.get_by_text("preempted").first.wait_for(timeout=1000 * SECONDS_TO_SEE)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Route
 
-from demos.dashboard import night
-from demos.dashboard.dashboard_process import PAGES
+from demos.stage import night
+from demos.stage.dashboard_tab import PAGES
 from tests.browser.conftest import OpenTab, Stage
 
 pytestmark = pytest.mark.thorough

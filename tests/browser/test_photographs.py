@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from demos.dashboard import photographs
-from demos.dashboard.dashboard_process import PAGES
+from demos.stage import photographs
+from demos.stage.dashboard_tab import PAGES
 from tests.browser.conftest import OpenTab
 
 AGAIN = "the page is not the one photographed: python -m demos.dashboard --images docs/images"

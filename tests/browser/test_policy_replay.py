@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route
 
-from demos.dashboard import chromium
-from demos.dashboard.dashboard_process import Tab
+from demos.stage import chromium
+from demos.stage.dashboard_tab import Tab
 from tests.browser.conftest import OpenTab, Stage, unless_there
 from tests.browser.test_hostile_names import CORPUS
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import pytest
 from playwright.sync_api import Browser, Page
 
-from demos.dashboard import chromium
+from demos.stage import chromium
 from tests.browser.conftest import unless_there
 from tests.markdown import ROOT
 from tests.site import make_site

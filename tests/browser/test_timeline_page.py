@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Route
 
-from demos.dashboard import night
-from demos.dashboard.dashboard_process import Tab
+from demos.stage import night
+from demos.stage.dashboard_tab import Tab
 from tests.browser.conftest import Stage
 
 pytestmark = pytest.mark.thorough
@@ -58,7 +58,7 @@ def test_what_ran_is_on_the_timeline_and_in_its_table(tab: Tab, stage: Stage) ->
     tab.page.get_by_text("The same as a table").click()
     written = tab.page.locator(".timeline-table tbody").inner_text()
     assert night.TRANSLATE.name in written
-    attempts = stage.world.admin.timeline()["attempts"]
+    attempts = stage.world.api.timeline()["attempts"]
     assert tab.page.locator(".timeline-table tbody tr").count() == len(attempts)
 
 

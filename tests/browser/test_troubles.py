@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Route
 
-from demos.dashboard import night
-from demos.dashboard.dashboard_process import PAGES, Tab
+from demos.stage import night
+from demos.stage.dashboard_tab import PAGES, Tab
 from tests.browser.conftest import OpenTab, Stage
 
 pytestmark = pytest.mark.thorough
@@ -110,7 +110,7 @@ def test_a_click_during_trouble_is_done_once_or_said_to_have_failed(open_tab: Op
     tab.page.get_by_role("button", name="Hold", exact=False).first.click()
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_role("button", name="Hold", exact=False).click()
-    stage.world.until("the click counted", lambda: has_counted(tab, stage, job.name))
+    stage.world.wait("the click counted", lambda: has_counted(tab, stage, job.name))
 
 
 def has_counted(tab: Tab, stage: Stage, name: str) -> bool:

@@ -8,8 +8,8 @@ from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE
 from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
-from demos.account_smoke.looks import StackLooks
-from demos.account_smoke.story import Scene, expected_alarms, note
+from demos.account_smoke import Scene, expected_alarms, note
+from demos.deployed.account_looks import StackLooks
 from tests.e2e.plane import IMAGE, running_plane
 
 pytestmark = pytest.mark.long

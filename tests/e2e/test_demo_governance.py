@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from demos.governance.checks import check
+from demos.governance import check
 
 Facts = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demos.deploy_check.ministack import PROGRAM
+from demos.deployed.ministack import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 10

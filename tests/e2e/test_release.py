@@ -8,7 +8,7 @@ import pytest
 import yaml
 from trainmaster_client.report import Report
 
-from demos.deploy_check.ministack import PROGRAM, REGION, ROOT_KEY, running_ministack
+from demos.deployed.ministack import PROGRAM, REGION, ROOT_KEY, running_ministack
 from release import archives, building, stack, trials, versions
 from tests.markdown import ROOT
 

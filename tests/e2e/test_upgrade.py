@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demos.deploy_check.ministack import PROGRAM
+from demos.deployed.ministack import PROGRAM
 from tests.markdown import ROOT
 from tests.upgrade import commits
 

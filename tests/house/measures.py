@@ -76,6 +76,20 @@ ROOMS = (
         most_per_thousand_lines=6.5,
         most_with_one_importer=None,
     ),
+    Room(
+        name="local",
+        folder="local/",
+        most_at_top=23,
+        most_per_thousand_lines=10,
+        most_with_one_importer=None,
+    ),
+    Room(
+        name="demos",
+        folder="demos/",
+        most_at_top=16,
+        most_per_thousand_lines=9,
+        most_with_one_importer=None,
+    ),
 )
 
 

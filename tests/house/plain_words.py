@@ -34,7 +34,6 @@ PUBLIC_NAMES = frozenset(
         "client/trainmaster_client/simulate/comparison/start_hours.py:asked",
         "client/trainmaster_client/simulate/engine/plain_pool.py:found",
         "client/trainmaster_client/simulate/engine/team_budgets.py:told",
-        "demos/scripts/story.py:found",
         "layers/trainmaster/trainmaster/core/lifecycle/steps.py:told",
         "layers/trainmaster/trainmaster/core/outbox/messages.py:found",
         "layers/trainmaster/trainmaster/core/row_differences.py:found",

@@ -22,7 +22,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from trainmaster.adapters.client_settings import QUICK
 
 from local.clock import TwinClock
-from local.cloudwatch.twin import CloudWatchTwin
+from local.cloudwatch.cloudwatch_twin import CloudWatchTwin
 from local.engine.client import answered, as_botocore, received
 from local.engine.moto_engine import MotoEngine
 from local.wire import Response

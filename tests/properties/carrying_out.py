@@ -4,11 +4,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from trainmaster.core.arrays.model import Array
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Action, Preempt, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.changes import (
+    ArrayChange,
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
     HoldEnded,
@@ -21,6 +26,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksExpanded,
     VictimAsked,
     WarmPoolChange,
     WarmPoolExtended,
@@ -28,6 +34,7 @@ from trainmaster.core.planning.changes import (
     WarmPoolGone,
     WarmPoolReused,
 )
+from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import (
     PreemptionReservation,
     RunningJob,
@@ -61,6 +68,9 @@ class SnapshotPool:
 
     def keeps_warm(self, warm_pool: WarmPool) -> bool:
         return warm_pool in self.snapshot.warm_pools and not warm_pool.releasing
+
+    def running_tasks(self, array: str) -> int:
+        return sum(job.array == array for job in self.snapshot.running)
 
     def committed_cents(self, team: str, month: str) -> int:
         budget = self.snapshot.budgets.get(team)
@@ -104,10 +114,29 @@ def changed(snapshot: Snapshot, change: PoolChange, *, now: datetime) -> Snapsho
             return _kept_up(change, snapshot)
 
 
+def _array_changed(snapshot: Snapshot, change: ArrayChange) -> Snapshot:
+    others = tuple(array for array in snapshot.arrays if array.name != change.array.name)
+    match change:
+        case TasksExpanded(jobs=jobs, after=after):
+            entries = tuple(waiting_entry(job) for job in jobs)
+            return replace(snapshot, arrays=(*others, after), waiting=(*snapshot.waiting, *entries))
+        case ArrayHeld(array=array):
+            return replace(snapshot, arrays=(*others, replace(array, held=True, recent=())))
+        case ArrayTrimmed(array=array):
+            return replace(snapshot, arrays=(*others, replace(array, recent=())))
+        case ArrayEnded():
+            return replace(snapshot, arrays=others)
+        case _:
+            assert_never(change)
+
+
 def _kept_up(
-    change: HoldPlaced | HoldLimited | HoldUsed | HoldEnded | WarmPoolReused | WarmPoolChange, pool: Snapshot
+    change: HoldPlaced | HoldLimited | HoldUsed | HoldEnded | WarmPoolReused | WarmPoolChange | ArrayChange,
+    pool: Snapshot,
 ) -> Snapshot:
-    """Holds and warm pools."""
+    """Holds, warm pools and arrays."""
+    if isinstance(change, ArrayChange):
+        return _array_changed(pool, change)
     match change:
         case HoldPlaced(hold=hold):
             return replace(pool, holds=(*_others(pool, hold.preemptor), hold))
@@ -145,7 +174,15 @@ def _started(action: Start, snapshot: Snapshot, *, now: datetime) -> Snapshot:
         budget = budgets[action.job.team]
         budgets[action.job.team] = replace(budget, account=budget.account.reserve(action.charge.cents))
     running = (*snapshot.running, started)
-    return replace(snapshot, waiting=waiting, running=running, used=used, budgets=budgets)
+    arrays = tuple(
+        _with_start(array) if array.name == action.job.array else array for array in snapshot.arrays
+    )
+    return replace(snapshot, waiting=waiting, running=running, used=used, budgets=budgets, arrays=arrays)
+
+
+def _with_start(array: Array) -> Array:
+    jobs = replace(array.jobs, waiting=array.jobs.waiting - 1, running=array.jobs.running + 1)
+    return replace(array, jobs=jobs)
 
 
 def started_job(action: Start, *, now: datetime) -> RunningJob:
@@ -161,6 +198,7 @@ def started_job(action: Start, *, now: datetime) -> RunningJob:
         claimed_at=now,
         lease_until=now + LEASE,
         training_job_name=job.name,
+        array=job.array,
         known_to_sagemaker=True,
         training_since=None,
         stop_sent=False,

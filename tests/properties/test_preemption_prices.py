@@ -54,7 +54,13 @@ def price(job: RunningJob, cost: PreemptionCost, now: datetime, *, taken: int, w
     held = sum(job.vector.values())
     start = hours(max(cost.restart, (job.training_since or job.claimed_at) - job.claimed_at)) + 2 / 60
     work = cost.lost_work * lost / (1 + lost / hours(cost.unsaved))
-    return weight(job.priority, cost) * (held * (work + start) + taken * wait)
+    vain = 0.0 if is_settled(job, now) else hours((job.training_since or now) - job.claimed_at) + 0.5
+    return weight(job.priority, cost) * (held * (work + start + vain) + taken * wait)
+
+
+def is_settled(job: RunningJob, now: datetime) -> bool:
+    """Its start was worth something: it has trained for five minutes."""
+    return job.training_since is not None and now - job.training_since >= minutes(5)
 
 
 def wait_and_price(action: Preempt, live: Sequence[RunningJob], cost: PreemptionCost, *, ahead: int) -> Count:
@@ -72,7 +78,8 @@ def wait_and_price(action: Preempt, live: Sequence[RunningJob], cost: Preemption
 def is_free(victims: Sequence[RunningJob], live: Sequence[RunningJob], cost: PreemptionCost) -> bool:
     """Of a pool with one type: each loses little, or nothing is known of how long anybody trains."""
     is_guessed = all(one.expected.predicted is None for one in live)
-    return is_guessed or all(unsaved(one, NOON) <= cost.small_loss for one in victims)
+    small = (is_settled(one, NOON) and unsaved(one, NOON) <= cost.small_loss for one in victims)
+    return is_guessed or all(small)
 
 
 def expected_wait(live: Sequence[RunningJob], needed: int, now: datetime) -> float:
@@ -302,7 +309,7 @@ def test_no_job_is_out_of_reach(case: tuple[RunningJob, RunningJob, WaitingJob, 
     """What it has not saved counts for so much at most, and the wait counts more with each hour."""
     _, never, by, rules = case
     cost, held = rules.preemption.cost, sum(never.vector.values())
-    most = weight(never.priority, cost) * held * (cost.lost_work * hours(cost.unsaved) + 1)
+    most = weight(never.priority, cost) * held * (cost.lost_work * hours(cost.unsaved) + 2)
     gained_an_hour = 3 * weight(by.priority, cost) * sum(by.vector.values())
     patient = most / gained_an_hour
     late = replace(by, submitted_at=NOON - timedelta(hours=patient), score=never.score - 1)

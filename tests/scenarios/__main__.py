@@ -53,6 +53,7 @@ SCENARIOS = (
     Scenario(name="fair-share", story=sharing.fair_share, policy=sharing.FAIR_POLICY),
     Scenario(name="price-of-preemption", story=preempting.price_of_preemption, policy=preempting.PRICED),
     Scenario(name="price-bounded", story=preempting.price_bounded, policy=preempting.BOUNDED),
+    Scenario(name="no-thrash", story=preempting.no_thrash, policy=preempting.SPARING),
     Scenario(name="budget-waits", story=sharing.budget_waits, policy=sharing.BUDGET_POLICY),
     Scenario(
         name="alternatives-pinned", story=landing.alternatives_pinned, policy=landing.ALTERNATIVES_POLICY

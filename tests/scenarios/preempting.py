@@ -17,6 +17,7 @@ BOUNDED = policy_of(
     preemption={"cost": {"enabled": True, "lost_work": 100, "longest_wait": "5m"}},
 )
 """Lost work is so dear that nothing but the bound stops a job that saves nothing."""
+SPARING = policy_of(capacity={INSTANCE_TYPE: 2}, preemption={"cost": {"enabled": True, "lost_work": 1}})
 LOOKS_EVERY = 300.0
 """Seconds between two looks for a job's checkpoints, while jobs wait."""
 
@@ -201,6 +202,39 @@ def price_bounded(stage: Stage) -> None:
     at = next(one["clock"] for one in stage.plane.calls("StopTrainingJob"))
     waited = (datetime.fromisoformat(at) - came).total_seconds()
     stage.check("after the bound", expected="240 to 420 s", actual=waited, ok=240 <= waited <= 420)
+
+
+def no_thrash(stage: Stage) -> None:
+    """A job that has only begun is spared, and so is one that has only come back from a stop."""
+    stage.submit("taught", minutes=400)  # what nobody knows the length of is stopped at once
+    stage.until_state(taught="running")
+    stage.advance(300 * 60)
+    stage.finish("taught")
+    stage.submit("settled", minutes=400, **stage.checkpoints_of("settled"))
+    stage.submit("old", minutes=400)
+    stage.until_state(settled="running", old="running")
+    stage.submit("begins", minutes=400)
+    stage.advance(1200)
+    stage.save_checkpoint("settled")
+    stage.advance(LOOKS_EVERY + 60)
+    stage.finish("old")
+    stage.until_state(begins="running")
+    stage.submit("urgent", priority=40)
+    stage.until_state(urgent="running")
+    stage.check("the one that had settled made room", expected=["settled"], actual=stage.stopped())
+    stage.check("the one that began goes on", expected=0, actual=stage.look("begins")["preemptions"])
+    stage.finish("urgent")
+    stage.until_state(settled="running")
+    stage.advance(6 * 60)
+    stage.submit("urgent-too", priority=40)
+    stage.until_state(urgent_too="running")
+    stage.check(
+        "now the other did, although it loses more: nobody is stopped twice in a row",
+        expected=["settled", "begins"],
+        actual=stage.stopped(),
+    )
+    stops = [stage.look(name)["preemptions"] for name in ("settled", "begins")]
+    stage.check("each was stopped once", expected=[1, 1], actual=stops)
 
 
 def _minute_in(told: str) -> datetime:

@@ -13,8 +13,8 @@ from pathlib import Path
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.report import Report
 
-from demos.deploy_check.ministack import PROGRAM
-from demos.deploy_check.stack import SamError
+from demos.deployed.ministack import PROGRAM
+from demos.deployed.sam import SamError
 from local.reaper import supervise
 from tests.upgrade import commits
 from tests.upgrade.checks import check

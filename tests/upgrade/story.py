@@ -1,7 +1,6 @@
 """The scene: an earlier stack with a job in each state is upgraded and rolled back under way."""
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from trainmaster_client.api import ApiClient, find_api_url
 
-from demos.deploy_check import callers, looks
-from demos.deploy_check.container import CHECKPOINT, END
-from demos.deploy_check.jobs import POLICY, CheckedJob
-from demos.deploy_check.stack import ADMIN, BUCKET
-from demos.deploy_check.world import World, opened
-from demos.evidence import Bucket, log_lines
+from demos.deployed import callers, looks
+from demos.deployed.emulated_stack import ADMIN, BUCKET, POLICY, checked_job
+from demos.deployed.emulator import World, opened
+from demos.programs.ordered_job import END, SAVES_ONCE
+from demos.stage.evidence import log_lines
 from tests.upgrade.commits import ONE_ORDER, is_since, unpack
 from tests.upgrade.old_client import OldClient
 
@@ -26,23 +24,15 @@ Document = dict[str, Any]
 States = dict[str, list[Any]]
 """State and number of attempts by the job's name."""
 
-PATIENCE_SECONDS = 180.0
-"""One wait of the scene; the schedule alone takes a minute."""
-LOOK_SECONDS = 0.5
 MINUTES = 2
 """Runs of the reconciler after each deployment: what would end a job by mistake does so in the first two."""
 RECONCILE = "ReconcileFunction"
 FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "reconcile")
 """Of both stacks."""
-_STEADY = CheckedJob(name="steady", priority=2)
-_TAKEN = CheckedJob(name="taken", priority=1)
-_URGENT = CheckedJob(name="urgent", priority=9)
-_WAITS = CheckedJob(name="waits", priority=1)
-_HELD = CheckedJob(name="held", priority=1)
-_DONE = CheckedJob(name="done", priority=1)
-_GONE = CheckedJob(name="gone", priority=0)
-_NEW = CheckedJob(name="of-the-new", priority=1)
-_BACK = CheckedJob(name="rolled-back", priority=1)
+_STEADY, _TAKEN, _URGENT, _WAITS, _HELD = "steady", "taken", "urgent", "waits", "held"
+_DONE, _GONE, _NEW, _BACK = "done", "gone", "of-the-new", "rolled-back"
+_PRIORITIES = {_STEADY: 2, _URGENT: 9, _GONE: 0}
+"""Of those that have not 1."""
 
 
 @dataclass(slots=True)
@@ -91,11 +81,11 @@ class Scene:
         self._submit(_TAKEN, _STEADY)
         self._until(
             "two jobs running, one with a checkpoint",
-            lambda: self._all("running", _TAKEN, _STEADY) and self._has_checkpoint(_TAKEN),
+            lambda: self._all("running", _TAKEN, _STEADY) and self.world.stored(_TAKEN),
         )
         self._submit(_WAITS, _HELD, _GONE, _URGENT)
-        self.api.change(_HELD.name, held=True)
-        self.api.cancel(_GONE.name)
+        self.api.change(_HELD, held=True)
+        self.api.cancel(_GONE)
         self._until(
             "one preempted by the urgent one",
             lambda: self._all("running", _STEADY, _URGENT) and self._state(_TAKEN) == "preempted",
@@ -116,16 +106,16 @@ class Scene:
         self._note("resumed")
 
     def _work_on_the_new(self) -> None:
-        stored = Bucket().hashes(_TAKEN.checkpoints)
+        (stored,) = self.world.stored(_TAKEN).values()
         self._submit(_NEW)
         self.facts["old_client"] = self._old_client()
         self._end(_STEADY)
         self._until("the preempted job resumed", lambda: self._all("running", _URGENT, _TAKEN))
-        training_job = self.api.job(_TAKEN.name)["attempts"][-1]["training_job_name"]
+        training_job = self.api.job(_TAKEN)["attempts"][-1]["training_job_name"]
         logs = self.world.session.client("logs")
         self._until("its first log line", lambda: bool(self._lines(training_job)))
         self.facts["resumption"] = {
-            "stored": stored[f"{_TAKEN.checkpoints}/{CHECKPOINT}"],
+            "stored": stored,
             "first_line": log_lines(logs, training_job)[0],
         }
 
@@ -152,9 +142,9 @@ class Scene:
             lambda: {state for state, _ in self._states().values()} <= {"completed", "stopped"},
         )
 
-    def _hold(self, *jobs: CheckedJob) -> None:
+    def _hold(self, *jobs: str) -> None:
         for job in jobs:
-            self.api.change(job.name, held=True)
+            self.api.change(job, held=True)
 
     def _note(self, when: str) -> None:
         self.facts[when] = states = self._states()
@@ -192,26 +182,25 @@ class Scene:
         commands = (
             ("queue", "--json"),
             ("queue", "--state", "completed"),
-            ("show", _TAKEN.name),
-            ("why", _WAITS.name),
-            ("history", _DONE.name),
+            ("show", _TAKEN),
+            ("why", _WAITS),
+            ("history", _DONE),
             ("pools",),
             ("usage",),
             ("policy", "show"),
             ("violations",),
-            ("priority", _HELD.name, "0"),
+            ("priority", _HELD, "0"),
         )
         return [client.told(*words) for words in commands]
 
-    def _submit(self, *jobs: CheckedJob) -> None:
+    def _submit(self, *jobs: str) -> None:
         for job in jobs:
-            self.api.add_job(job.request(self._orders(job)))
-            self._names.append(job.name)
+            command = self.world.orders.command(job, SAVES_ONCE)
+            self.api.add_job(checked_job(job, _PRIORITIES.get(job, 1), command))
+            self._names.append(job)
 
-    def _end(self, job: CheckedJob) -> None:
-        orders = self._orders(job)
-        orders.mkdir(exist_ok=True)
-        (orders / END).touch()
+    def _end(self, job: str) -> None:
+        self.world.orders.give(job, END)
 
     def _minutes_pass(self) -> None:
         """What the schedule does each minute, now."""
@@ -234,30 +223,18 @@ class Scene:
         views = {name: self.api.job(name, estimate=False) for name in self._names}
         return {name: [view["state"], len(view["attempts"])] for name, view in views.items()}
 
-    def _state(self, job: CheckedJob) -> str:
-        return str(self.api.job(job.name, estimate=False)["state"])
+    def _state(self, job: str) -> str:
+        return str(self.api.job(job, estimate=False)["state"])
 
-    def _all(self, state: str, *jobs: CheckedJob) -> bool:
+    def _all(self, state: str, *jobs: str) -> bool:
         return all(self._state(job) == state for job in jobs)
-
-    def _has_checkpoint(self, job: CheckedJob) -> bool:
-        return f"{job.checkpoints}/{CHECKPOINT}" in Bucket().hashes(job.checkpoints)
-
-    def _orders(self, job: CheckedJob) -> Path:
-        return self.world.folder / f"orders-{job.name}"
 
     def _url(self) -> str:
         found = find_api_url(None, self.world.session, env={})
         return callers.gateway_url(found, self.world.ministack)
 
-    def _until(self, what: str, seen: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not seen():
-            if time.monotonic() > deadline:
-                errors = [line for name in FUNCTIONS for line in looks.errors_of(self.world.session, name)]
-                late = f"{what}: not seen in {PATIENCE_SECONDS:.0f} s; the jobs: {self._states()}"
-                raise TimeoutError("\n".join([late, *self.world.delivery.failures, *errors]))
-            time.sleep(LOOK_SECONDS)
+    def _until(self, what: str, seen: Callable[[], object]) -> None:
+        self.world.until(what, seen, states=self._states)
 
 
 def play(commit: str, say: Callable[[str], None], facts: Document) -> None:

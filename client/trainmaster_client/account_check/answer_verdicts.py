@@ -1,11 +1,9 @@
 """Verdicts on answers of calls (groups 1 to 4), each derived from the records alone."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
-from trainmaster_client.account_check.assumed_answers import ANSWERS, LEAST_PER_SECOND, rate_id
-from trainmaster_client.account_check.facts import Verdict, agrees, differs, held_to, skipped
+from trainmaster_client.account_check.facts import Judge, Records, Verdict, agrees, differs, held_to, skipped
 from trainmaster_client.account_check.product_reading import (
     LIMIT,
     NAME_TAKEN,
@@ -18,9 +16,10 @@ from trainmaster_client.account_check.product_reading import (
     product_reading,
 )
 
-Records: TypeAlias = Mapping[str, Any]
-"""The records of a report, as the looks wrote them."""
-
+LEAST_PER_SECOND: Mapping[str, float] = MappingProxyType(
+    {"CreateTrainingJob": 1.0, "DescribeTrainingJob": 2.0, "ListTrainingJobs": 2.0, "StopTrainingJob": 1.0}
+)
+"""Calls per second, observed by users (ListTrainingJobs) or assumed; the ``harsh`` world has the same."""
 _CREATE = "CreateTrainingJob"
 _READINGS: Mapping[str, frozenset[str]] = {
     "refused-instances": frozenset({LIMIT, TAKEN}),
@@ -49,14 +48,20 @@ def quoted(operation: str, answer: Answer) -> str:
     return f"{answer['code']} -> {product_reading(operation, answer)}: {answer['text']}"
 
 
-def _probe(fact_id: str, records: Records) -> Verdict | None:
-    answer = records.get("probes", {}).get(fact_id)
-    if answer is None:
-        return None
-    quote = quoted(_CREATE, answer)
-    if answer["code"] == "" or is_for_later(_CREATE, answer):
-        return skipped(f"no answer but {quote}")
-    return held_to(quote, holds=product_reading(_CREATE, answer) in _READINGS.get(fact_id, _BAD_REQUEST))
+def probe(fact_id: str) -> Judge:
+    """Judge the answer to a request that AWS ought to refuse."""
+
+    def judge(records: Records) -> Verdict | None:
+        answer = records.get("probes", {}).get(fact_id)
+        if answer is None:
+            return None
+        quote = quoted(_CREATE, answer)
+        if answer["code"] == "" or is_for_later(_CREATE, answer):
+            return skipped(f"no answer but {quote}")
+        allowed = _READINGS.get(fact_id, _BAD_REQUEST)
+        return held_to(quote, holds=product_reading(_CREATE, answer) in allowed)
+
+    return judge
 
 
 def is_only_the_quota(fact_id: str, answer: Answer) -> bool:
@@ -65,10 +70,15 @@ def is_only_the_quota(fact_id: str, answer: Answer) -> bool:
     return LIMIT not in allowed and product_reading(_CREATE, answer) == LIMIT
 
 
-def _rate(operation: str, records: Records) -> Verdict | None:
-    burst = records.get("bursts", {}).get(operation)
-    if burst is None:
-        return None
+def rate(operation: str) -> Judge:
+    def judge(records: Records) -> Verdict | None:
+        burst = records.get("bursts", {}).get(operation)
+        return None if burst is None else _rate(operation, burst)
+
+    return judge
+
+
+def _rate(operation: str, burst: Records) -> Verdict:
     tried = f"{burst['calls']} calls in {burst['seconds']:.1f} s"
     if not burst["throttled"]:
         return agrees(f"{tried}, none throttled")
@@ -99,7 +109,7 @@ def call_seconds(records: Records) -> list[float]:
     ]
 
 
-def _latency(records: Records) -> Verdict | None:
+def latency(records: Records) -> Verdict | None:
     seconds = call_seconds(records)
     if not seconds:
         return None
@@ -108,10 +118,7 @@ def _latency(records: Records) -> Verdict | None:
     return held_to(summary, holds=p99 <= LONGEST_CALL_SECONDS)
 
 
-def _read_after_create(records: Records) -> Verdict | None:
-    first = records.get("first_read_seconds")
-    if not first:
-        return None
+def first_reads(first: Mapping[str, float | None]) -> Verdict:
     summary = ", ".join(
         f"{operation} {'never' if seconds is None else f'after {seconds:.1f} s'}"
         for operation, seconds in first.items()
@@ -120,28 +127,11 @@ def _read_after_create(records: Records) -> Verdict | None:
     return held_to(summary, holds=not late)
 
 
-def _unknown_name(records: Records) -> Verdict | None:
-    answers = records.get("unknown_name")
-    if not answers:
-        return None
+def unknown_name(answers: Mapping[str, Answer]) -> Verdict:
     summary = "; ".join(f"{operation}: {quoted(operation, answer)}" for operation, answer in answers.items())
     readings = {product_reading(operation, answer) for operation, answer in answers.items()}
     return held_to(summary, holds=readings == {NOTHING_THERE})
 
 
-def _used_name(records: Records) -> Verdict | None:
-    answer = records.get("used_name")
-    if answer is None:
-        return None
+def used_name(answer: Answer) -> Verdict:
     return held_to(quoted(_CREATE, answer), holds=product_reading(_CREATE, answer) == NAME_TAKEN)
-
-
-ANSWER_VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {
-    **{fact.id: partial(_probe, fact.id) for fact in ANSWERS if fact.id.startswith(("refused-", "pending-"))},
-    **{rate_id(operation): partial(_rate, operation) for operation in LEAST_PER_SECOND},
-    "latency": _latency,
-    "read-after-create": _read_after_create,
-    "unknown-name": _unknown_name,
-    "used-name": _used_name,
-}
-"""Verdict functions by the fact's id; each returns None if nothing was recorded."""

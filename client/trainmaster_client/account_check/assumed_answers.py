@@ -1,9 +1,8 @@
 """Assumptions of the code about what SageMaker's calls answer (groups 1 to 4 of the guide)."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from trainmaster_client.account_check.facts import Fact, Look, Need
+from trainmaster_client.account_check import answer_verdicts
+from trainmaster_client.account_check.answer_verdicts import LEAST_PER_SECOND
+from trainmaster_client.account_check.facts import Fact, Look, Need, recorded
 
 _ADAPTER = "trainmaster.adapters.sagemaker"
 _START = "trainmaster.services.scheduler.start_protocol"
@@ -23,6 +22,7 @@ def _refused(what: str, question: str, assumes: str = _FINAL, **others: tuple[Ne
         assumes=assumes,
         where=(_ADAPTER, _START),
         look=Look.REFUSALS,
+        judge=answer_verdicts.probe(f"refused-{what}"),
         needs=others.get("needs", ()),
     )
 
@@ -54,6 +54,7 @@ _PENDING = tuple(
         assumes="taken, or refused in whatever way and then sent once more without it",
         where=(_START, "trainmaster.core.request.request_shapes"),
         look=Look.PENDING if needs else Look.REFUSALS,
+        judge=answer_verdicts.probe(f"pending-{what}"),
         needs=needs,
     )
     for what, question, needs in (
@@ -65,26 +66,17 @@ _PENDING = tuple(
 )
 
 
-def rate_id(operation: str) -> str:
-    """Return the fact's id, ``rate-create`` for ``CreateTrainingJob``."""
-    return f"rate-{operation.partition('TrainingJob')[0].lower()}"
-
-
 def _rate(operation: str, per_second: float) -> Fact:
     return Fact(
-        id=rate_id(operation),
+        id=f"rate-{operation.partition('TrainingJob')[0].lower()}",
         group=3,
         question=f"How many {operation} calls a second does the account allow?",
         assumes=f"at least {per_second:g}; above it a code for later (UnavailableError)",
         where=(_ADAPTER, "trainmaster.services.reconciler", "trainmaster.services.scheduler.executor"),
         look=Look.RATES,
+        judge=answer_verdicts.rate(operation),
     )
 
-
-LEAST_PER_SECOND: Mapping[str, float] = MappingProxyType(
-    {"CreateTrainingJob": 1.0, "DescribeTrainingJob": 2.0, "ListTrainingJobs": 2.0, "StopTrainingJob": 1.0}
-)
-"""Calls per second, observed by users (ListTrainingJobs) or assumed; the ``harsh`` world has the same."""
 
 _RATES = (
     *(_rate(operation, least) for operation, least in LEAST_PER_SECOND.items()),
@@ -95,6 +87,7 @@ _RATES = (
         assumes="p99 below the 10 s after which a function gives up",
         where=("trainmaster.bootstrap",),
         look=Look.RATES,
+        judge=answer_verdicts.latency,
     ),
 )
 
@@ -106,6 +99,7 @@ _READS = (
         assumes="within 60 s; until then the start is asked for again, never taken for another's",
         where=(_START,),
         look=Look.READS,
+        judge=recorded("first_read_seconds", answer_verdicts.first_reads),
     ),
     Fact(
         id="unknown-name",
@@ -115,6 +109,7 @@ _READS = (
         "Stop and Update: either code, whatever the words",
         where=(_ADAPTER, _OBSERVER),
         look=Look.READS,
+        judge=recorded("unknown_name", answer_verdicts.unknown_name),
     ),
     Fact(
         id="used-name",
@@ -123,6 +118,7 @@ _READS = (
         assumes="ResourceInUse (NameTakenError): its tags say whose it is",
         where=(_ADAPTER, _START),
         look=Look.READS,
+        judge=recorded("used_name", answer_verdicts.used_name),
     ),
 )
 

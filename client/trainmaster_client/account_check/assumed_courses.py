@@ -1,27 +1,29 @@
-"""Assumptions of the code about how jobs and a stack behave over time (groups 5 to 13 of the guide)."""
+"""Assumptions of the code about how jobs behave over time (groups 5 to 10 of the guide)."""
 
-from trainmaster_client.account_check.facts import Fact, Look, Need
+from trainmaster_client.account_check import course_verdicts as verdicts
+from trainmaster_client.account_check.facts import Fact, Look, Need, recorded
 
 _ADAPTER = "trainmaster.adapters.sagemaker"
 _START = "trainmaster.services.scheduler.start_protocol"
 _DECISION = "trainmaster.core.lifecycle.decision"
 
 
-def _stopped(phase: str, label: str) -> Fact:
+def _stopped(phase: str, trial: str) -> Fact:
     return Fact(
-        id=f"stop-{label}",
+        id=f"stop-{phase.lower()}",
         group=5,
         question=f"How does a job end that is stopped while {phase}?",
         assumes="TrainingJobStatus Stopped, SecondaryStatus Stopped",
         where=(_DECISION,),
         look=Look.TRIALS,
+        judge=verdicts.stopped_in(phase, trial),
     )
 
 
 _STOPS = (
-    _stopped("Starting", "starting"),
-    _stopped("Downloading", "downloading"),
-    _stopped("Training", "training"),
+    _stopped("Starting", "early"),
+    _stopped("Downloading", "loading"),
+    _stopped("Training", "hears"),
     Fact(
         id="stop-ended",
         group=5,
@@ -29,6 +31,7 @@ _STOPS = (
         assumes="a code for unknown (ValidationException): nothing to stop",
         where=(_ADAPTER,),
         look=Look.TRIALS,
+        judge=recorded("stop_ended", verdicts.stop_ended),
     ),
     Fact(
         id="slot-free",
@@ -37,6 +40,7 @@ _STOPS = (
         assumes="not at all, or less than the minute between two passes",
         where=("trainmaster.services.scheduler.passes",),
         look=Look.SLOT,
+        judge=recorded("slot", verdicts.slot_free),
         needs=(Need.QUOTA_LIST,),
     ),
 )
@@ -49,17 +53,39 @@ _EVENTS = tuple(
         assumes=assumes,
         where=("trainmaster.services.observer", "trainmaster.services.unmanaged_jobs"),
         look=Look.EVENTS,
+        judge=judge,
     )
-    for what, question, assumes in (
+    for what, question, assumes, judge in (
         (
             "number",
             "How many events does a change send?",
             "one of nearly each; never counted on",
+            verdicts.event_number,
         ),
-        ("order", "Do events of one job come in the order of its changes?", "in any order"),
-        ("fields", "What does an event always have?", "TrainingJobName, TrainingJobStatus, SecondaryStatus"),
-        ("tags", "Do events have the job's tags?", "they may; a job of ours is known by its name"),
-        ("delay", "How long is an event on its way?", "up to 6 minutes; reconcile looks each minute anyway"),
+        (
+            "order",
+            "Do events of one job come in the order of its changes?",
+            "in any order",
+            recorded("events", verdicts.event_order),
+        ),
+        (
+            "fields",
+            "What does an event always have?",
+            "TrainingJobName, TrainingJobStatus, SecondaryStatus",
+            recorded("events", verdicts.event_fields),
+        ),
+        (
+            "tags",
+            "Do events have the job's tags?",
+            "they may; a job of ours is known by its name",
+            recorded("events", verdicts.event_tags),
+        ),
+        (
+            "delay",
+            "How long is an event on its way?",
+            "up to 6 minutes; reconcile looks each minute anyway",
+            recorded("events", verdicts.event_delay),
+        ),
     )
 )
 
@@ -71,6 +97,7 @@ _TRIALS = (
         assumes="none but those of the API's model",
         where=("trainmaster.core.jobs.observations", _DECISION),
         look=Look.TRIALS,
+        judge=verdicts.statuses,
     ),
     Fact(
         id="billable",
@@ -79,6 +106,7 @@ _TRIALS = (
         assumes="a job that trained: BillableTimeInSeconds above 0; one stopped while Starting: nothing",
         where=(_DECISION, "trainmaster.core.costs.ledger"),
         look=Look.TRIALS,
+        judge=verdicts.billable,
     ),
     Fact(
         id="stop-grace",
@@ -87,6 +115,7 @@ _TRIALS = (
         assumes="120 s, within 15",
         where=("trainmaster.core.planning.preemption",),
         look=Look.TRIALS,
+        judge=verdicts.ended("deaf", verdicts.stop_grace),
         needs=(Need.AWS_TIME,),
     ),
     Fact(
@@ -96,6 +125,7 @@ _TRIALS = (
         assumes='as "exit code: 3" in any case, which the diagnosis reads',
         where=("trainmaster.core.diagnosis.exit_codes",),
         look=Look.TRIALS,
+        judge=verdicts.ended("fails", verdicts.exit_code),
     ),
     Fact(
         id="upload",
@@ -104,6 +134,7 @@ _TRIALS = (
         assumes="both, also what was written after SIGTERM",
         where=("trainmaster.adapters.s3_checkpoints", "trainmaster.core.monitoring.checkpoints"),
         look=Look.UPLOADS,
+        judge=recorded("uploads", verdicts.upload),
     ),
 )
 
@@ -115,6 +146,7 @@ _WARM = (
         assumes="refused (then sent once without it), or taken without a pool or with one",
         where=(_START, _ADAPTER),
         look=Look.WARM,
+        judge=recorded("warm", verdicts.warm_quota),
     ),
     Fact(
         id="warm-match",
@@ -123,6 +155,7 @@ _WARM = (
         assumes="it does: the pool is Reused or InUse, named with the job",
         where=("trainmaster.core.planning.warm_pools",),
         look=Look.WARM,
+        judge=recorded("warm", verdicts.warm_match),
     ),
     Fact(
         id="warm-release",
@@ -131,6 +164,7 @@ _WARM = (
         assumes="it is Terminated within a minute",
         where=("trainmaster.services.scheduler.executor",),
         look=Look.WARM,
+        judge=recorded("warm", verdicts.warm_release),
     ),
     Fact(
         id="warm-none",
@@ -139,6 +173,7 @@ _WARM = (
         assumes="a code for unknown (ValidationException): nothing to keep",
         where=(_ADAPTER,),
         look=Look.WARM,
+        judge=recorded("warm", verdicts.warm_none),
     ),
 )
 
@@ -150,6 +185,7 @@ _ACCELERATED = (
         assumes="within 5 minutes of Training",
         where=("trainmaster.core.monitoring.alarms",),
         look=Look.GPU,
+        judge=verdicts.after_training("metric_seconds", verdicts.LONGEST_METRIC_SECONDS),
         needs=(Need.GPU,),
     ),
     Fact(
@@ -159,6 +195,7 @@ _ACCELERATED = (
         assumes="within 10 minutes of Training",
         where=("trainmaster.adapters.cloudwatch_alarms",),
         look=Look.GPU,
+        judge=verdicts.after_training("alarm_seconds", verdicts.LONGEST_ALARM_SECONDS),
         needs=(Need.GPU,),
     ),
     Fact(
@@ -168,66 +205,10 @@ _ACCELERATED = (
         assumes="Stopped or Failed in whatever words, never trained, nothing billed, after what was sent",
         where=(_DECISION,),
         look=Look.STARVE,
+        judge=verdicts.ended("starved", verdicts.pending_end),
         needs=(Need.GPU, Need.STARVE),
     ),
 )
 
 
-def _with_stack(fact_id: str, group: int, question: str, assumes: str, *where: str) -> Fact:
-    return Fact(
-        id=fact_id,
-        group=group,
-        question=question,
-        assumes=assumes,
-        where=where,
-        look=Look.STACK,
-        needs=(Need.STACK,),
-    )
-
-
-_STACKED = (
-    _with_stack(
-        "customer-key",
-        11,
-        "Which rights does a job with a customer's KMS key need of who starts it?",
-        "kms:CreateGrant where the training role lacks it; else it is refused each time",
-        _ADAPTER,
-    ),
-    _with_stack(
-        "private-api",
-        12,
-        "How does the private API refuse the unsigned, the unknown and those without the right?",
-        "403 with an x-amzn-ErrorType, before the function runs",
-        "trainmaster_client.http.answers",
-    ),
-    _with_stack(
-        "user-arn",
-        12,
-        "What is userArn of the caller?",
-        "an IAM user's ARN, or assumed-role without the role's path, SSO's too",
-        "trainmaster.core.submission.identity",
-    ),
-    _with_stack(
-        "embedded-metrics",
-        13,
-        "Do log lines of the functions become metrics?",
-        "they do, within 5 minutes",
-        "trainmaster.adapters.emf",
-    ),
-    _with_stack(
-        "operator-alarms",
-        13,
-        "Are the operators' alarms there, and quiet?",
-        "all of template.yaml, none in ALARM after the four jobs",
-        "trainmaster_client.doctor.account",
-    ),
-    _with_stack(
-        "dead-letters",
-        13,
-        "Are the dead-letter queues empty after the four jobs?",
-        "empty",
-        "trainmaster.adapters.wake_ups",
-    ),
-)
-
-COURSES: tuple[Fact, ...] = (*_STOPS, *_EVENTS, *_TRIALS, *_WARM, *_ACCELERATED, *_STACKED)
+COURSES: tuple[Fact, ...] = (*_STOPS, *_EVENTS, *_TRIALS, *_WARM, *_ACCELERATED)

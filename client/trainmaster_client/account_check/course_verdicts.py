@@ -1,26 +1,34 @@
 """Verdicts on how jobs behave over time (groups 5 to 10), each derived from the records alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from trainmaster.core.diagnosis.exit_codes import exit_code_in
 
-from trainmaster_client.account_check.answer_verdicts import Records, percentile, quoted
-from trainmaster_client.account_check.facts import Verdict, agrees, differs, held_to, skipped
+from trainmaster_client.account_check.answer_verdicts import percentile, quoted
+from trainmaster_client.account_check.facts import (
+    Judge,
+    Records,
+    Verdict,
+    agrees,
+    differs,
+    held_to,
+    recorded,
+    skipped,
+)
 from trainmaster_client.account_check.product_reading import (
     LIMIT,
     NOTHING_THERE,
     REFUSED_FOR_GOOD,
     TAKEN,
+    Answer,
     product_reading,
 )
 from trainmaster_client.account_check.trial_requests import PENDING_SECONDS
 
-Look = Callable[[Records], Verdict | None]
-
+Event = Mapping[str, Any]
 FINAL = frozenset({"Completed", "Failed", "Stopped"})
 GRACE_SECONDS, GRACE_DOUBT_SECONDS = 120, 15
 LONGEST_FREE_SECONDS = 60.0
@@ -38,32 +46,37 @@ def _job(records: Records, label: str) -> Mapping[str, Any] | None:
     return job if job and job.get("final") else None
 
 
-def _stopped_in(phase: str, label: str, records: Records) -> Verdict | None:
-    job = _job(records, label)
-    if job is None:
-        return None
-    stop = job.get("stop")
-    if stop is None or stop["in"] != phase:
-        return skipped(f"the job was not caught in {phase}")
-    final = job["final"]
-    end = (final["TrainingJobStatus"], final["SecondaryStatus"])
-    took = "" if stop.get("seconds") is None else f", {stop['seconds']:.0f} s after the call"
-    if end[0] == "Completed":
-        return skipped(f"it was over before it was stopped{took}")
-    return held_to(f"{'/'.join(end)}{took}", holds=end == ("Stopped", "Stopped"))
+def ended(label: str, verdict: Callable[[Any], Verdict | None]) -> Judge:
+    """Judge by the record of one trial; there is no verdict before it has ended."""
+
+    def judge(records: Records) -> Verdict | None:
+        job = _job(records, label)
+        return None if job is None else verdict(job)
+
+    return judge
 
 
-def _stop_ended(records: Records) -> Verdict | None:
-    answer = records.get("stop_ended")
-    if answer is None:
-        return None
+def stopped_in(phase: str, label: str) -> Judge:
+    def verdict(job: Mapping[str, Any]) -> Verdict:
+        stop = job.get("stop")
+        if stop is None or stop["in"] != phase:
+            return skipped(f"the job was not caught in {phase}")
+        end = (job["final"]["TrainingJobStatus"], job["final"]["SecondaryStatus"])
+        took = "" if stop.get("seconds") is None else f", {stop['seconds']:.0f} s after the call"
+        if end[0] == "Completed":
+            return skipped(f"it was over before it was stopped{took}")
+        return held_to(f"{'/'.join(end)}{took}", holds=end == ("Stopped", "Stopped"))
+
+    return ended(label, verdict)
+
+
+def stop_ended(answer: Answer) -> Verdict:
     reading = product_reading("StopTrainingJob", answer)
     return held_to(quoted("StopTrainingJob", answer), holds=reading in {NOTHING_THERE, TAKEN})
 
 
-def _slot_free(records: Records) -> Verdict | None:
-    slot = records.get("slot")
-    if not slot or not slot["looks"]:
+def slot_free(slot: Mapping[str, Any]) -> Verdict | None:
+    if not slot["looks"]:
         return None
     before = slot["looks"][0]["used"]
     summary = ", ".join(
@@ -73,28 +86,25 @@ def _slot_free(records: Records) -> Verdict | None:
     return held_to(summary, holds=bool(free) and free[0] <= LONGEST_FREE_SECONDS)
 
 
-def _event_number(records: Records) -> Verdict | None:
+def event_number(records: Records) -> Verdict | None:
     events = records.get("events")
     if events is None:
         return None
-    ended = {
+    ends = {
         job["name"]: job["final"]["TrainingJobStatus"] for job in records["jobs"].values() if job.get("final")
     }
-    if not ended:
+    if not ends:
         return skipped("no job has ended")
     reported_ends = {event["job"] for event in events if event["status"] in FINAL}
     pairs = [(event["job"], event["secondary"], event["modified"]) for event in events]
     summary = (
         f"{len(events)} events of {len({event['job'] for event in events})} jobs, "
-        f"{len(pairs) - len(set(pairs))} doubled, {len(reported_ends & set(ended))} of {len(ended)} ends"
+        f"{len(pairs) - len(set(pairs))} doubled, {len(reported_ends & set(ends))} of {len(ends)} ends"
     )
-    return held_to(summary, holds=bool(reported_ends & set(ended)))
+    return held_to(summary, holds=bool(reported_ends & set(ends)))
 
 
-def _event_order(records: Records) -> Verdict | None:
-    events = records.get("events")
-    if not events:
-        return None
+def event_order(events: Sequence[Event]) -> Verdict:
     turned = 0
     for job in {event["job"] for event in events}:
         modified = [event["modified"] or 0 for event in events if event["job"] == job]
@@ -102,34 +112,27 @@ def _event_order(records: Records) -> Verdict | None:
     return agrees(f"{turned} of {len(events)} events came after a later one of their job")
 
 
-def _event_fields(records: Records) -> Verdict | None:
-    events = records.get("events")
-    if not events:
-        return None
+def event_fields(events: Sequence[Event]) -> Verdict:
     missing = sorted({name for event in events for name in _EVENT_FIELDS if name not in event["fields"]})
     if missing:
         return differs(f"without {', '.join(missing)}")
-    return agrees(
-        f"always {', '.join(sorted(set.intersection(*(set(event['fields']) for event in events))))}"
-    )
+    always = set.intersection(*(set(event["fields"]) for event in events))
+    return agrees(f"always {', '.join(sorted(always))}")
 
 
-def _event_tags(records: Records) -> Verdict | None:
-    events = records.get("events")
-    if not events:
-        return None
+def event_tags(events: Sequence[Event]) -> Verdict:
     return agrees(f"{sum(event['has_tags'] for event in events)} of {len(events)} events have our tag")
 
 
-def _event_delay(records: Records) -> Verdict | None:
-    delays = [event["seconds"] for event in records.get("events") or () if event["seconds"] is not None]
+def event_delay(events: Sequence[Event]) -> Verdict | None:
+    delays = [event["seconds"] for event in events if event["seconds"] is not None]
     if not delays:
         return None
     summary = f"p50 {percentile(delays, 0.5):.1f} s, at most {max(delays):.1f} s"
     return held_to(summary, holds=max(delays) <= LONGEST_EVENT_SECONDS)
 
 
-def _statuses(records: Records) -> Verdict | None:
+def statuses(records: Records) -> Verdict | None:
     known = set(records.get("known_statuses", ()))
     walks = [job["statuses"] for job in records.get("jobs", {}).values() if job.get("final")]
     seen = {status for walk in walks for status in walk}
@@ -140,11 +143,11 @@ def _statuses(records: Records) -> Verdict | None:
     return agrees("; ".join(sorted({" > ".join(walk) for walk in walks})))
 
 
-def _billable(records: Records) -> Verdict | None:
-    ended, early = _job(records, "ends"), _job(records, "early")
-    if ended is None:
+def billable(records: Records) -> Verdict | None:
+    trained, early = _job(records, "ends"), _job(records, "early")
+    if trained is None:
         return None
-    billed = ended["final"].get("BillableTimeInSeconds")
+    billed = trained["final"].get("BillableTimeInSeconds")
     holds, summary = bool(billed), f"trained: {billed} s"
     if early is not None and early.get("stop", {}).get("in") == "Starting":
         began, unbilled = early["final"].get("TrainingStartTime"), early["final"].get("BillableTimeInSeconds")
@@ -153,8 +156,7 @@ def _billable(records: Records) -> Verdict | None:
     return held_to(summary, holds=holds)
 
 
-def _stop_grace(records: Records) -> Verdict | None:
-    job = _job(records, "deaf") or {}
+def stop_grace(job: Mapping[str, Any]) -> Verdict | None:
     signs = job.get("signs")
     if not signs:
         return None
@@ -163,18 +165,12 @@ def _stop_grace(records: Records) -> Verdict | None:
     return held_to(f"it was there {seconds} s after SIGTERM", holds=holds)
 
 
-def _exit_code(records: Records) -> Verdict | None:
-    job = _job(records, "fails")
-    if job is None:
-        return None
+def exit_code(job: Mapping[str, Any]) -> Verdict:
     reason = job["final"].get("FailureReason")
     return held_to(f"FailureReason {reason!r}", holds=exit_code_in(reason) == FAILS_WITH)
 
 
-def _upload(records: Records) -> Verdict | None:
-    uploads = records.get("uploads")
-    if not uploads:
-        return None
+def upload(uploads: Mapping[str, Sequence[str]]) -> Verdict:
     wanted = {"ends": ("model.tar.gz", "output.tar.gz", "/c"), "hears": ("/after-sigterm",)}
     missing = [
         f"{label}: {end}"
@@ -187,8 +183,7 @@ def _upload(records: Records) -> Verdict | None:
     return differs(f"missing {', '.join(missing)}") if missing else agrees(counts)
 
 
-def _warm_quota(records: Records) -> Verdict | None:
-    warm = records.get("warm", {})
+def warm_quota(warm: Mapping[str, Any]) -> Verdict | None:
     if "create" not in warm:
         return None
     summary = f"quota {warm.get('quota', 'unknown')}: {quoted('CreateTrainingJob', warm['create'])}"
@@ -200,50 +195,44 @@ def _warm_quota(records: Records) -> Verdict | None:
     return held_to(summary, holds=reading in {TAKEN, LIMIT, REFUSED_FOR_GOOD})
 
 
-def _warm_match(records: Records) -> Verdict | None:
-    warm = records.get("warm", {})
+def warm_match(warm: Mapping[str, Any]) -> Verdict:
     if warm.get("status") != "Available":
-        return skipped("needs a warm pool: raise the warm-pool quota of the type") if warm else None
+        return skipped("needs a warm pool: raise the warm-pool quota of the type")
     if "reused" not in warm:
         return skipped("no second job was started in time")
     return held_to(f"{warm['reused']}, {warm.get('reused_by')}", holds=warm["reused"] in {"Reused", "InUse"})
 
 
-def _warm_release(records: Records) -> Verdict | None:
-    release = records.get("warm", {}).get("release")
+def warm_release(warm: Mapping[str, Any]) -> Verdict:
+    release = warm.get("release")
     if release is None:
-        why = (
-            "the job on it did not end in time"
-            if "reused" in records.get("warm", {})
-            else "there was no warm pool"
-        )
-        return skipped(why) if records.get("warm") else None
+        late = "the job on it did not end in time"
+        return skipped(late if "reused" in warm else "there was no warm pool")
     seconds = release["seconds"]
     summary = f"{release['status']} after {seconds:.0f} s; {quoted('UpdateTrainingJob', release['answer'])}"
     return held_to(summary, holds=release["status"] == "Terminated" and seconds <= LONGEST_RELEASE_SECONDS)
 
 
-def _warm_none(records: Records) -> Verdict | None:
-    answer = records.get("warm", {}).get("none")
+def warm_none(warm: Mapping[str, Any]) -> Verdict | None:
+    answer = warm.get("none")
     if answer is None:
         return None
     reading = product_reading("UpdateTrainingJob", answer)
     return held_to(quoted("UpdateTrainingJob", answer), holds=reading == NOTHING_THERE)
 
 
-def _after_training(key: str, longest: float, records: Records) -> Verdict | None:
-    gpu = records.get("gpu")
-    if not gpu or gpu.get("training_at") is None:
-        return None
-    if gpu.get(key) is None:
-        return differs(f"not within {gpu['waited']:.0f} s of Training")
-    return held_to(f"{gpu[key]:.0f} s after Training", holds=gpu[key] <= longest)
+def after_training(key: str, longest: float) -> Judge:
+    def verdict(gpu: Mapping[str, Any]) -> Verdict | None:
+        if gpu.get("training_at") is None:
+            return None
+        if gpu.get(key) is None:
+            return differs(f"not within {gpu['waited']:.0f} s of Training")
+        return held_to(f"{gpu[key]:.0f} s after Training", holds=gpu[key] <= longest)
+
+    return recorded("gpu", verdict)
 
 
-def _pending_end(records: Records) -> Verdict | None:
-    job = _job(records, "starved")
-    if job is None:
-        return None
+def pending_end(job: Mapping[str, Any]) -> Verdict:
     final = job["final"]
     if final.get("TrainingStartTime") is not None:
         return skipped("there was capacity: the job trained; try another --gpu TYPE")
@@ -257,30 +246,3 @@ def _pending_end(records: Records) -> Verdict | None:
     )
     known = final["TrainingJobStatus"] in {"Stopped", "Failed"}
     return held_to(summary, holds=known and not billed and waited >= PENDING_SECONDS)
-
-
-COURSE_VERDICTS: Mapping[str, Look] = {
-    "stop-starting": partial(_stopped_in, "Starting", "early"),
-    "stop-downloading": partial(_stopped_in, "Downloading", "loading"),
-    "stop-training": partial(_stopped_in, "Training", "hears"),
-    "stop-ended": _stop_ended,
-    "slot-free": _slot_free,
-    "event-number": _event_number,
-    "event-order": _event_order,
-    "event-fields": _event_fields,
-    "event-tags": _event_tags,
-    "event-delay": _event_delay,
-    "statuses": _statuses,
-    "billable": _billable,
-    "stop-grace": _stop_grace,
-    "exit-code": _exit_code,
-    "upload": _upload,
-    "warm-quota": _warm_quota,
-    "warm-match": _warm_match,
-    "warm-release": _warm_release,
-    "warm-none": _warm_none,
-    "gpu-metrics": partial(_after_training, "metric_seconds", LONGEST_METRIC_SECONDS),
-    "gpu-alarm": partial(_after_training, "alarm_seconds", LONGEST_ALARM_SECONDS),
-    "pending-end": _pending_end,
-}
-"""Verdict functions by the fact's id; each returns None if nothing was recorded."""

@@ -1,18 +1,17 @@
 """Runs the whole check in order, and derives the verdict on each fact from the records."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from trainmaster_client.account_check.accelerated_looks import GpuLook, starve, wait_for_gpu
-from trainmaster_client.account_check.answer_verdicts import ANSWER_VERDICTS, Records
 from trainmaster_client.account_check.assumed_answers import ANSWERS
 from trainmaster_client.account_check.assumed_courses import COURSES
-from trainmaster_client.account_check.course_verdicts import COURSE_VERDICTS
+from trainmaster_client.account_check.assumed_stack import STACKED
 from trainmaster_client.account_check.event_sink import EventSink, is_awaited
-from trainmaster_client.account_check.facts import UNMET, Fact, Look, Need, Verdict, skipped
+from trainmaster_client.account_check.facts import UNMET, Fact, Look, Need, Records, Verdict, skipped
 from trainmaster_client.account_check.leftovers import Leftovers
 from trainmaster_client.account_check.looks import Looks
 from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
@@ -25,8 +24,7 @@ from trainmaster_client.account_check.trial_requests import (
     refusal_probes,
 )
 
-FACTS: tuple[Fact, ...] = (*ANSWERS, *COURSES)
-VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {**ANSWER_VERDICTS, **COURSE_VERDICTS}
+FACTS: tuple[Fact, ...] = (*ANSWERS, *COURSES, *STACKED)
 PER_JOB = 20
 """Default limit of instances per job. Source: AWS General Reference, "Amazon SageMaker AI quotas"."""
 _GPU_SECONDS = 480.0
@@ -47,7 +45,7 @@ def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
     for need in fact.needs:
         if need in unmet:
             return skipped(UNMET[need])
-    verdict = VERDICTS[fact.id](records) if fact.id in VERDICTS else None
+    verdict = fact.judge(records)
     if verdict is not None:
         return verdict
     if fact.id in records.get("no_probe", {}):

@@ -1,9 +1,13 @@
-"""Defines a fact about AWS: a question, what the code assumes, where it does, and what asking it needs."""
+"""Defines a fact about AWS: question, what the code assumes, where it does, what asking needs, verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any, TypeAlias
+
+Records: TypeAlias = Mapping[str, Any]
+"""The records of a report, as the looks wrote them."""
 
 
 class Need(StrEnum):
@@ -45,19 +49,6 @@ class Look(StrEnum):
     STACK = "stack"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    id: str
-    group: int
-    """Number of the group in the guide's list."""
-    question: str
-    assumes: str
-    where: tuple[str, ...]
-    """Modules that would have to change if AWS behaves otherwise."""
-    look: Look
-    needs: tuple[Need, ...] = ()
-
-
 class Word(StrEnum):
     """The verdict on one fact; only ``differs`` makes a report not ok."""
 
@@ -91,3 +82,31 @@ def skipped(why: str) -> Verdict:
 
 def held_to(observation: str, *, holds: bool) -> Verdict:
     return agrees(observation) if holds else differs(observation)
+
+
+Judge: TypeAlias = Callable[[Records], Verdict | None]
+"""Gives the verdict on a fact; None if nothing was recorded."""
+
+
+def recorded(key: str, verdict: Callable[[Any], Verdict | None]) -> Judge:
+    """Judge by one record alone; there is no verdict where it is missing or empty."""
+
+    def judge(records: Records) -> Verdict | None:
+        record = records.get(key)
+        return verdict(record) if record else None
+
+    return judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    id: str
+    group: int
+    """Number of the group in the guide's list."""
+    question: str
+    assumes: str
+    where: tuple[str, ...]
+    """Modules that would have to change if AWS behaves otherwise."""
+    look: Look
+    judge: Judge
+    needs: tuple[Need, ...] = ()

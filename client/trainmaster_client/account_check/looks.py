@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainmaster_client.account_check.answer_verdicts import is_only_the_quota
-from trainmaster_client.account_check.assumed_answers import LEAST_PER_SECOND
+from trainmaster_client.account_check.answer_verdicts import LEAST_PER_SECOND, is_only_the_quota
 from trainmaster_client.account_check.service_calls import RefusedCallError, Said, missing_action
 from trainmaster_client.account_check.trial_jobs import Trials, used_in
 from trainmaster_client.account_check.trial_requests import (

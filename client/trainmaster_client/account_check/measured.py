@@ -7,7 +7,8 @@ from typing import Any
 
 from trainmaster.core.costs.prices import USD_PER_HOUR
 
-from trainmaster_client.account_check.answer_verdicts import Records, call_seconds, percentile
+from trainmaster_client.account_check.answer_verdicts import call_seconds, percentile
+from trainmaster_client.account_check.facts import Records
 from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, ON_CPU
 
 _CPU_MINUTES = 8

@@ -11,6 +11,7 @@ from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
     account_command,
     advise,
+    arrays,
     cancellations,
     dashboard,
     doctor_report,
@@ -29,9 +30,11 @@ from trainmaster_client.cli import (
     program_run,
     queue,
     repair,
+    results_table,
     simulation,
     ssh,
     submit,
+    sweep,
     timeline,
     top,
     training_code,
@@ -95,6 +98,11 @@ app.command("release", rich_help_panel=Panel.JOBS)(jobs.release)
 app.command("after", rich_help_panel=Panel.JOBS)(jobs.after)
 app.command("tree", rich_help_panel=Panel.JOBS)(jobs.tree)
 app.command("submit", rich_help_panel=Panel.JOBS)(submit.submit)
+app.command("sweep", rich_help_panel=Panel.JOBS)(sweep.sweep)
+app.command("arrays", rich_help_panel=Panel.JOBS)(arrays.arrays)
+app.command("results", rich_help_panel=Panel.JOBS)(results_table.results)
+app.command("rerun", rich_help_panel=Panel.JOBS)(arrays.rerun)
+app.command("throttle", rich_help_panel=Panel.JOBS)(arrays.throttle)
 app.command("run", rich_help_panel=Panel.JOBS, context_settings={"allow_interspersed_args": False})(
     program_run.run
 )

@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import typer
 
 from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.cli.cancelled_targets import CancelFilters, Target, matching_targets
 from trainmaster_client.cli.command_options import with_options
-from trainmaster_client.cli.connection import LARGEST_PAGE, complete_job, connect
+from trainmaster_client.cli.connection import complete_job, connect
 from trainmaster_client.cli.exit_codes import ExitCode, exit_code
-from trainmaster_client.cli.known_names import complete_pool, complete_state, complete_team, require_state
+from trainmaster_client.cli.known_names import require_state
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import (
     ConflictError,
@@ -22,13 +23,12 @@ from trainmaster_client.errors import (
     RepairNeededError,
     TrainmasterClientError,
 )
-from trainmaster_client.jobs.job_views import FINAL_STATES, JobView, job_view
+from trainmaster_client.jobs.array_views import array_view, is_array
+from trainmaster_client.jobs.job_views import FINAL_STATES, job_view
 from trainmaster_client.jobs.progress import dependents_note, place_line
 
 _NAMED_IN_QUESTION = 5
 """Jobs that the question names; more are only counted."""
-_ON_THEIR_WAY = "stopping"
-"""The state of jobs that somebody cancelled already."""
 
 _OF_ONE_JOB = (NotFoundError, ConflictError, ForbiddenError, InvalidArgumentError, RepairNeededError)
 """Refusals after which the next job may still be cancelled."""
@@ -42,27 +42,6 @@ JobNames = Annotated[
         show_default=False,
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelFilters:
-    """Filters that choose jobs, instead of names: a job must match all of them."""
-
-    mine: Annotated[bool, typer.Option("--mine", help="All jobs that you submitted.")] = False
-    team: Annotated[
-        str | None, typer.Option(metavar="TEAM", help="All of this team.", autocompletion=complete_team)
-    ] = None
-    state: Annotated[
-        str | None,
-        typer.Option(metavar="STATE", help="All in this state, e.g. pending.", autocompletion=complete_state),
-    ] = None
-    pool: Annotated[
-        str | None, typer.Option(metavar="POOL", help="All of this pool.", autocompletion=complete_pool)
-    ] = None
-
-    @property
-    def are_given(self) -> bool:
-        return self != CancelFilters()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,26 +65,30 @@ def cancel(
     jobs: JobNames = None,
     *,
     filters: CancelFilters,
+    tasks: Annotated[
+        str | None, typer.Option(metavar="INDICES", help="Only these tasks of one array, e.g. 3-7.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before jobs that match go.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take jobs out of the queue, or stop them if they run. They are not requeued."""
+    """Take jobs and arrays out of the queue, or stop them if they run. They are not requeued."""
     names = list(dict.fromkeys(jobs or ()))
     _check(names, filters)
+    if tasks is not None and len(names) != 1:
+        raise InvalidArgumentError("--tasks is for one array.", hint="Name it: cancel ARRAY --tasks 3-7.")
     api = connect()
     if len(names) == 1:
-        document = api.cancel(names[0])
+        target = Target(name=names[0], tasks=tasks)
+        document = target.cancel(api) if tasks is None else api.cancel_array(names[0], tasks=tasks)
         if as_json:
             print_json(document)
         else:
             print_lines([_line(document)])
         return
-    matching = [] if names else _matching(api, filters)
-    if not names and matching and not yes:
-        _ask(matching)
-    outcome = _cancelled(
-        api, names or [str(job.name) for job in matching], are_named=bool(names), quiet=as_json
-    )
+    targets = [Target(name=name) for name in names] or matching_targets(api, filters)
+    if not names and targets and not yes:
+        _ask(targets)
+    outcome = _cancelled(api, targets, are_named=bool(names), quiet=as_json)
     if as_json:
         print_json(_as_document(outcome))
     else:
@@ -131,30 +114,16 @@ def _check(names: Sequence[str], filters: CancelFilters) -> None:
         )
 
 
-def _matching(api: ApiClient, filters: CancelFilters) -> list[JobView]:
-    """Read all jobs that match and can be cancelled, page by page; other teams' jobs have no names."""
-    jobs: list[JobView] = []
-    token: str | None = None
-    while True:
-        parameters: dict[str, Any] = {**asdict(filters), "mine": filters.mine or None}
-        page = api.jobs(**parameters, limit=LARGEST_PAGE, next_token=token)
-        views = [job_view(document) for document in page.get("jobs") or ()]
-        jobs += [job for job in views if job.name and job.state not in {*FINAL_STATES, _ON_THEIR_WAY}]
-        before, token = token, page.get("next_token")
-        if not token or token == before:
-            return list({job.name: job for job in jobs}.values())
-
-
-def _ask(matching: Sequence[JobView]) -> None:
+def _ask(matching: Sequence[Target]) -> None:
     """Show how many jobs would go, and ask.
 
     Raises:
         InvalidArgumentError: There is no terminal to ask on.
         typer.Exit: The answer was no.
     """
-    waiting = sum(job.is_waiting for job in matching)
+    waiting = sum(target.is_waiting for target in matching)
     unnamed = len(matching) - _NAMED_IN_QUESTION
-    names = ", ".join(str(job.name) for job in matching[:_NAMED_IN_QUESTION])
+    names = ", ".join(target.shown for target in matching[:_NAMED_IN_QUESTION])
     count = f"{_jobs(len(matching))} ({waiting} waiting, {len(matching) - waiting} started)"
     say(f"This cancels {count}: {names}{f' and {unnamed} more' if unnamed > 0 else ''}.")
     if not sys.stdin.isatty():
@@ -166,20 +135,20 @@ def _ask(matching: Sequence[JobView]) -> None:
         raise typer.Exit(ExitCode.REFUSED)
 
 
-def _cancelled(api: ApiClient, names: Iterable[str], *, are_named: bool, quiet: bool) -> _Outcome:
+def _cancelled(api: ApiClient, targets: Iterable[Target], *, are_named: bool, quiet: bool) -> _Outcome:
     """Cancel job after job; one that is refused does not keep the others.
 
     An API that is not reached ends it: the error says how far it came, and the same command finishes it.
     """
     outcome = _Outcome()
-    for name in names:
+    for target in targets:
         try:
-            document = api.cancel(name)
+            document = target.cancel(api)
         except TrainmasterClientError as error:
             if isinstance(error, GatewayRefusedError) or not isinstance(error, _OF_ONE_JOB):
                 error.add_note(f"Before that: {_summary(outcome)}")
                 raise
-            _note_refusal(outcome, name, error, are_named=are_named)
+            _note_refusal(outcome, target.name, error, are_named=are_named)
         else:
             outcome.cancelled.append(document)
             if not quiet:
@@ -202,6 +171,8 @@ def _failure(name: str, error: TrainmasterClientError) -> Iterator[str]:
 
 
 def _line(document: Document) -> str:
+    if is_array(document):
+        return array_view(document).line
     view = job_view(document)
     return f"{view.name}: {place_line(view) if view.is_waiting else view.state}{dependents_note(document)}"
 

@@ -14,6 +14,7 @@ from trainmaster_client.api import ApiClient, Document, find_api_url
 from trainmaster_client.cli.screen import busy
 from trainmaster_client.errors import CredentialsError, NotFoundError, TrainmasterClientError
 from trainmaster_client.http.rate_limits import ONCE_A_PROCESS
+from trainmaster_client.jobs.array_views import is_about_array
 from trainmaster_client.jobs.job_views import FINAL_STATES
 
 LARGEST_PAGE = "100"
@@ -57,7 +58,7 @@ class CommandApi(ApiClient):
         try:
             yield
         except NotFoundError as error:
-            if near := self._near(name):
+            if not is_about_array(error) and (near := self._near(name)):
                 error.add_note(f"Did you mean {' or '.join(near)}?")
             raise
 

@@ -8,6 +8,7 @@ from trainmaster_client.errors import (
     ApiUnreachableError,
     InvalidApiUrlError,
     InvalidArgumentError,
+    InvalidOptionsError,
     MalformedHistoryError,
     NotFoundError,
     TrainmasterClientError,
@@ -31,6 +32,7 @@ class ExitCode(IntEnum):
 
 _BY_ERROR: dict[type[BaseException], ExitCode] = {
     InvalidArgumentError: ExitCode.USAGE,
+    InvalidOptionsError: ExitCode.USAGE,
     MalformedHistoryError: ExitCode.USAGE,
     ApiNotConfiguredError: ExitCode.UNREACHABLE,
     InvalidApiUrlError: ExitCode.UNREACHABLE,

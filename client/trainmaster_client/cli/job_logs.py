@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.screen import busy, print_json_line, say
 from trainmaster_client.errors import LogsExpiredError, LogsUnansweredError, TrainmasterClientError
 from trainmaster_client.jobs.instants import instant
-from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
+from trainmaster_client.jobs.job_views import Attempt, job_view
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS, poll_seconds
 from trainmaster_client.jobs.progress import SILENCE_SECONDS, ExpiryNotice, Progress
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
@@ -223,33 +223,52 @@ class LogPrinter:
 
     def __init__(self, *, as_json: bool, is_one_host: bool) -> None:
         self._as_json = as_json
-        self._is_one_host = is_one_host
-        self._attempt: int | None = None
-        self.has_printed = False
+        self._texts = LogTexts(is_one_host=is_one_host)
+        self._printed = 0
 
     def show(self, lines: Iterable[LogLine], document: Document) -> bool:
         """Print the lines; return whether there were any."""
+        before = self._printed
+        if self._as_json:
+            for line in lines:
+                print_json_line(_document(line))
+                self._printed += 1
+        else:
+            for text in self._texts.of(lines, document):
+                print(text)
+                self._printed += 1
+            sys.stdout.flush()
+        return self._printed > before
+
+    @property
+    def has_printed(self) -> bool:
+        return self._printed > 0
+
+
+class LogTexts:
+    """Writes log lines as people read them: hosts where there are several, a title before an attempt."""
+
+    def __init__(self, *, is_one_host: bool = False) -> None:
+        self._is_one_host = is_one_host
+        self._attempt: int | None = None
+
+    def of(self, lines: Iterable[LogLine], document: Document) -> Iterator[str]:
+        """Yield the lines of the job that the document shows; the very first attempt needs no title."""
         job = job_view(document)
         names_hosts = not self._is_one_host and host_count(document) > 1
-        shown = False
         for line in lines:
-            shown = True
-            if self._as_json:
-                print_json_line(_document(line))
-                continue
             if line.attempt != self._attempt:
-                self._begin(line.attempt, job)
-            print(f"{line.host} | {cleaned(line.text)}" if names_hosts else cleaned(line.text))
-        if shown:
-            sys.stdout.flush()
-        self.has_printed = self.has_printed or shown
-        return shown
+                if self._attempt is not None or line.attempt > 0:
+                    yield title(line.attempt, job.attempts)
+                self._attempt = line.attempt
+            text = cleaned(line.text)
+            yield f"{line.host} | {text}" if names_hosts else text
 
-    def _begin(self, attempt: int, job: JobView) -> None:
-        """Begin an attempt with a title; the very first attempt needs none."""
-        if self._attempt is not None or attempt > 0:
-            print(title(attempt, job.attempts))
-        self._attempt = attempt
+
+def log_follower(client: Any, *, tail: int) -> Callable[[Document], list[str]]:  # noqa: ANN401  boto3's
+    """Return what gives the new lines of one job's log each time; at first the last ones."""
+    logs, texts = JobLogs(client, Selection(tail=tail)), LogTexts()
+    return lambda document: list(texts.of(logs.lines(document), document))
 
 
 def title(number: int, attempts: Iterable[Attempt]) -> str:

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from trainmaster.core.jobs.spans import length
 
 from trainmaster_client.api import Document
+from trainmaster_client.cli.array_lines import array_sheet, array_why
 from trainmaster_client.cli.connection import complete_job, connect
 from trainmaster_client.cli.history import losses
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.array_views import array_view, is_array, job_or_array
 from trainmaster_client.jobs.dependency_trees import DependencyTree
 from trainmaster_client.jobs.instants import likely_start
 from trainmaster_client.jobs.job_conditions import condition_texts
@@ -40,17 +42,20 @@ JobName = Annotated[
     str,
     typer.Argument(
         metavar="JOB",
-        help="The job's name, or that of any of its attempts.",
+        help="The name of the job or array, or that of any attempt.",
         autocompletion=complete_job,
     ),
 ]
 
 
 def show(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Show one job: where it stands and why, its attempts, its history."""
-    document = connect().job(job)
+    """Show one job or array: where it stands and why, its attempts, its history."""
+    api = connect()
+    document = job_or_array(lambda: api.job(job), lambda: api.array(job))
     if as_json:
         print_json(document)
+    elif is_array(document):
+        print_lines(array_sheet(document))
     else:
         print_lines(sheet(document, now=datetime.now(UTC)))
 
@@ -58,9 +63,11 @@ def show(job: JobName, *, as_json: JsonFlag = False) -> None:
 def why(job: JobName, *, as_json: JsonFlag = False) -> None:
     """Show why a job waits, who uses its instances, who is ahead, when it may start and what would help."""
     api = connect()
-    document = api.job(job)
+    document = job_or_array(lambda: api.job(job), lambda: api.array(job))
     if as_json:
         print_json(document)
+    elif is_array(document):
+        print_lines(array_why(document))
     else:
         print_lines(why_lines(api, document, now=datetime.now(UTC)))
 
@@ -73,26 +80,25 @@ def priority(
     *,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a job's priority: it moves in the queue, or is harder to preempt."""
-    document = connect().change(job, priority=number)
-    _print(document, f"priority {number}", as_json=as_json)
+    """Change the priority of a job or an array: it moves in the queue, or is harder to preempt."""
+    _print(_changed(job, priority=number), f"priority {number}", as_json=as_json)
 
 
 def hold(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Hold a waiting job until it is released; it keeps its age."""
-    _print(connect().change(job, held=True), "", as_json=as_json)
+    """Hold a waiting job, or all waiting tasks of an array, until released; they keep their age."""
+    _print(_changed(job, held=True), "", as_json=as_json)
 
 
 def release(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Release a held job: it waits in the queue again."""
-    _print(connect().change(job, held=False), "", as_json=as_json)
+    """Release a held job or array: it waits in the queue again."""
+    _print(_changed(job, held=False), "", as_json=as_json)
 
 
 def after(
     job: JobName,
     conditions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TYPE:]JOB...", help="Jobs to wait for; TYPE is afterok, afterany, ..."),
+        typer.Argument(metavar="[TYPE:]JOB...", help="Jobs to wait for; TYPE is afterok, afterany ..."),
     ] = None,
     *,
     none: Annotated[bool, typer.Option("--none", help="It is to wait for no job.")] = False,
@@ -114,9 +120,17 @@ def tree(job: JobName, *, as_json: JsonFlag = False) -> None:
     print_lines(drawn.lines(job))
 
 
+def _changed(name: str, **changes: Any) -> Document:  # noqa: ANN401  as the API client takes them
+    api = connect()
+    return job_or_array(lambda: api.change(name, **changes), lambda: api.change_array(name, changes))
+
+
 def _print(document: Document, done: str, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
+        return
+    if is_array(document):
+        print_lines([array_view(document).line])
         return
     view = job_view(document)
     standing = place_line(view) if view.is_waiting else view.state

@@ -21,7 +21,7 @@ from trainmaster_client.cli.known_names import (
     require_state,
     team_names,
 )
-from trainmaster_client.cli.queue_table import pool_lines, print_queue_csv, queue_picture
+from trainmaster_client.cli.queue_table import print_queue_csv, queue_picture, summary_lines
 from trainmaster_client.cli.queue_watch import QueueWatch
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_whole, say
 from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError
@@ -112,8 +112,8 @@ def queue(
         print_queue_csv(model)
     else:
         _print_table(model, form)
-    if model.more:
-        say(model.more)
+    if model.further:
+        say(model.further)
 
 
 def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, watch: bool) -> None:
@@ -133,7 +133,7 @@ def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, wat
 
 def _print_table(model: QueueModel, form: QueueForm) -> None:
     to = console(wide=form.wide)
-    summaries = pool_lines(model, to.width)
+    summaries = summary_lines(model, to.width)
     for line in [*summaries, *([Text()] if summaries else [])]:
         print_whole(line, to=to)
     print_whole(queue_picture(model, to=to), to=to)

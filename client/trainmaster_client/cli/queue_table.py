@@ -8,14 +8,13 @@ from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
-from trainmaster.core.jobs.spans import length
 
 from trainmaster_client.cli.csv_output import Cell, print_csv
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
 from trainmaster_client.jobs.instants import api_time
 from trainmaster_client.views.fitted_tables import Grid, fitted_grid, whole_grid
 from trainmaster_client.views.queue_model import QueueModel
-from trainmaster_client.views.queue_rows import NOTHING, STATE_MARKS, UNKNOWN_MARK, Row
+from trainmaster_client.views.queue_rows import STATE_MARKS, UNKNOWN_MARK, Row
 from trainmaster_client.views.short_names import shortened
 
 REASON_COLUMNS = 20
@@ -35,12 +34,7 @@ def state_style(state: str) -> str:
     return _STYLES.get(STATE_MARKS.get(state, UNKNOWN_MARK).tone, "")
 
 
-def age(since: datetime | None, now: datetime) -> str:
-    """Write the time since an instant; ``-`` if it is not known."""
-    return NOTHING if since is None else length(now - since)
-
-
-def pool_lines(model: QueueModel, width: int, *, most: int = MOST_POOLS) -> list[Text]:
+def summary_lines(model: QueueModel, width: int, *, most: int = MOST_POOLS) -> list[Text]:
     """Return a line a pool; none if the pools are not known."""
     lines = [summary.line(width) for summary in model.pools[:most]]
     if unshown := len(model.pools) - len(lines):

@@ -1,6 +1,5 @@
 """``trainmaster submit``: a CreateTrainingJob request from a file into the queue, or only tried out."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -8,15 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from trainmaster_client.api import Document, field_problem
+from trainmaster_client.cli.array_submission import ArrayFlags, send_array
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import complete_job, connect
+from trainmaster_client.cli.foreseen import foreseen
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.files.request_documents import read_request
-from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.instants import likely_start
+from trainmaster_client.jobs.array_views import array_view
 from trainmaster_client.jobs.job_conditions import with_conditions
-from trainmaster_client.jobs.job_views import FINAL_STATES, NO_NAME, job_view
+from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.progress import place_line
 from trainmaster_client.jobs.resubmission import request_again
 
@@ -62,8 +62,8 @@ class RequestSource:
         list[str] | None,
         typer.Option(
             metavar="[TYPE:]JOB",
-            help="Wait for the end of this job; may be repeated. TYPE: afterok (the default), afterany or"
-            " afternotok.",
+            help="Wait for the end of this job; may be repeated. TYPE: afterok (the default), afterany,"
+            " afternotok or, between arrays, aftercorr.",
             autocompletion=complete_job,
         ),
     ] = None
@@ -76,30 +76,52 @@ class RequestSource:
     ] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A submission that is only tried."""
+
+    dry_run: DryRun = False
+    team: AsTeam = None
+
+    def check(self) -> None:
+        """Raises InvalidArgumentError for a team without a trial."""
+        if self.team is not None and not self.dry_run:
+            hint = "Add --dry-run, or name the team in the request's tag 'team'."
+            raise InvalidArgumentError("--team is for dry runs.", hint=hint)
+
+
 @with_options
 def submit(
     file: OptionalRequestFile = None,
     *,
     source: RequestSource,
-    dry_run: DryRun = False,
-    team: AsTeam = None,
+    tasks: ArrayFlags,
+    trial: Trial,
     as_json: JsonFlag = False,
 ) -> None:
-    """Queue the training job that a file describes, as boto3's create_training_job would take it."""
-    if team is not None and not dry_run:
-        hint = "Add --dry-run, or name the team in the request's tag 'team'."
-        raise InvalidArgumentError("--team is for dry runs.", hint=hint)
+    """Queue the training job that a file describes, or an array of it, as boto3 takes it."""
+    trial.check()
     request = with_conditions(_request(file, source), source.after, after_failed=source.after_failed)
-    if dry_run:
-        _try(request, team, as_json=as_json)
+    if (wish := tasks.wish) is not None:
+        send_array(request, wish, dry_run=trial.dry_run, team=trial.team, as_json=as_json)
+        return
+    if trial.dry_run:
+        _try(request, trial.team, as_json=as_json)
         return
     document = connect().add_job(request)
     if as_json:
         print_json(document)
         return
-    view = job_view(document.get("job") or {})
-    print_lines([f"{view.name}: {place_line(view) if view.is_waiting else view.state}"])
+    print_lines([_submitted(document)])
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+
+
+def _submitted(document: Document) -> str:
+    """Say what became of a request, which may have the tag of an array."""
+    if array := document.get("array"):
+        return array_view(array).line
+    view = job_view(document.get("job") or {})
+    return f"{view.name}: {place_line(view) if view.is_waiting else view.state}"
 
 
 def _request(file: typer.FileBinaryRead | None, source: RequestSource) -> dict[str, Any]:
@@ -130,40 +152,6 @@ def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
     else:
-        print_lines(_foreseen(document))
+        print_lines(foreseen(document))
     if not document.get("valid"):
         raise typer.Exit(NOT_VALID)
-
-
-def _foreseen(document: Document) -> Iterator[str]:
-    warnings = [f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ()]
-    if not document.get("valid"):
-        yield "Not valid: it would be refused."
-        yield from (f"  {field_problem(violation)}" for violation in document.get("violations") or ())
-        yield from warnings
-        return
-    place, parents = document.get("position"), document.get("after") or ()
-    where = f"at position {printable(place)}" if place is not None else "behind more than 1000 jobs"
-    if any(parent.get("state") not in FINAL_STATES for parent in parents):
-        where = f"once {', '.join(printable(parent.get('job') or NO_NAME) for parent in parents)} ended"
-    yield f"Valid: it would wait in pool {printable(document.get('pool'))}, {where}."
-    start = document.get("estimated_start")
-    if isinstance(start, dict):
-        yield f"{likely_start(start, now=datetime.now(UTC))}."
-    elif document.get("estimate_note"):
-        yield f"Start {printable(document['estimate_note'])}."
-    victims = document.get("would_preempt") or ()
-    if victims:
-        names = ", ".join(printable(name) if name else "a job of another team" for name in victims)
-        yield f"It would preempt: {names}."
-    cost = document.get("estimated_cost_usd")
-    yield f"Likely cost in USD: {printable(cost) if cost is not None else 'unknown, a price is missing'}."
-    yield from warnings
-    yield from (_spot_line(record) for record in document.get("spot_record") or ())
-
-
-def _spot_line(record: Document) -> str:
-    name, expected = printable(record.get("instance_type")), record.get("expected_interruptions")
-    if expected is None:
-        return f"Spot {name}: no job of this stack ran on it in the last 30 days."
-    return f"Spot {name}: at the recent rate it would be interrupted {expected:g} times."

@@ -19,6 +19,7 @@ from trainmaster_client.api import Document
 from trainmaster_client.dashboard.gpu_metrics import gpu_use
 from trainmaster_client.dashboard.job_readers import JobReaders, selection_of
 from trainmaster_client.dashboard.policy_replays import PolicyReplays, unpacked
+from trainmaster_client.dashboard.queue_data import PageApi, QueueData, states
 from trainmaster_client.dashboard.web_files import INDEX, WebFile, web_files
 from trainmaster_client.errors import (
     CredentialsError,
@@ -41,10 +42,13 @@ def dashboard_pages(parts: Parts) -> MorePages:
 
     def routes(pages: Pages) -> Iterator[BaseRoute]:
         clients = AwsClients(parts.session, parts.region)
+        api = PageApi(parts.api_url, parts.session)
+        api.credentials = parts.credentials
         return DashboardRoutes(
             pages=pages,
             files=web_files(),
             clients=clients,
+            queue=QueueData(api),
             readers=JobReaders(lambda: clients.of("logs")),
             replays=PolicyReplays(api_url=parts.api_url),
         ).routes()
@@ -83,12 +87,15 @@ class DashboardRoutes:
     pages: Pages
     files: Mapping[str, WebFile]
     clients: AwsClients
+    queue: QueueData
     readers: JobReaders
     replays: PolicyReplays
 
     def routes(self) -> Iterator[BaseRoute]:
         for path, answer in (
             ("session", self._session),
+            ("queue", self._queue),
+            ("jobs/{name}", self._whole_job),
             ("gateway", self._gateway),
             ("jobs/{name}/logs", self._logs),
             ("jobs/{name}/curves", self._curves),
@@ -124,7 +131,7 @@ class DashboardRoutes:
             except CallRefusedError as refused:
                 return refusal(refused)
             except TrainmasterClientError as trouble:
-                return problem(_status(trouble), str(trouble))
+                return _problem(trouble)
             return JSONResponse(document, headers=dict(GUARDS))
 
         return answered
@@ -177,6 +184,7 @@ class DashboardRoutes:
             "region": self.clients.region,
             "api_url": self.pages.api.api_url,
             "version": _version(),
+            "states": states(),
         }
 
     def _gateway(self, _: Request) -> dict[str, Any]:
@@ -185,6 +193,12 @@ class DashboardRoutes:
             "changes": self.pages.are_changes_allowed,
             "operations": self.pages.counts.as_json(),
         }
+
+    def _queue(self, request: Request) -> Document:
+        return self.queue.queue(request.query_params, now=datetime.now(UTC))
+
+    def _whole_job(self, request: Request) -> Document:
+        return self.queue.job(request.path_params["name"], request.query_params, now=datetime.now(UTC))
 
     def _job(self, request: Request) -> Document:
         """Answer with the job as the API does: a caller who may not see it sees no log of it here either."""
@@ -206,6 +220,13 @@ class DashboardRoutes:
 
 def _report_name(replay_id: str) -> str:
     return f"the report of replay {replay_id}"
+
+
+def _problem(trouble: TrainmasterClientError) -> Response:
+    response = problem(_status(trouble), str(trouble))
+    if isinstance(trouble, RefusedError) and trouble.problem.retry_after:
+        response.headers["retry-after"] = trouble.problem.retry_after
+    return response
 
 
 def _status(trouble: TrainmasterClientError) -> HTTPStatus:

@@ -24,6 +24,8 @@ from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.progress import Progress, Watch, advance
 from trainmaster_client.jobs.shared_looks import JobLooks, looks_at
 from trainmaster_client.logs.joined_attempts import JobLogs, Selection
+from trainmaster_client.views.queue_model import job_rows
+from trainmaster_client.views.queue_rows import Row
 
 FRESH_SECONDS = 2.0
 """A handle that is shown again this soon does not ask the API again."""
@@ -107,7 +109,7 @@ class Job(JobActions):
             await asyncio.sleep(step)
 
     def _steps(self, timeout: float | None) -> Generator[float, None, JobView]:
-        screen = _screen(self)
+        screen = notebook_display(self)
         with looks_at(self._api, self.name, monotonic=self._monotonic) as looks:
             watch = Watch(
                 look=partial(self._watched, screen, looks),
@@ -161,9 +163,8 @@ class Job(JobActions):
                 self._look(estimate=True)
             except TrainmasterClientError as error:
                 self._note = f"as last seen: {error}"
-        return JobPicture(
-            job=self.view, likely_start=self._likely_start, curves=self._losses(), note=self._note
-        )
+        row, losses = _row(self.view), self._losses()
+        return JobPicture(row=row, likely_start=self._likely_start, curves=losses, note=self._note)
 
     def _losses(self) -> Mapping[int, Points]:
         if not self.view.attempts:
@@ -186,7 +187,11 @@ class Job(JobActions):
 
     def __repr__(self) -> str:
         """Show the last view: a debugger that prints must not call the API."""
-        return text(JobPicture(job=self.view))
+        return text(JobPicture(row=_row(self.view)))
+
+
+def _row(view: JobView) -> Row:
+    return job_rows([view], now=datetime.now(UTC))[0]
 
 
 def _p50(document: Document) -> datetime | None:
@@ -197,7 +202,7 @@ def _p50(document: Document) -> datetime | None:
         return None
 
 
-def _screen(shown: object) -> Any:  # noqa: ANN401  IPython's
+def notebook_display(shown: object) -> Any:  # noqa: ANN401  IPython's
     """Return a display that can be updated, in a notebook; None elsewhere. Imports only what is there."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None

@@ -1,12 +1,14 @@
 """Handles on many jobs: a table in a notebook, a DataFrame, one wait for all."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, overload
 
-from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.handles.job_handles import Job
-from trainmaster_client.handles.job_picture import COLUMNS, table
+from trainmaster_client.handles.job_picture import table
+from trainmaster_client.jobs.data_frames import data_frame
 from trainmaster_client.jobs.job_views import JobView
+from trainmaster_client.views.queue_model import job_rows
 
 
 class Jobs(Sequence[Job]):
@@ -40,23 +42,21 @@ class Jobs(Sequence[Job]):
 
         Raises InvalidArgumentError if pandas is not installed.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415  large, and only where it is asked for
-        except ImportError as error:
-            raise InvalidArgumentError(
-                "to_frame() needs pandas, which is not installed.", hint="Run: pip install pandas"
-            ) from error
-        return pd.DataFrame([_record(handle.view) for handle in self._handles], columns=[*_RECORD])
+        return data_frame((_record(handle.view) for handle in self._handles), columns=_RECORD)
 
     def _repr_html_(self) -> str:
-        return table([handle.view for handle in self._handles])
+        return table(job_rows([handle.view for handle in self._handles], now=datetime.now(UTC)))
 
     def __repr__(self) -> str:
         ending = "\n..." if self.truncated else ""
         return ("\n".join(map(repr, self._handles)) or "no jobs") + ending
 
 
-_RECORD = (*COLUMNS, "spot", "submitted_at", "started_at", "attempt")
+_RECORD = (
+    *("name", "team", "state", "pool", "instances", "priority", "position", "why"),
+    *("spot", "submitted_at", "started_at", "attempt"),
+)
+"""Columns of the DataFrame, which programs name."""
 
 
 def _record(view: JobView) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.job_views import JobView, Parent
+from trainmaster_client.views.queue_rows import COLUMNS, Row
 
 Points = Sequence[tuple[float, float]]
 """Pairs of step and loss, in their order."""
@@ -22,12 +22,12 @@ MOST_POINTS = 300
 """Points of one attempt's curve: more than the picture has columns for, and less than 10 kB."""
 MOST_ATTEMPTS = 20
 """Curves of one picture, the newest."""
-MOST_PARENTS = 5
-"""Parents named in one picture."""
 MOST_ROWS = 200
 """Jobs of one table."""
 _COLOURS = ("#3f83d8", "#d9822b")
 """Colours of attempts in turn; the colour-blind can tell blue from orange, too."""
+_SHOWN = frozenset({"job", "team", "pool", "state", "instances", "priority", "position", "reason"})
+"""Columns of a table by their keys: none that is another a minute later, as a notebook is kept."""
 _CELL = 'style="text-align:left;padding:2px 8px"'
 
 
@@ -35,7 +35,8 @@ _CELL = 'style="text-align:left;padding:2px 8px"'
 class JobPicture:
     """The facts of a job that are shown."""
 
-    job: JobView
+    row: Row
+    """The job in the words of every view."""
     likely_start: datetime | None = None
     curves: Mapping[int, Points] = field(default_factory=dict)
     """Losses by attempt."""
@@ -45,65 +46,38 @@ class JobPicture:
 
 def text(picture: JobPicture) -> str:
     """Write the job in one line, for a terminal or a log."""
-    return "; ".join(
-        (f"{_name(picture.job)}: {picture.job.state}", *(f"{key} {value}" for key, value in _facts(picture)))
-    )
+    return f"{picture.row.cells['job']}: {'; '.join(_facts(picture))}"
 
 
 def html(picture: JobPicture) -> str:
-    facts = "".join(f"<div>{_text(key)}: {_text(value)}</div>" for key, value in _facts(picture))
-    head = f"<div><b>{_text(_name(picture.job))}</b> {_text(picture.job.state)}</div>"
-    return f"<div>{head}{facts}{svg(picture.curves)}</div>"
+    state, *facts = _facts(picture)
+    lines = "".join(f"<div>{_text(fact)}</div>" for fact in facts)
+    head = f"<div><b>{_text(picture.row.cells['job'])}</b> {_text(state)}</div>"
+    return f"<div>{head}{lines}{svg(picture.curves)}</div>"
 
 
-def table(jobs: Sequence[JobView]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """Write many jobs as an HTML table, one row each."""
-    heads = "".join(f"<th {_CELL}>{column}</th>" for column in COLUMNS)
-    rows = "".join(_row(job) for job in jobs[:MOST_ROWS])
-    rest = f"<div>{len(jobs) - MOST_ROWS} more</div>" if len(jobs) > MOST_ROWS else ""
-    return f"<table><tr>{heads}</tr>{rows}</table>{rest}"
+    columns = [column for column in COLUMNS if column.key in _SHOWN]
+    heads = "".join(f"<th {_CELL}>{column.title}</th>" for column in columns)
+    lines = "".join(
+        f"<tr>{''.join(f'<td {_CELL}>{_text(row.cells[column.key])}</td>' for column in columns)}</tr>"
+        for row in rows[:MOST_ROWS]
+    )
+    rest = f"<div>{len(rows) - MOST_ROWS} more</div>" if len(rows) > MOST_ROWS else ""
+    return f"<table><tr>{heads}</tr>{lines}</table>{rest}"
 
 
-COLUMNS = ("name", "team", "state", "pool", "instances", "priority", "position", "why")
-
-
-def _row(job: JobView) -> str:
-    position = "" if job.position is None else str(job.position)
-    cells = (_name(job), job.team, job.state, job.pool, job.instances, str(job.priority), position, job.why)
-    return f"<tr>{''.join(f'<td {_CELL}>{_text(cell)}</td>' for cell in cells)}</tr>"
-
-
-def _facts(picture: JobPicture) -> Iterator[tuple[str, str]]:
-    job = picture.job
-    yield "instances", f"{job.instances} in pool {job.pool}"
-    if job.position is not None and job.is_waiting:
-        yield "position", str(job.position)
-    if job.parents and job.is_waiting:
-        yield "after", ", ".join(map(_parent, job.parents[:MOST_PARENTS])) + _more(job)
-    if job.why:
-        yield "reason", job.why
-    if picture.likely_start is not None and job.is_waiting:
-        yield "likely start", f"{picture.likely_start:%Y-%m-%d %H:%M} UTC"
-    if job.attempt:
-        yield "attempts before this one", str(job.attempt)
+def _facts(picture: JobPicture) -> Iterator[str]:
+    where, state, *details = picture.row.details
+    yield from (state, where, *details)
+    job = picture.row.job
+    if picture.likely_start is not None and job is not None and job.is_waiting:
+        yield f"likely start {picture.likely_start:%Y-%m-%d %H:%M} UTC"
     if last := _last(picture.curves):
-        yield "newest loss", f"{last[1]:.4g} at step {last[0]:,.0f}"
+        yield f"newest loss {last[1]:.4g} at step {last[0]:,.0f}"
     if picture.note:
-        yield "note", picture.note
-
-
-def _parent(parent: Parent) -> str:
-    state = f" ({parent.state})" if parent.state else ""
-    return f"{parent.condition}{state}"
-
-
-def _more(job: JobView) -> str:
-    unnamed = len(job.parents) - MOST_PARENTS
-    return f" and {unnamed} more" if unnamed > 0 else ""
-
-
-def _name(job: JobView) -> str:
-    return job.name or "a job of another team"
+        yield f"note: {picture.note}"
 
 
 def _last(curves: Mapping[int, Points]) -> tuple[float, float] | None:

@@ -31,6 +31,7 @@ _CODES: tuple[tuple[type[errors.TrainmasterClientError], str, int], ...] = (
     (errors.InvalidRequestError, "ValidationException", 400),
     (errors.PolicyViolationError, "ValidationException", 400),
     (errors.InvalidArgumentError, "ValidationException", 400),
+    (errors.InvalidOptionsError, "ValidationException", 400),
     (errors.UnsupportedTuningError, "ValidationException", 400),
     (errors.ForbiddenError, "AccessDeniedException", 403),
     (errors.CredentialsError, "UnrecognizedClientException", 403),

@@ -40,7 +40,7 @@ def description(
         arn: ARN of the training job with the submitted name, shown before there is an attempt.
     """
     ordered = [attempts[number] for number in sorted(attempts)]
-    last = ordered[-1] if ordered else _of_request(request, arn, str(job.name))
+    last = ordered[-1] if ordered else described_request(request, arn, str(job.name))
     status = _status(job, last)
     kept = {name: value for name, value in last.items() if name not in _OF_ONE_ATTEMPT}
     return {
@@ -55,7 +55,8 @@ def description(
     }
 
 
-def _of_request(request: Mapping[str, Any], arn: str, name: str) -> Description:
+def described_request(request: Mapping[str, Any], arn: str, name: str) -> Description:
+    """Describe a job that has no attempt from its request, with SageMaker's defaults."""
     output = {"KmsKeyId": "", **(request.get("OutputDataConfig") or {})}
     limits = {"MaxRuntimeInSeconds": _DEFAULT_RUNTIME_SECONDS, **(request.get("StoppingCondition") or {})}
     return {

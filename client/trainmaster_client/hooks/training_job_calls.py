@@ -6,7 +6,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -22,6 +21,7 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
 )
 from trainmaster_client.hooks import cloudwatch_calls, identity_calls
+from trainmaster_client.hooks.array_calls import ARN_KIND, ArrayCalls, arn_of
 from trainmaster_client.hooks.attempt_descriptions import AttemptDescriptions
 from trainmaster_client.hooks.botocore_events import (
     Answer,
@@ -35,9 +35,9 @@ from trainmaster_client.hooks.botocore_events import (
     register,
 )
 from trainmaster_client.hooks.hooked_events import KEY, SEEN, TUNING_OPERATIONS
+from trainmaster_client.hooks.intercepted_calls import InterceptedCall, answered_patiently
 from trainmaster_client.hooks.job_description import Description, description
 from trainmaster_client.hooks.training_job_lists import TrainingJobLists
-from trainmaster_client.http.expiry import CREDENTIAL_ERRORS, is_expired, renew, unusable
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
@@ -48,13 +48,16 @@ if TYPE_CHECKING:
 OnUnreachable: TypeAlias = Literal["raise", "direct"]
 
 _log = logging.getLogger("trainmaster")
-_ARN_KIND = ":training-job/"
 TUNING_ARN_KIND = ":hyper-parameter-tuning-job/"
 _STARTS = {
     "CreateTrainingJob": "TrainingJobName",
     "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
 }
 """Operations that start training, each with the member that names what it starts."""
+ARRAY_OPERATIONS = frozenset(
+    {"DescribeTrainingJob", "StopTrainingJob", "UpdateTrainingJob", "ListTags", "AddTags", "DeleteTags"}
+)
+"""Operations that may name an array."""
 _CHANGES = frozenset({"CreateTrainingJob", "StopTrainingJob"})
 """Operations whose caller expects to see their effect in the next list."""
 
@@ -74,24 +77,13 @@ def check_on_unreachable(value: str) -> None:
         raise InvalidArgumentError(f"on_unreachable={value!r} is not valid.", hint="Use 'raise' or 'direct'.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """A call that a client is about to send to SageMaker."""
-
-    body: dict[str, Any]
-    where: Where
-    key: str | None
-    """Idempotency key in the form that ``ApiClient.add_job`` takes; None: the call is not a gateway's."""
-    sent: MutableMapping[str, Any]
-    """The request that goes to SageMaker if no handler answers: its ``body`` may be replaced."""
-
-
 class QueueHooks:
     """The handlers of one caller of one API, and what they know."""
 
     def __init__(self, boto_session: boto3.Session, api: ApiClient, *, is_direct: bool = False) -> None:
         self.api = api
         self.queued = QueuedJobs(api)
+        self.arrays = ArrayCalls(api, self.queued)
         self._session = boto_session
         self._is_direct = is_direct
         self._attempts = AttemptDescriptions()
@@ -136,14 +128,15 @@ class QueueHooks:
 
     def submit(self, request: Mapping[str, Any], *, key: str | None = None) -> Document:
         """Return the API's answer, with the job and warnings. ``key`` and errors are the API client's."""
-        answer = self.api.add_job(request, key=key)
+        answer = self.arrays.add(request, key=key)
         self._lists.forget()
-        self.queued.submitted(answer.get("job") or {})
+        if "array" not in answer:
+            self.queued.submitted(answer.get("job") or {})
         return answer
 
     def _handle(
         self,
-        handle: Callable[[_Call], Answer | None],
+        handle: Callable[[InterceptedCall], Answer | None],
         params: MutableMapping[str, Any],
         context: dict[str, Any],
         model: OperationModel,
@@ -156,9 +149,15 @@ class QueueHooks:
             if model.name in _STARTS:
                 self._bypasses.training_in(where.region, model.name, queue=self.api.region)
             return None
-        call = _Call(body=json.loads(params["body"]), where=where, key=context.get(KEY), sent=params)
+        call = InterceptedCall(
+            operation=model.name,
+            body=json.loads(params["body"]),
+            where=where,
+            key=context.get(KEY),
+            sent=params,
+        )
         try:
-            return self._renewed(handle, call)
+            return answered_patiently(partial(self._answered, handle), call, self._session)
         except ApiUnreachableError as error:
             if not self._is_direct:
                 return refusal(error)
@@ -172,27 +171,26 @@ class QueueHooks:
             if model.name in _CHANGES:
                 self._lists.forget()
 
-    def _renewed(self, handle: Callable[[_Call], Answer | None], call: _Call) -> Answer | None:
-        """Handle the call, again with new credentials where AWS called the old ones expired.
+    def _answered(
+        self, handle: Callable[[InterceptedCall], Answer | None], call: InterceptedCall
+    ) -> Answer | None:
+        """Answer for the job that the call names, or else for the array."""
+        answer = handle(call)
+        if answer is not None or call.operation not in ARRAY_OPERATIONS:
+            return answer
+        partition = self._partition(call.where.region)
+        return self.arrays.answer(call.operation, call.body, call.where, partition=partition)
 
-        A gateway renews its own. Raises ExpiredCredentialsError where there are no new ones.
-        """
-        try:
-            return handle(call)
-        except CREDENTIAL_ERRORS as error:
-            if not is_expired(error) or call.key is not None:
-                raise
-            if renew(self._session):
-                return handle(call)
-            raise unusable(error) from error
+    def _partition(self, region: str) -> str:
+        return self._session.get_partition_for_region(region)
 
-    def _create(self, call: _Call) -> Answer:
+    def _create(self, call: InterceptedCall) -> Answer:
         answer = self.submit(call.body, key=call.key)
         for warning in answer.get("warnings") or ():
             _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
-        job = job_view(answer.get("job") or {})
+        job = job_view(answer.get("job") or answer.get("array") or {})
         _log.info("%s is %s. %s", job.name, job.state, place_line(job) if job.is_waiting else "")
-        arn = self._arn(job, call.body, call.where.region)
+        arn = self._arn(str(job.name), call.body, call.where.region)
         return answered({"TrainingJobArn": arn}, request_id=request_id_of(answer))
 
     def _submitted_as(self, name: str) -> Document | None:
@@ -204,7 +202,7 @@ class QueueHooks:
         document = self._submitted_as(name)
         return None if document is None else self.described(job_view(document), where)
 
-    def _describe(self, call: _Call) -> Answer | None:
+    def _describe(self, call: InterceptedCall) -> Answer | None:
         document = self._submitted_as(call.body["TrainingJobName"])
         if document is None:
             return None
@@ -218,11 +216,11 @@ class QueueHooks:
         name = str(job.name)
         attempts = self._attempts.of(job, self._clients.of("sagemaker", where))
         request = {} if attempts else self.queued.request(name)
-        answer = description(job, request, attempts, arn=self._arn(job, request, where.region))
+        answer = description(job, request, attempts, arn=self._arn(name, request, where.region))
         self._names.keep(answer["TrainingJobArn"], name)
         return answer
 
-    def _stop(self, call: _Call) -> Answer | None:
+    def _stop(self, call: InterceptedCall) -> Answer | None:
         """Cancel the job that any attempt's name belongs to: stopping an attempt stops its job."""
         known = self.queued.find(call.body["TrainingJobName"])
         if known is None:
@@ -234,7 +232,7 @@ class QueueHooks:
         self.queued.submitted(document)
         return answered({}, request_id=request_id_of(document))
 
-    def _update(self, call: _Call) -> Answer | None:
+    def _update(self, call: InterceptedCall) -> Answer | None:
         """Send the update to the training job that the job is right now; while it waits there is none."""
         name = call.body["TrainingJobName"]
         document = self._submitted_as(name)
@@ -249,7 +247,7 @@ class QueueHooks:
         call.sent["body"] = json.dumps({**call.body, "TrainingJobName": job.training_job_name}).encode()
         return None
 
-    def _list_tags(self, call: _Call) -> Answer | None:
+    def _list_tags(self, call: InterceptedCall) -> Answer | None:
         """Return the tags that were submitted, even without an attempt.
 
         A program may submit them again; the tags that the queue adds would be refused in a request.
@@ -263,7 +261,7 @@ class QueueHooks:
         tags = deepcopy(self.queued.request(str(job_view(document).name)).get("Tags") or [])
         return answered({"Tags": tags}, request_id=request_id_of(document))
 
-    def _change_tags(self, call: _Call) -> Answer | None:
+    def _change_tags(self, call: InterceptedCall) -> Answer | None:
         """Change the tags of the training job that runs or ran; a waiting job has none that is alive."""
         document = self._of_arn(call.body["ResourceArn"])
         job = None if document is None else job_view(document)
@@ -278,10 +276,10 @@ class QueueHooks:
 
     def _of_arn(self, arn: str) -> Document | None:
         """Return the job whose training job this is, or will be."""
-        _, kind, tail = arn.partition(_ARN_KIND)
+        _, kind, tail = arn.partition(ARN_KIND)
         return self.queued.find(self._names.get(arn) or tail) if kind else None
 
-    def _tune(self, operation: str, call: _Call) -> Answer | None:
+    def _tune(self, operation: str, call: InterceptedCall) -> Answer | None:
         return self.tuning().answer(operation, call.body, call.where)
 
     def tuning(self) -> "TuningCalls":
@@ -293,8 +291,6 @@ class QueueHooks:
                 self._tuning_calls = TuningCalls(self._session, self, self._clients)
             return self._tuning_calls
 
-    def _arn(self, job: JobView, request: Mapping[str, Any], region: str) -> str:
+    def _arn(self, name: str, request: Mapping[str, Any], region: str) -> str:
         """Make the ARN of the training job with the submitted name, which its first attempt is or will be."""
-        account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
-        partition = self._session.get_partition_for_region(region)
-        return f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
+        return arn_of(name, request, region=region, partition=self._partition(region))

@@ -8,6 +8,7 @@ from typing import Any
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import NotFoundError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.array_views import array_view, is_array, job_or_array
 from trainmaster_client.jobs.instants import clock
 
 COLUMNS = 80
@@ -29,7 +30,7 @@ class DependencyTree:
 
     def lines(self, name: str) -> list[str]:
         """Draw the jobs before it, then the job with all that follow it. Raises NotFoundError."""
-        document = self.api.job(name)
+        document = job_or_array(lambda: self.api.job(name), lambda: self.api.array(name))
         own_name = str(document.get("name"))
         self._documents[own_name] = document
         parents = [parent for parent in document.get("after") or () if parent.get("job")]
@@ -81,7 +82,9 @@ class DependencyTree:
         """Return the job; None if it is gone or the tree has read as many as it may."""
         if name not in self._documents and len(self._documents) < MOST_JOBS:
             try:
-                self._documents[name] = self.api.job(name, estimate=False)
+                self._documents[name] = job_or_array(
+                    lambda: self.api.job(name, estimate=False), lambda: self.api.array(name)
+                )
             except NotFoundError:
                 self._documents[name] = None
         return self._documents.get(name)
@@ -92,6 +95,9 @@ class DependencyTree:
 
 
 def _standing(document: Document, now: datetime) -> str:
+    if is_array(document):
+        view = array_view(document)
+        return f"{view.state}, {view.counts}"
     state = printable(document.get("state"))
     start: Any = document.get("estimated_start")
     if isinstance(start, dict) and start.get("p50"):

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from trainmaster_client.errors import FieldProblem, InvalidOptionsError
 
-TYPES = ("afterok", "afterany", "afternotok")
+TYPES = ("afterok", "afterany", "afternotok", "aftercorr")
 MOST_TAGS = 10
 MOST_CHARACTERS = 256
 """Longest value of one tag. Source: SageMaker API reference, Tag."""

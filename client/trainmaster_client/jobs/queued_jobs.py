@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from trainmaster_client.api import ApiClient, Document
@@ -16,6 +17,7 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
 )
 from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.jobs.array_views import is_about_array
 from trainmaster_client.jobs.job_views import FINAL_STATES, Attempt, job_view
 from trainmaster_client.jobs.look_intervals import look_interval
 
@@ -80,14 +82,24 @@ class QueuedJobs:
     """One caller's view of the queue. Threads may share it.
 
     Args:
+        api: The API of the queue.
+        read: Reads what has a name; None: its job. Arrays are kept in the same way.
         monotonic: Seconds of a clock that never goes back.
     """
 
-    def __init__(self, api: ApiClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        *,
+        read: Callable[[str], Document] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._api = api
+        self._read = read or partial(api.job, estimate=False)
         self._monotonic = monotonic
         self._known = RecentlyUsed[_Known]()
         self._requests = RecentlyUsed[Document]()
+        self._of_arrays = RecentlyUsed[bool]()
 
     def find(self, name: str) -> Document | None:
         """Return the job, with attempts and history, that a training job's name belongs to.
@@ -100,10 +112,12 @@ class QueuedJobs:
         if known is not None and self._monotonic() < known.fresh_until:
             return known.document
         try:
-            return self._found(name, self._api.job(name, estimate=False))
+            return self._found(name, self._read(name))
         except (NotFoundError, InvalidArgumentError, ForbiddenError) as error:
             if error.trouble is Trouble.EXPIRED_CREDENTIALS:  # that says nothing of the job
                 raise
+            if isinstance(error, NotFoundError) and is_about_array(error):
+                self._of_arrays.keep(name, True)
             if known is not None and known.document is not None and not self._is_forgotten(known, error):
                 raise
             return self._absent(name, known)
@@ -111,6 +125,10 @@ class QueuedJobs:
             if known is None or known.document is None or self._is_stale(known):
                 raise
             return known.document
+
+    def is_array(self, name: str) -> bool:
+        """Tell whether an array has the name, as far as ``find`` was told so: it never becomes a job's."""
+        return self._of_arrays.get(name) is not None
 
     def attempts(self, name: str) -> tuple[Attempt, ...]:
         """Return the attempts with a training job, of the job that was submitted under this very name.

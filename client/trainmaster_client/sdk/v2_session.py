@@ -17,6 +17,8 @@ from trainmaster_client.api import field_problem
 from trainmaster_client.errors import NotFoundError, TrainmasterClientError
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
 from trainmaster_client.hooks.training_job_calls import hooks_of
+from trainmaster_client.jobs.array_views import array_view, is_about_array
+from trainmaster_client.jobs.array_watch import ArrayLooks, watched_array
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.look_intervals import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.progress import ExpiryNotice, Progress, Watch
@@ -48,6 +50,8 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
     waits, then each transition and what it prints, over all its attempts, and returns when it is completed; a
     job that failed or was stopped raises the SDK's UnexpectedStatusException. (The SDK alone only warns of a
     stopped job. One that was cancelled in the queue never ran, so code behind ``fit`` must not go on.)
+
+    For an array (tag ``trainmaster:array``) it prints a line a change of its counts, and no logs.
 
     The session's SageMaker client has the hooks of ``trainmaster_client.hook``, so ``describe()``,
     ``stop()``, ``attach``, ``model_data`` and ``@remote`` functions see the job too. Other clients of its
@@ -117,6 +121,9 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         answer = self._hooks.submit(request)
         for warning in answer.get("warnings") or ():
             _say(f"Warning: {field_problem(warning)}")
+        if array := answer.get("array"):
+            _say(f"Queued the array {array_view(array).line}")
+            return
         job = job_view(answer.get("job") or {})
         _say(f"Queued {job.name}." if job.is_waiting else f"{job.name} is already there: {job.state}.")
         progress = Progress()
@@ -133,8 +140,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         has_lines: bool = False,
     ) -> Any:  # noqa: ANN401  the SDK's
         try:
-            with looks_at(self._hooks.api, name) as looks:
-                job = self._watch(name, looks, timeout=timeout, has_lines=has_lines).until_final()
+            job = self._watched(name, timeout=timeout, has_lines=has_lines)
         except NotFoundError:
             return otherwise()
         except KeyboardInterrupt:
@@ -145,6 +151,18 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
             raise
         _raise_unless_completed(name, job)
         return job
+
+    def _watched(self, name: str, *, timeout: float | None, has_lines: bool) -> JobView:
+        """Watch a job, or an array, until it is final. Raises NotFoundError if the queue has neither."""
+        try:
+            with looks_at(self._hooks.api, name) as looks:
+                return self._watch(name, looks, timeout=timeout, has_lines=has_lines).until_final()
+        except NotFoundError as error:
+            if not is_about_array(error):
+                raise
+        array = ArrayLooks(self._hooks.api, name)
+        watched_array(array, say=_say, first_poll=self._poll_seconds, timeout=timeout).until_final()
+        return array.final_view()
 
     def _watch(self, name: str, looks: JobLooks, *, timeout: float | None, has_lines: bool) -> Watch:
         expiry = ExpiryNotice()

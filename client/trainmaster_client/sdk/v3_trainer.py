@@ -12,12 +12,11 @@ from typing import Any, Unpack
 import boto3
 
 from trainmaster_client.errors import UnsupportedTrainerError
-from trainmaster_client.hooks.training_job_calls import OnUnreachable, hooks_of
+from trainmaster_client.hooks.estimator_sessions import hook_session
+from trainmaster_client.hooks.training_job_calls import OnUnreachable
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.sdk.job_tags import JobOptions, job_tags
 
-_CLIENTS = "sagemaker.core.utils.utils"
-"""The module with the clients that sagemaker-core keeps for each boto3 session."""
 _PIPELINES = "sagemaker.core.workflow.pipeline_context"
 
 
@@ -44,7 +43,7 @@ def queue(
     """
     wanted = job_tags(**options)
     boto_session = _boto_session_of(trainer)
-    _hook(boto_session, trainer.sagemaker_session, api_url, on_unreachable)
+    hook_session(boto_session, trainer.sagemaker_session, api_url=api_url, on_unreachable=on_unreachable)
     from sagemaker.core.shapes import Tag  # noqa: PLC0415  where there is a ModelTrainer, there is this
 
     ours = {tag["Key"] for tag in wanted}
@@ -67,7 +66,7 @@ def attach(
     from sagemaker.core.resources import TrainingJob  # noqa: PLC0415  takes seconds
 
     session = boto_session or boto3.Session()
-    _hook(session, None, api_url, on_unreachable)
+    hook_session(session, None, api_url=api_url, on_unreachable=on_unreachable)
     return TrainingJob.get(training_job_name=name, session=session)
 
 
@@ -113,25 +112,6 @@ def _boto_session_of(trainer: Any) -> boto3.Session:  # noqa: ANN401  ModelTrain
     if not isinstance(boto_session, boto3.Session):
         raise UnsupportedTrainerError("it has no sagemaker_session with a boto_session")
     return boto_session
-
-
-def _hook(
-    boto_session: boto3.Session,
-    sagemaker_session: Any,  # noqa: ANN401  the SDK's Session
-    api_url: str | None,
-    on_unreachable: OnUnreachable,
-) -> None:
-    """Hook the session for clients to come, and the clients that the SDK has made of it already."""
-    hooks = hooks_of(boto_session, api_url=api_url, on_unreachable=on_unreachable)
-    hooks.register(boto_session.events)
-    made = getattr(sys.modules.get(_CLIENTS), "SageMakerClient", None)
-    clients = [
-        getattr(sagemaker_session, "sagemaker_client", None),
-        made(session=boto_session).get_client("sagemaker") if made else None,
-    ]
-    for client in clients:
-        if client is not None:
-            hooks.register(client.meta.events)
 
 
 def _key(tag: Any) -> str:  # noqa: ANN401  the SDK's Tag, or a dictionary

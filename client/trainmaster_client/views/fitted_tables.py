@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from trainmaster_client.views.queue_rows import COLUMNS, NOTHING, Column, Row
 from trainmaster_client.views.short_names import end_cut, shortened
 
-_LONGEST_CODE = 13
-"""Cells of the longest code: account-limit."""
+_LEAST_SHORT = 16
+"""Cells in which a short reason may be cut."""
 _BY_KEY: Mapping[str, Column] = {column.key: column for column in COLUMNS}
 _NAMES = frozenset({"job", "team", "pool"})
 _IF_KNOWN = frozenset({"ran", "left", "starts", "starts_range", "reason", "position"})
@@ -56,7 +56,8 @@ _LEAST = {"state": len("preempting")}
 """Least width of columns, in every layout."""
 _UNLIMITED = 10_000
 _GROWTH = (
-    *(("team", 9), ("pool", 9), ("job", 40), ("team", 12), ("pool", 12), ("reason", 44)),
+    *(("team", 9), ("pool", 9), ("job", 24), ("reason", 24), ("job", 40)),
+    *(("team", 12), ("pool", 12), ("reason", 44)),
     *((key, _UNLIMITED) for key in ("job", "team", "pool", "reason")),
 )
 """Columns that get free cells, in order, each up to a width."""
@@ -134,6 +135,7 @@ def _fitted(key: str, rows: Sequence[Row], width: int) -> list[str]:
 
 
 def _fitted_reason(row: Row, width: int) -> str:
-    """Show the short reason where not all rows have space for the whole one, or else its code alone."""
+    """Show the short reason where not all rows have space for the whole one, or in next to none its code."""
     short = row.cells["short"]
-    return short if cell_len(short) <= width else end_cut(row.code or short, min(width, _LONGEST_CODE))
+    is_readable = cell_len(short) <= width or width >= _LEAST_SHORT or not row.code
+    return end_cut(short if is_readable else row.code, width)

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from trainmaster_client.api import Document
 from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.jobs.array_views import array_view
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.start_estimates import StartEstimates, start_of
-from trainmaster_client.views.pool_summaries import PoolSummary, pool_summaries
+from trainmaster_client.views.pool_rows import PoolRow, pool_rows
 from trainmaster_client.views.queue_rows import Row, array_row, job_row
-from trainmaster_client.views.short_reasons import Surroundings
+from trainmaster_client.views.short_reasons import QueueFacts
 
 EMPTY_QUEUE = "No jobs in the queue. Those that have ended: trainmaster history"
 NO_MATCH = "No jobs."
@@ -42,36 +44,51 @@ class QueueAnswers:
 class QueueModel:
     rows: tuple[Row, ...]
     """Jobs and arrays in the queue's order: running ones, then waiting ones, pool by pool."""
-    pools: tuple[PoolSummary, ...]
-    """Those with jobs first."""
+    pools: tuple[PoolRow, ...]
+    """Those with jobs first; none if they are not known, or cannot be read."""
     has_starts: bool
     """Whether the stack estimates starts: else there is no column for them."""
     if_empty: str
-    """Line that stands where the rows would be."""
-    more: str
+    """Line in place of the rows where there are none."""
+    further: str
     """Line below the rows if the queue has further pages, else empty."""
 
 
 def queue_model(answers: QueueAnswers, *, now: datetime) -> QueueModel:
     """Put answers into words, as of an instant with a zone. Raises MalformedViewError."""
-    around, starts = Surroundings.of(answers.jobs, answers.pools), answers.starts or {}
     try:
-        arrays = [array_row(array, now=now) for array in answers.document.get("arrays") or ()]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        arrays = [array_row(array_view(array), now=now) for array in answers.document.get("arrays") or ()]
+    except ValueError as error:  # an instant that is none
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     folded = {array.name for array in arrays if array.name}
-    jobs = [
-        job_row(job, around, now=now, start=start_of(job, starts))
-        for job in answers.jobs
-        if not (job.is_waiting and job.array in folded)
-    ]
+    rows = job_rows(answers.jobs, now=now, pools=answers.pools, starts=answers.starts or {})
+    jobs = [row for row in rows if not (row.job and row.job.is_waiting and row.job.array in folded)]
     return QueueModel(
         rows=tuple(_merged(jobs, arrays)),
-        pools=pool_summaries(answers.pools, answers.jobs, now=now),
+        pools=_pools(answers, now),
         has_starts=answers.starts is not None,
         if_empty=NO_MATCH if answers.is_filtered else EMPTY_QUEUE,
-        more=MORE if answers.document.get("next_token") else "",
+        further=MORE if answers.document.get("next_token") else "",
     )
+
+
+def _pools(answers: QueueAnswers, now: datetime) -> tuple[PoolRow, ...]:
+    try:
+        return pool_rows(answers.pools, answers.jobs, now=now)
+    except MalformedViewError:  # a queue is shown without its pools, too
+        return ()
+
+
+def job_rows(
+    jobs: Sequence[JobView],
+    *,
+    now: datetime,
+    pools: Sequence[Mapping[str, Any]] = (),
+    starts: StartEstimates = MappingProxyType({}),
+) -> list[Row]:
+    """Put jobs of one list into words; what is ahead of a job, or free, is known as far as these show it."""
+    facts = QueueFacts.of(jobs, pools)
+    return [job_row(job, facts, now=now, start=start_of(job, starts)) for job in jobs]
 
 
 def _merged(jobs: Sequence[Row], arrays: Sequence[Row]) -> list[Row]:

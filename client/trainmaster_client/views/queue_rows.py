@@ -3,18 +3,20 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from trainmaster.core.jobs.row_words import LONGEST_SHORT_REASON
 from trainmaster.core.jobs.spans import length, short_length
 
-from trainmaster_client.http.answers import printable
-from trainmaster_client.jobs.job_views import NO_NAME, JobView, Reason
+from trainmaster_client.jobs.array_views import ArrayView, TaskCounts
+from trainmaster_client.jobs.job_views import NO_NAME, JobView
 from trainmaster_client.jobs.start_estimates import StartEstimate
-from trainmaster_client.views.short_reasons import Surroundings, short_reason
+from trainmaster_client.views.short_reasons import QueueFacts, short_reason
 
 NOTHING = "-"
 """Stands in a cell of which nothing is known, or that does not apply."""
+
+MOST_PARENTS = 5
+"""Parents that are named; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ COLUMNS = (
     Column(key="ran", heading="RAN", title="Ran", is_number=True),
     Column(key="left", heading="LEFT", title="Left", is_number=True),
     Column(key="starts", heading="STARTS", title="Starts in", is_number=True),
-    Column(key="starts_range", heading="STARTS", title="Starts in p50 (p90)", is_number=True),
+    Column(key="starts_range", heading="STARTS", title="Starts in (p90)", is_number=True),
     Column(key="short", heading="REASON", title="Reason"),
     Column(key="reason", heading="REASON", title="Reason"),
 )
@@ -94,12 +96,12 @@ class Row:
     """Text in which a reader may look for a word, in lower case."""
 
 
-def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEstimate | None = None) -> Row:
+def job_row(job: JobView, facts: QueueFacts, *, now: datetime, start: StartEstimate | None = None) -> Row:
     """Put a job into words.
 
     Args:
         job: The job.
-        around: What its short reason may name.
+        facts: What its short reason may name.
         now: An instant with a zone, which ages are counted to.
         start: Its likely start, if one is known.
     """
@@ -108,7 +110,7 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
     left = None if job.ends_by is None else max(job.ends_by - now, timedelta())
     born = job.submitted_at or job.started_at
     starts = NOTHING if start is None else _until(start.p50, now)
-    reason = job.waiting or job.reason
+    reason, short = job.waiting or job.reason, short_reason(job, facts)
     cells = {
         "job": job.name or NO_NAME,
         "team": job.team,
@@ -124,15 +126,15 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
         "left": NOTHING if left is None else short_length(left),
         "starts": starts,
         "starts_range": starts if start is None else f"{starts} ({_until(start.p90, now)})",
-        "short": short_reason(job, around),
-        "reason": job.why,
+        "short": short,
+        "reason": job.why or short,
     }
     return Row(
         cells=cells,
         name=job.name or "",
         mark=STATE_MARKS.get(job.state, UNKNOWN_MARK),
         code=reason.code if reason else "",
-        details=tuple(_details(cells)),
+        details=tuple(_details({**cells, "after": _conditions(job)})),
         job=job,
         start=start,
         ran=ran,
@@ -141,52 +143,47 @@ def job_row(job: JobView, around: Surroundings, *, now: datetime, start: StartEs
     )
 
 
-def array_row(array: Mapping[str, Any], *, now: datetime) -> Row:
-    """Put an array into words: one line, however many tasks it has. Raises TypeError or ValueError.
-
-    Args:
-        array: ArrayView of the API.
-        now: An instant with a zone.
-    """
-    name, state = printable(array.get("name")), printable(array.get("state"))
-    reason = Reason.parse(array["reason"]) if array.get("reason") else None
-    born = array.get("submitted_at")
-    counts = _task_counts(array.get("tasks") or {})
-    why = reason.beside(state) if reason else ""
+def array_row(array: ArrayView, *, now: datetime) -> Row:
+    """Put an array into words, as of an instant with a zone: one line, however many tasks it has."""
+    reason = array.waiting or array.reason
+    born = datetime.fromisoformat(array.submitted_at) if array.submitted_at else None
     cells = dict.fromkeys((column.key for column in COLUMNS), NOTHING) | {
-        "job": name or NO_NAME,
-        "team": printable(array.get("team")),
-        "pool": printable(array.get("pool")),
-        "state": state,
+        "job": array.name or NO_NAME,
+        "team": array.team,
+        "pool": array.pool,
+        "state": array.state,
         "instances": "array",
         "count": "array",
-        "priority": str(int(array.get("priority") or 0)),
-        "position": _position(array.get("position"), None),
-        "age": NOTHING if born is None else length(now - datetime.fromisoformat(born)),
-        "short": next(text for text in counts if len(text) <= LONGEST_SHORT_REASON),
-        "reason": "; ".join(part for part in (counts[0], _bound(array.get("at_most")), why) if part),
+        "priority": str(array.priority),
+        "position": _position(array.position, None),
+        "age": NOTHING if born is None else length(now - born),
+        "short": _task_counts(array.tasks),
+        "reason": "; ".join(part for part in (array.counts, array.why) if part),
     }
     return Row(
         cells=cells,
-        name=name,
-        mark=STATE_MARKS.get(state, UNKNOWN_MARK),
+        name=array.name,
+        mark=STATE_MARKS.get(array.state, UNKNOWN_MARK),
         code=reason.code if reason else "",
         details=tuple(_details(cells)),
         searched=_searched(cells),
     )
 
 
-def _task_counts(tasks: Mapping[str, Any]) -> list[str]:
-    """Write counts of tasks, ``50 of 64 wait, 8 run``, then ever shorter texts, which leave out the last."""
-    words = {"waiting": "wait", "running": "run"}  # the others are words as they are
-    keys = ("waiting", "held", "running", "failed", "completed", "stopped")
-    counts = [f"{int(tasks[key])} {words.get(key, key)}" for key in keys if tasks.get(key)] or ["none left"]
-    counts[0] = counts[0].replace(" ", f" of {int(tasks.get('total') or 0)} ", 1)
-    return [", ".join(counts[:most]) for most in range(len(counts), 0, -1)]
-
-
-def _bound(at_most: int | None) -> str:
-    return f"at most {int(at_most)} at once" if at_most else ""
+def _task_counts(tasks: TaskCounts) -> str:
+    """Write ``50 of 64 wait, 8 run, 2 failed``, with as many counts as a short reason holds."""
+    counts = {
+        "wait": tasks.waiting,
+        "held": tasks.held,
+        "run": tasks.running,
+        "failed": tasks.failed,
+        "completed": tasks.completed,
+        "stopped": tasks.stopped,
+    }
+    parts = [f"{count} {word}" for word, count in counts.items() if count] or ["none left"]
+    parts[0] = parts[0].replace(" ", f" of {tasks.total} ", 1)
+    texts = (", ".join(parts[:most]) for most in range(len(parts), 0, -1))
+    return next(text for text in texts if len(text) <= LONGEST_SHORT_REASON)
 
 
 def _details(cells: Mapping[str, str]) -> Iterator[str]:
@@ -203,10 +200,20 @@ def _details(cells: Mapping[str, str]) -> Iterator[str]:
         ("ran {}", "ran"),
         ("at most {} left", "left"),
         ("likely to start {}" if starts == "now" else "likely to start in {}", "starts"),
+        ("after {}", "after"),
         ("{}", "reason"),
     ):
-        if cells[key] not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):
+        if cells.get(key, "") not in {"", NOTHING} and (key, cells[key]) != ("attempt", "0"):
             yield phrase.format(cells[key])
+
+
+def _conditions(job: JobView) -> str:
+    """Write what a waiting job waits for, with the states; empty if it is no other job."""
+    if not job.is_waiting:
+        return ""
+    named = [f"{parent.condition}{f' ({parent.state})' if parent.state else ''}" for parent in job.parents]
+    unnamed = len(named) - MOST_PARENTS
+    return ", ".join(named[:MOST_PARENTS]) + (f" and {unnamed} more" if unnamed > 0 else "")
 
 
 def _searched(cells: Mapping[str, str]) -> str:
@@ -216,7 +223,7 @@ def _searched(cells: Mapping[str, str]) -> str:
 
 def _position(number: int | None, ahead_at_least: int | None) -> str:
     if number is not None:
-        return str(int(number))
+        return str(number)
     return NOTHING if ahead_at_least is None else f">{ahead_at_least}"
 
 

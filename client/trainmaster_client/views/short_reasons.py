@@ -17,7 +17,7 @@ _BLOCKS = frozenset({"", ReasonCode.AHEAD, ReasonCode.CAPACITY, ReasonCode.RESER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class QueueFacts:
     """What the reasons of single jobs depend on: the queue ahead of them, and what is free in their pools."""
 
     first_in_turn: Mapping[str, JobView]
@@ -35,21 +35,21 @@ class Surroundings:
         )
 
 
-def short_reason(job: JobView, around: Surroundings) -> str:
+def short_reason(job: JobView, facts: QueueFacts) -> str:
     """Say in at most 40 characters why a job waits, what happens to it or how it ended; may be empty."""
-    text = _wait(job, around) if job.is_waiting else _state(job)
+    text = _wait(job, facts) if job.is_waiting else _state(job)
     return end_cut(text, LONGEST_SHORT_REASON)
 
 
-def _wait(job: JobView, around: Surroundings) -> str:
+def _wait(job: JobView, facts: QueueFacts) -> str:
     code = job.waiting.code if job.waiting else ""
     match code:
         case ReasonCode.AHEAD if is_next(job):
             return WAITS_FOR[ReasonCode.CAPACITY]
         case ReasonCode.AHEAD:
-            return _behind(job, around.first_in_turn.get(job.pool))
+            return _behind(job, facts.first_in_turn.get(job.pool))
         case ReasonCode.CAPACITY:
-            return _missing(job, around.free.get(job.pool))
+            return _missing(job, facts.free.get(job.pool))
         case ReasonCode.DEPENDENCY:
             return _after([parent for parent in job.parents if not parent.is_final])
         case "" if job.waiting is None and not job.name:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 
 Value: TypeAlias = Any
 """A JSON value."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from local.clock import TwinClock
-from local.deployment.events.faults import DeliveryFaults
+from local.deployment.events.delivery_faults import DeliveryFaults
 from local.deployment.events.patterns import matches
 from local.deployment.events.rule_book import RuleBook
 from local.deployment.wiring import Rule

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.identity.conditions import Context
 from local.identity.evaluator import Decision, Statement, decide, parse_policy
 from local.wire import Principal

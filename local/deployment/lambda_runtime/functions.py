@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.clock import TwinClock
-from local.deployment.lambda_runtime.environment import Keys, TwinAddress, function_environment
+from local.deployment.lambda_runtime.function_environment import Keys, TwinAddress, function_environment
+from local.deployment.lambda_runtime.function_logs import FunctionLog
 from local.deployment.lambda_runtime.invocation import Outcome
-from local.deployment.lambda_runtime.logs import FunctionLog
 from local.deployment.lambda_runtime.pool import MAX_PROCESSES, FunctionPool, Process, Start
 from local.deployment.lambda_runtime.process import Launch
 from local.deployment.lambda_runtime.runtime_api import RuntimeApi

@@ -6,8 +6,8 @@ Source: Lambda Developer Guide, "Types of metrics for Lambda functions".
 from dataclasses import dataclass
 
 from local.clock import TwinClock
+from local.cloudwatch.cloudwatch_twin import CloudWatchTwin
 from local.cloudwatch.metrics import Metric
-from local.cloudwatch.twin import CloudWatchTwin
 from local.deployment.lambda_runtime.invocation import Outcome
 
 _NAMESPACE = "AWS/Lambda"

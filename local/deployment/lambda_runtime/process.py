@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.deployment.lambda_runtime.logs import FunctionLog
+from local.deployment.lambda_runtime.function_logs import FunctionLog
 from local.deployment.wiring import Function
 from local.processes import Child, Command
 

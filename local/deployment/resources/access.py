@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.managed_policies import MANAGED_POLICIES
 from local.deployment.resources.kinds import Kind, Made, Properties, Site, names
 

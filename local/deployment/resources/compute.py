@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.resources.kinds import Kind, Made, Properties, Site, check_keys, names
 from local.deployment.sam import CHECKOUT_BUCKET
 from local.deployment.wiring import AsyncSettings, Function, Permission, QueueTrigger

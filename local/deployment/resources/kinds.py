@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.wiring import Wiring
 
 Properties: TypeAlias = Mapping[str, Any]

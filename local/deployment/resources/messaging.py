@@ -2,7 +2,7 @@
 
 import json
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.resources.kinds import Kind, Made, Properties, Site, check_keys, names
 from local.deployment.wiring import Subscription
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.resources.kinds import Kind, Made, Properties, Site, check_keys, names
 from local.deployment.wiring import Api, Stage
 

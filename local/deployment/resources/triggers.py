@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.events.patterns import check_pattern
 from local.deployment.resources.kinds import Kind, Made, Properties, Site, check_keys, names
 from local.deployment.wiring import Rule, Schedule

@@ -12,6 +12,8 @@ from tests.integration.api.test_usage import spend
 FOR_ALL = (
     "/jobs",
     "/jobs?state=completed",
+    "/arrays",
+    "/arrays?state=completed",
     "/pools",
     "/me",
     "/rules",

@@ -8,7 +8,7 @@ import pytest
 from trainmaster_client.preflight.account_reading import AccountReader
 from trainmaster_client.preflight.target_account import Concurrency, Known, StudioDomain, Unknown
 
-from local.account.answers import SERVICES, STUDIO_CALLS, AccountAround
+from local.account.account_answers import SERVICES, STUDIO_CALLS, AccountAround
 from local.wire import AwsError, Principal
 from tests.integration.local.bare_twin import REGION, BareTwin, bare_twin
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.cloudwatch.twin import CloudWatchTwin
+from local.cloudwatch.cloudwatch_twin import CloudWatchTwin
 from local.sagemaker.adapters import CloudWatchMetrics
 from local.sagemaker.loads import Sample
 from tests.integration.local.sagemaker_world import (

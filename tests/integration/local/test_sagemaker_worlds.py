@@ -7,7 +7,7 @@ import pytest
 
 from local.wire import AwsError
 from local.worlds import HARSH, PendingEnd, shown
-from local.worlds.reading import OPERATIONS
+from local.worlds.world_reading import OPERATIONS
 from tests.integration.local.sagemaker_world import (
     World,
     fast_clock,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.config import TwinConfig
-from local.deployment.errors import StateInUseError
+from local.deployment.deployment_errors import StateInUseError
 from local.foundation import lay, own_folder
 from local.journal import ProcessEntry
 from local.sdk_defaults import write_defaults

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from local.clock import TwinClock
-from local.deployment.errors import DeploymentError, ParameterError, TemplateError
+from local.deployment.deployment_errors import DeploymentError, ParameterError, TemplateError
 from local.deployment.resources.kinds import Site
 from local.deployment.rights import Rights
 from local.deployment.stack import deploy

@@ -61,7 +61,7 @@ def test_the_queue_with_its_reasons_and_without_a_name(world: World) -> None:
     page = shown(world, widgetContext={"theme": "dark", "params": {}})
     assert "<h3>main</h3><p>ml.a.xlarge: 1 of 1 used</p><p>1 running, 2 waiting</p>" in page
     assert "waits for free instances" in page
-    assert "a user or an admin holds it" in page
+    assert "held by a user or an admin" in page
     assert "<td>7m</td>" in page
     assert "<h3>side</h3><p>ml.b.xlarge: 0 of 3 used</p><p>0 running, 0 waiting</p>" in page
     for name in ("secretly", "default", "ada"):

@@ -22,7 +22,9 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
+from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals, RequestRefusals
+from trainmaster.core.jobs.task_of import TaskOf
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.refusal_records import AccountLimit, RefusedStart, RoleStarts, StartPause
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
@@ -45,6 +47,7 @@ FUTILE = FutilePreemptions(
     since=NOON + minutes(56),
     until=NOON + minutes(86),
 )
+RECENT_STOPS = RecentStops(count=3, at=NOON + minutes(9), lost=minutes(4))
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
     advice="Halve the batch.",
@@ -148,7 +151,9 @@ def full_job() -> Job:
         started_at=NOON + minutes(2),
         ended_at=NOON + minutes(90),
         preemptions=1,
-        stopped_for=StopsInARow(preemptor=Preemptor(name="urgent", team="research", reclaims=True), count=2),
+        stopped_for=StopsInARow(
+            preemptor=Preemptor(name="urgent", team="research", reclaims=True), count=2, recent=RECENT_STOPS
+        ),
         made_room_for=2,
         futile=FUTILE,
         retries=2,
@@ -180,6 +185,7 @@ def full_job() -> Job:
         "role": "0a1b",
         "key_hash": "1" * 64,
         "own_quota": {A: 2},
+        "array": TaskOf(name="train", index=1, position=0),
     }
     every = replace(every, after=AFTER, eligible_at=NOON + minutes(3), has_dependents=True)
     return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
@@ -205,6 +211,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
         preemptible=False,
         own_quota={A: 2},
+        array="train",
         role="0a1b",
         turned_down=2,
         futile=FUTILE,
@@ -238,8 +245,10 @@ def _running() -> Iterator[tuple[str, Example]]:
         metrics_sought_at=NOON + minutes(16),
         checkpoint_overdue=True,
         reuses="train-0",
+        stops=RECENT_STOPS,
         preempted_for="urgent",
         own_quota={A: 2},
+        array="train",
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)
@@ -334,6 +343,8 @@ def _records() -> Iterator[tuple[str, Example]]:
         lease_until=NOON + minutes(2),
         parent=EndedParent(entry_id="01JBN8Q0000000000000000001", end=ParentEnd.FAILED, root=ROOT),
         upto="train-9",
+        array="train",
+        releases=True,
     )
     sparse = OutboxMessage(id="0001", kind=MessageKind.DELETE_ALARMS, at=NOON)
     yield "OutboxMessage", Example(full=message, sparse=sparse)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.api.jobs import story_view
+from trainmaster.api.story_views import story_view
 from trainmaster.api.views import (
     JobContext,
     effective_priority,
@@ -39,7 +39,8 @@ JOB_VIEW_KEYS = {
     "capacity_type", "submitted_at", "started_at", "ended_at", "training_since", "ends_by", "position",
     "waiting", "attempt",
     "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
-    "cost_is_estimate", "fair_share", "after", "eligible_at",
+    "cost_is_estimate", "fair_share", "after",
+    "array", "eligible_at",
 }  # fmt: skip
 POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.account_check.examination import FACTS
-from trainmaster_client.account_check.facts import Need, Word
+from trainmaster_client.account_check.facts import Word
 from trainmaster_client.report import Report
 
-from demos.account_smoke.jobs import JOBS
-from demos.account_smoke.lent import Lent, MissingMeansError, lent_by
-from demos.account_smoke.stack import ROOT, SmokeStack, SmokeStackError
-from demos.account_smoke.story import expected_alarms, note
-from demos.account_smoke.verdicts import STACK_VERDICTS
+from demos.account_smoke import JOBS, expected_alarms, note
+from demos.deployed.account_stack import SmokeStack
+from demos.deployed.lent import Lent, MissingMeansError, lent_by
+from demos.deployed.sam import SamError
+from demos.stage.processes import ROOT
 
 ARN = "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Admin_0a1b/ann@example.com"
 FORBIDDEN = {"status": 403, "error_type": "ForbiddenException", "text": "Forbidden"}
@@ -75,13 +75,9 @@ OURS = [{"Key": "trainmaster-check", "Value": "smoke"}]
     ],
 )
 def test_the_verdict_is_what_the_code_could_live_with(fact: str, records: dict[str, Any], word: Word) -> None:
-    verdict = STACK_VERDICTS[fact](records)
+    verdict = next(row for row in FACTS if row.id == fact).judge(records)
     assert verdict is not None
     assert verdict.word is word
-
-
-def test_every_fact_that_needs_a_stack_has_its_verdict_here() -> None:
-    assert {fact.id for fact in FACTS if Need.STACK in fact.needs} == set(STACK_VERDICTS)
 
 
 def test_all_that_is_missing_is_named_at_once() -> None:
@@ -219,7 +215,7 @@ def test_the_stack_goes_with_the_table_and_the_key_that_it_would_keep() -> None:
 
 def test_a_stack_of_somebody_else_is_not_touched() -> None:
     account = Account(tags=[])
-    with pytest.raises(SmokeStackError, match="was not made by account-smoke"):
+    with pytest.raises(SamError, match="was not made by account-smoke"):
         stack_in(account).delete()
     assert account.deleted == []
 

@@ -10,11 +10,11 @@ from boto3 import Session
 from rich.console import Console
 from trainmaster_client.report import Report
 
-from demos.deploy_check import ministack, stack
-from demos.deploy_check.checks import check
-from demos.deploy_check.delivery import Delivery
-from demos.deploy_check.stack import Deployment, SamError
-from demos.deploy_check.story import tell
+from demos.deploy_check import check, tell
+from demos.deployed import emulated_stack, ministack
+from demos.deployed.delivery import Delivery
+from demos.deployed.emulated_stack import Deployment
+from demos.deployed.sam import SamError
 
 Document = dict[str, Any]
 
@@ -243,7 +243,7 @@ def test_a_ministack_that_does_not_start_is_one_message_with_its_log(
 def test_a_sam_that_does_not_come_to_an_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "sam", "exec sleep 60")
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    monkeypatch.setattr(stack, "SAM_SECONDS", 0.5)
+    monkeypatch.setattr(emulated_stack, "SAM_SECONDS", 0.5)
     deployment = Deployment(
         ministack=ministack.MiniStack(endpoint_url="http://127.0.0.1:1"), session=Session(), folder=tmp_path
     )

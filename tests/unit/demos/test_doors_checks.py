@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from demos.doors.checks import COURSE, check
-from demos.doors.waiting_jobs import STEPS
+from demos.doors import COURSE, STEPS, check
 
 SCHEDULE = "arn:aws:sts::123456789012:assumed-role/schedule/schedule"
 ANN = "arn:aws:iam::123456789012:user/ann"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from demos.scripts.gated import WAITS, gated_sleep
+from demos.programs.gated import WAITS, gated_sleep
 
 
 def test_a_step_waits_until_the_file_allows_it_and_the_first_wait_is_printed(

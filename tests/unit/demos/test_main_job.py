@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from trainmaster_client.report import Report
 
-from demos.main_job.checks import STORY, check
-from demos.main_job.evidence import steps_lost
+from demos.main_job import check, steps_lost
+from demos.stage.courses import FOUR_JOBS
 
 Document = dict[str, Any]
 
@@ -27,7 +27,7 @@ def attempt(
 
 def facts(**changes: Any) -> Document:
     found = {
-        "transitions": [{"job": f"{job}-x", "to": to} for job, to in STORY]
+        "transitions": [{"job": f"{job}-x", "to": to} for job, to in FOUR_JOBS]
         + [{"job": f"{job}-x", "to": "completed"} for job in ("job1", "job3")],
         "attempts": [attempt(0, 1, 23), attempt(1, 24, 30, resumed=23)],
         "steps_lost": 0,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from trainmaster_client.report import Report
 
-from demos.command import INTERRUPTED, TERMINATED, Telling, play
-from demos.patience import (
+from demos.stage.command import INTERRUPTED, TERMINATED, Telling, play
+from demos.stage.patience import (
     STANDSTILL_SECONDS,
     ProgramEndedError,
     Progress,

@@ -9,10 +9,9 @@ import pytest
 from rich.console import Console
 from trainmaster_client.report import Report
 
-from demos.scripts.checks import check, check_case, steps_lost
-from demos.scripts.jobs import CASES, LIBRARIES, SAMPLES, STOPPED_IN, Script
-from demos.scripts.printed import losses_of, not_seen_once, printed_in, refusal_in
-from demos.scripts.table import cases_table, refusals
+from demos.scripts import CASES, LIBRARIES, SAMPLES, STOPPED_IN, Script, cases_table, check_case, refusals
+from demos.stage.printed import losses_of, not_seen_once, printed_in, refusal_in
+from demos.stage.resumed import check_resumed, check_same_losses, steps_lost
 
 STEPS = 20
 LOSSES = [[str(step), f"{1 / step!r}"] for step in range(1, STEPS + 1)]
@@ -34,8 +33,9 @@ def script(first: list[list[str]], second: list[list[str]], *, exit_code: int = 
 
 def failures(one: dict[str, Any]) -> list[str]:
     report = Report(name="scripts")
-    report.facts["scripts"] = [one]
-    check(report, steps=STEPS)
+    one["steps_lost"] = steps_lost(one["attempts"])
+    check_resumed(report, one)
+    check_same_losses(report, one, STEPS)
     return [check.id for check in report.checks if not check.ok]
 
 

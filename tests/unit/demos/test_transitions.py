@@ -1,6 +1,6 @@
 """Steps of one instant are told in the order in which they can have happened."""
 
-from demos.evidence import transitions
+from demos.stage.evidence import transitions
 
 
 def test_what_an_end_has_freed_is_taken_after_it() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from demos.patience import STANDSTILL_SECONDS, Progress, StandstillError, TwinEndedError
-from demos.stage import Hold
-from demos.vigil import GRACE_SECONDS, Grace, Journal, Vigil
+from demos.stage.directions import Hold
+from demos.stage.patience import STANDSTILL_SECONDS, Progress, StandstillError, TwinEndedError
+from demos.stage.vigil import GRACE_SECONDS, Grace, Journal, Vigil
 from local.twin_process import TwinProcess
 from training.monitoring.report import last_step_allowed
 

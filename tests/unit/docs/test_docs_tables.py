@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster.adapters.dynamodb import dependency_rows, history_rows, layout
+from trainmaster.adapters.dynamodb import array_layout, dependency_rows, history_rows, layout
 from trainmaster.core.forecast.differences import Kind
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState
@@ -137,7 +137,7 @@ def test_ends_that_the_policy_has_no_say_in_are_as_the_table_says(state: JobStat
 def test_the_rows_of_the_table_are_those_of_the_layout() -> None:
     described = [
         row
-        for module in (layout, dependency_rows, history_rows)
+        for module in (layout, dependency_rows, array_layout, history_rows)
         for row in table(f"{module.__doc__}".replace("``", "`"), "row", "pk", "sk")
     ]
     assert table(ARCHITECTURE, "row", "pk", "sk") == described

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from local.deployment.errors import DeploymentError
+from local.deployment.deployment_errors import DeploymentError
 from local.world_file import read_world
 from local.worlds import HARSH, KIND, changed
 from tests.markdown import ROOT

@@ -1,1 +1,1 @@
-"""``trainmaster top``: the queue, pools, the timeline and a job with its log on a whole terminal."""
+"""``trainmaster top``: the queue, pools and a job with its log on a whole terminal."""

@@ -2,24 +2,22 @@
 
 import { Trouble, TroubleKind, orMissing } from "./api.js";
 import { h, replace } from "./dom.js";
-import { clock, count, duration, usd } from "./format.js";
-import { FINAL, LIVE } from "./job_cells.js";
+import { clock, count, usd } from "./format.js";
+import { isIn } from "./job_cells.js";
 import { told } from "./showing.js";
 
 const TRIES = 3;
 const FIRST_PAUSE_MS = 800;
 const LONGEST_WAIT_S = 60; // the API's limits count by the minute
 
-// Buttons of a job, as its state and the session allow; none without --allow-changes.
-export function jobActions(job, context) {
-  if (!context.session.changes || FINAL.has(job.state)) return [];
-  const isWaiting = !LIVE.has(job.state);
-  return [
-    button("Cancel", "danger", () => cancel(job, context)),
-    button("Priority", "", () => priority(job, context)),
-    isWaiting && job.state !== "held" && button("Hold", "", () => hold(job, context)),
-    job.state === "held" && button("Release", "", () => release(job, context)),
-  ].filter(Boolean);
+// Buttons of a job, as its state and the session allow; none without --allow-changes. What each would do was
+// put into words by the dashboard's process: questions by change.
+export function jobActions(job, questions, context) {
+  if (!context.session.changes) return [];
+  const acts = { cancel: ["Cancel", "danger", cancel], priority: ["Priority", "", priority], hold: ["Hold", "", hold], release: ["Release", "", release] };
+  return Object.entries(acts)
+    .filter(([change]) => !questions[change].is_vain && !(change === "hold" && job.state === "held"))
+    .map(([change, [text, kind, act]]) => button(text, kind, () => act(job, questions[change], context)));
 }
 
 export function pauseButton(context, isPaused, waiting) {
@@ -32,31 +30,26 @@ export function button(text, kind, act) {
   return h("button", { type: "button", class: kind, "data-key": `act-${text}`, onclick: act }, text);
 }
 
-function cancel(job, context) {
-  const live = (job.attempts ?? []).find((one) => !one.ended_at);
-  const since = live?.last_checkpoint ?? live?.training_since ?? job.training_since ?? job.started_at;
-  const lost = LIVE.has(job.state) && since ? duration((Date.now() - new Date(since)) / 1000) : "";
-  const what = live?.last_checkpoint ? `since its last checkpoint at ${clock(live.last_checkpoint)}` : "so far, since no checkpoint of it is known";
+function cancel(job, { title, consequence }, context) {
   confirm(context, {
-    title: `Cancel ${job.name}?`,
+    title,
     consequence: [
-      lost ? `It loses ${lost} of training ${what}.` : "It has not started: no training is lost.",
+      consequence,
       job.cost_usd === null || job.cost_usd === undefined ? "What it cost so far is unknown." : `It cost ${usd(job.cost_usd)} so far.`,
-      "A cancelled job is not requeued.",
     ],
     label: "Cancel the job",
     kind: "danger",
     send: () => context.api.change("DELETE", `jobs/${encodeURIComponent(job.name)}`),
-    hasHappened: (seen) => FINAL.has(seen.state) || seen.state === "stopping",
+    hasHappened: (seen) => isIn("final", seen.state) || seen.state === "stopping",
     done: `${job.name} is being cancelled.`,
     job,
   });
 }
 
-function hold(job, context) {
+function hold(job, { title, consequence }, context) {
   confirm(context, {
-    title: `Hold ${job.name}?`,
-    consequence: ["It cannot start until it is released.", job.position ? `It is at position ${job.position} now.` : ""],
+    title,
+    consequence: [consequence],
     label: "Hold it",
     send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: true }),
     hasHappened: (seen) => seen.state === "held",
@@ -65,10 +58,10 @@ function hold(job, context) {
   });
 }
 
-function release(job, context) {
+function release(job, { title, consequence }, context) {
   confirm(context, {
-    title: `Release ${job.name}?`,
-    consequence: ["It waits to start again, ranked by its priority and by when it was submitted."],
+    title,
+    consequence: [consequence],
     label: "Release it",
     send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: false }),
     hasHappened: (seen) => seen.state !== "held",
@@ -95,7 +88,7 @@ function waitingSaid(waiting) {
   return waiting === 1 ? "1 job waits" : `${count(waiting)} jobs wait`;
 }
 
-function priority(job, context) {
+function priority(job, { consequence }, context) {
   const field = h("input", { type: "number", min: "0", max: "1000", step: "1", required: true, value: job.priority, id: "priority-value" });
   const expected = h("p", { role: "status" });
   const look = () => expect(job, field, expected, context);
@@ -104,7 +97,7 @@ function priority(job, context) {
   confirm(context, {
     title: `Priority of ${job.name}`,
     content: [h("label", { for: "priority-value" }, `0 to 1000; it is ${job.priority} now`), field, expected],
-    consequence: [],
+    consequence: [consequence],
     label: "Change it",
     kind: "primary",
     send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { priority: Number(field.value) }),
@@ -122,7 +115,7 @@ async function expect(job, field, into, context) {
     replace(into, "A whole number from 0 to 1000.");
     return;
   }
-  if (LIVE.has(job.state)) {
+  if (isIn("live", job.state)) {
     replace(into, Number(value) < job.priority ? "It runs: a lower priority makes it easier to preempt." : "It runs: a higher priority makes it harder to preempt.");
     return;
   }

@@ -12,8 +12,6 @@ export const TroubleKind = Object.freeze({
 });
 
 const PATIENCE_MS = 40_000; // longer than the API's 29 s and the gateway's own 30
-const LARGEST_PAGE = "1000";
-const OLDER_LARGEST_PAGE = "100";
 const MOST_PAGES = 1000;
 // Each dashboard behind one origin, as of JupyterLab's proxy, has a place of its own.
 const SESSION_KEY = `trainmaster-session ${globalThis.location ? new URL(".", location.href).pathname : ""}`;
@@ -54,14 +52,13 @@ class KeptSession {
   }
 }
 
-// api.get("pools"), api.get("jobs", {team: "vision"}, {signal}); api.all("jobs", {}, "jobs");
-// api.local("jobs/x/logs", {after: "..."}); api.change("DELETE", "jobs/x"); api.text("usage", {...}, "text/csv").
+// api.get("pools"), api.get("jobs", {team: "vision"}, {signal}); api.all("pools", {}, "pools");
+// api.local("queue"); api.local("jobs/x/logs", {after: "..."}); api.change("DELETE", "jobs/x"); api.text("usage", {...}, "text/csv").
 export class Api {
   #fetch;
   #kept = new Map(); // by URL: {etag, document}, of the answers that have an ETag
   #me = null;
   #session = new KeptSession();
-  #isOlder = false; // the stack takes no pages of 1000
 
   constructor(fetch = (...given) => globalThis.fetch(...given)) {
     this.#fetch = fetch;
@@ -88,35 +85,19 @@ export class Api {
     return this.#read(`data/${path}${queryText(query)}`, options);
   }
 
-  // The list `key` over all pages: {[key]: [...], ...the first page's other members}. Options: limit: false where
-  // the route has none; first: a limit of the first page alone, which is then handed to onFirst.
+  // The list `key` over all pages: {[key]: [...], ...the first page's other members}.
   async all(path, query, key, options = {}) {
     const found = [];
     let first = null;
     let token = null;
     for (let page = 0; page < MOST_PAGES; page += 1) {
-      const limit = page === 0 ? options.first : undefined;
-      const document = await this.#page(path, { ...query, next_token: token }, { ...options, size: limit });
-      if (page === 0 && document.next_token) options.onFirst?.(document);
+      const document = await this.get(path, { ...query, next_token: token }, options);
       first ??= document;
       found.push(...(document[key] ?? []));
       if (!document.next_token || document.next_token === token) break;
       token = document.next_token;
     }
     return { ...first, [key]: found, next_token: null };
-  }
-
-  async #page(path, query, options) {
-    if (options.limit === false) return this.get(path, query, options);
-    const limit = options.size ?? (this.#isOlder ? OLDER_LARGEST_PAGE : LARGEST_PAGE);
-    try {
-      return await this.get(path, { ...query, limit }, options);
-    } catch (trouble) {
-      if (this.#isOlder || trouble.status !== 400) throw trouble;
-      const document = await this.get(path, { ...query, limit: OLDER_LARGEST_PAGE }, options);
-      this.#isOlder = true;
-      return document;
-    }
   }
 
   // An answer as text, e.g. CSV.

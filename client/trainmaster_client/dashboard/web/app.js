@@ -3,6 +3,7 @@
 import { Api, TroubleKind } from "./api.js";
 import { h, replace } from "./dom.js";
 import { apiName, zoneSaid } from "./format.js";
+import { knowStates } from "./job_cells.js";
 import { pressed, shortcuts } from "./keys.js";
 import { page as eventsPage } from "./pages/events.js";
 import { page as gatewayPage } from "./pages/gateway.js";
@@ -144,6 +145,7 @@ async function begin() {
       });
     }
     frame.session = await api.local("session");
+    knowStates(frame.session.states);
   } catch (trouble) {
     if (trouble.kind === TroubleKind.SESSION) refuseSession(trouble.detail);
     else {

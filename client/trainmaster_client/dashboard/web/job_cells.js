@@ -1,70 +1,54 @@
-// How a job is written in a row: its name, state, instances, times and the reason of its wait.
+// How a row of the queue is drawn. Its words are those of every view: the dashboard's process sends them.
 
 import { h } from "./dom.js";
-import { DASH, clock, duration, instances, reason, secondsBetween, since } from "./format.js";
 
-// A sign beside the word, so that no state is known by its colour alone.
-const SIGNS = {
-  running: ["▶", "good"],
-  starting: ["◔", "good"],
-  pending: ["○", "dim"],
-  held: ["‖", "warn"],
-  preempting: ["⇤", "warn"],
-  preempted: ["↺", "warn"],
-  stopping: ["◧", "warn"],
-  completed: ["✓", "good"],
-  failed: ["✕", "bad"],
-  stopped: ["■", "dim"],
-};
-export const LIVE = new Set(["starting", "running", "preempting", "stopping"]);
-export const WAITING = new Set(["pending", "preempted", "held"]);
-export const FINAL = new Set(["completed", "failed", "stopped"]);
-export const STATES = Object.keys(SIGNS);
+let known = {}; // by state: {sign, tone, phase}
 
+// What the session says of states; phase is "live", "waiting" or "final".
+export function knowStates(states) {
+  known = states ?? {};
+}
+
+export const allStates = () => Object.keys(known);
+export const statesOf = (phase) => allStates().filter((state) => known[state].phase === phase);
+export const isIn = (phase, state) => known[state]?.phase === phase;
+
+// A sign stands beside the word, so that no state is known by its colour alone.
 export function stateCell(state) {
-  const [sign, kind] = SIGNS[state] ?? ["?", "dim"];
-  return h("span", { class: `job-state ${kind}` }, h("span", { "aria-hidden": "true" }, `${sign} `), state);
+  const { sign, tone } = known[state] ?? { sign: "?", tone: "dim" };
+  return h("span", { class: `job-state ${tone}` }, h("span", { "aria-hidden": "true" }, `${sign} `), state);
 }
 
-export function nameCell(job) {
-  if (!job.name) return h("span", { class: "dim" }, `(${job.team})`);
-  return h("a", { class: "name", href: `#/jobs/${encodeURIComponent(job.name)}`, tabindex: "-1" }, job.name);
+export function nameCell(row) {
+  if (!row.is_job || !row.name) return h("span", { class: row.name ? "name" : "dim" }, row.cells.job);
+  return h("a", { class: "name", href: hrefOf(row), tabindex: "-1" }, row.name);
 }
 
-export function whereCell(job) {
-  return [h("span", {}, job.pool), " ", h("span", { class: "dim" }, instances(job.instances, job.capacity_type))];
+export const hrefOf = (row) => (row.is_job && row.name ? `#/jobs/${encodeURIComponent(row.name)}` : "");
+
+const CELLS = {
+  job: nameCell,
+  state: (row) => stateCell(row.cells.state),
+  short: (row) => h("span", { title: row.cells.reason }, row.cells.short),
+};
+const CLASSES = { job: "name-cell", reason: "why", short: "why" };
+const SORTS = {
+  priority: (row) => Number(row.cells.priority),
+  age: (row) => row.submitted_at,
+  ran: (row) => row.started_at,
+  left: (row) => row.ends_by,
+  starts_range: (row) => row.starts_p50,
+  position: null, // the order that the rows come in
+  reason: null,
+  short: null,
+};
+
+// Columns of a table, by their keys; further ones may stand between them.
+export function columns(known_, wanted) {
+  return wanted.map((one) => (typeof one === "string" ? column(known_.find(({ key }) => key === one)) : one));
 }
 
-// Of a job that runs: how long it did, and how long it may at most.
-export function ranCell(job, now = new Date()) {
-  if (!LIVE.has(job.state)) return job.submitted_at ? `waits ${since(job.submitted_at, now)}` : DASH;
-  const ran = since(job.training_since ?? job.started_at, now);
-  const left = secondsBetween(now, job.ends_by);
-  if (left === null) return ran;
-  return [ran, h("span", { class: "dim", title: `Ends at ${clock(job.ends_by, now)} at the latest` }, ` / ${duration(left)} left`)];
-}
-
-export function startsCell(job, estimate, now = new Date()) {
-  if (!WAITING.has(job.state) || !estimate?.p50) return "";
-  const late = estimate.p90 ? ` (${clock(estimate.p90, now)})` : "";
-  return `${clock(estimate.p50, now)}${late}`;
-}
-
-export function whyCell(job) {
-  return reason(job.waiting ?? job.reason, job.state);
-}
-
-export function positionCell(job) {
-  if (job.position !== null && job.position !== undefined) return String(job.position);
-  return job.ahead_at_least ? `>${job.ahead_at_least}` : "";
-}
-
-// What a reader may look for in a row.
-export function textOf(job) {
-  return [job.name, job.team, job.pool, job.state, Object.keys(job.instances ?? {}).join(" "), whyCell(job)].join(" ").toLowerCase();
-}
-
-// The same row from one answer to the next; others' jobs have no name, so their rank has to do.
-export function keyOf(job, index) {
-  return job.name ? `job ${job.name}` : `${job.team} ${job.pool} ${job.started_at ?? job.position ?? index} ${index}`;
+function column({ key, title, is_number: number }) {
+  const sort = key in SORTS ? SORTS[key] : (row) => row.cells[key];
+  return { key, title, number, class: CLASSES[key], cell: CELLS[key] ?? ((row) => row.cells[key]), sort };
 }

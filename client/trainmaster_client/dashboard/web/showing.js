@@ -84,7 +84,7 @@ export class Showing {
     const { signal } = this.#controller;
     if (document.hidden && this.#data !== undefined) return; // it is loaded when it is looked at again
     try {
-      const data = await this.route.page.load(this.context.api, this.context.params, signal, (part) => this.#early(part));
+      const data = await this.route.page.load(this.context.api, this.context.params, signal, this.#data === undefined ? (part) => this.#early(part) : null);
       if (signal.aborted) return;
       [this.#data, this.#loadedAt, this.#troubles] = [data, new Date(), 0];
       this.#bannerOff();
@@ -97,7 +97,7 @@ export class Showing {
     }
   }
 
-  // A page that has its first part may show it while the rest comes; only where nothing is shown yet.
+  // A page that has its first part may show it while the rest comes; a later load is given no such callback.
   #early(part) {
     if (this.#data !== undefined || this.#controller.signal.aborted) return;
     this.#data = part;

@@ -17,6 +17,9 @@ from trainmaster.core.planning.actions import Action, Plan, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.changes import (
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
     HoldEnded,
@@ -29,6 +32,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksExpanded,
     VictimAsked,
     WarmPoolChange,
     WarmPoolExtended,
@@ -108,17 +112,15 @@ class PoolPasses:
                 return self._start(start)
             case VictimAsked():
                 self._ask_to_stop(change)
-            case StopSent(job=running):
-                self._stop(self.state.jobs[running.name])
-            case JobDrained(job=running, why=why):
-                job = self.state.jobs[running.name]
-                self._commit(job, steps.drained(job, why))
-                self._stop(self.state.jobs[running.name])
+            case StopSent() | JobDrained():
+                self._stop_running(change)
             case JobRequeued(job=waiting):
                 job = self.state.jobs[waiting.name]
                 self._commit(job, steps.unparked(job))
             case HoldPlaced() | HoldLimited() | HoldUsed() | HoldEnded():
                 self._change_hold(change)
+            case TasksExpanded() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
+                raise AssertionError(f"a replayed pool has tasks as jobs, and no arrays: {change}")
             case WarmPoolReused() | WarmPoolExtended() | WarmPoolGivenUp() | WarmPoolGone():
                 return self._change_warm_pool(change)
             case _:
@@ -253,6 +255,13 @@ class PoolPasses:
     def _ask_to_stop(self, change: VictimAsked) -> None:
         job = self.state.jobs[change.victim.name]
         self._commit(job, steps.preempted_for(job, change.preemption.job, reclaims=change.reclaims))
+
+    def _stop_running(self, change: StopSent | JobDrained) -> None:
+        name = change.job.name
+        if isinstance(change, JobDrained):
+            job = self.state.jobs[name]
+            self._commit(job, steps.drained(job, change.why))
+        self._stop(self.state.jobs[name])
 
     def _stop(self, job: Job) -> None:
         self.sagemaker.stop(job.name)

@@ -170,6 +170,11 @@ class PoolState:
         kept = self.warm_pools.get(warm_pool.training_job_name)
         return kept is not None and not kept.releasing
 
+    def running_tasks(self, array: str) -> int:
+        """Return how many tasks of an array run; a replayed pool has its tasks as single jobs."""
+        tasks = (job for job in self.jobs.values() if job.spec.array and job.spec.array.name == array)
+        return sum(job.is_live for job in tasks)
+
     def committed_cents(self, team: str, month: str) -> int:
         account = self.budgets.account(team, month)
         return account.spent + account.reserved

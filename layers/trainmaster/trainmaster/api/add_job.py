@@ -3,19 +3,14 @@
 from dataclasses import replace
 from http import HTTPStatus
 
+from trainmaster.api.add_array import submit_array, task_name_taken, try_array
+from trainmaster.api.asked_arrays import tagged
 from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.folder_warnings import folder_warnings, foreseen_folder_warnings
 from trainmaster.api.job_context import position_if_near
 from trainmaster.api.known_names import known_teams, no_team, refused
 from trainmaster.api.namesakes import conflict, existing, namesake
-from trainmaster.api.parent_jobs import (
-    parent_views,
-    parents_of,
-    require_known,
-    states_of,
-    waits_for_parents,
-    with_violations,
-)
+from trainmaster.api.parent_jobs import parent_views, require_known, states_of, waits_for_parents
 from trainmaster.api.request_context import (
     Answer,
     Call,
@@ -25,51 +20,40 @@ from trainmaster.api.request_context import (
     enter,
     flag,
     read_policy,
-    wake,
     weigh,
 )
+from trainmaster.api.submissions import (
+    admission_of,
+    entrance_of,
+    judged,
+    made_by,
+    new_job_of,
+    require_version,
+    wake_for,
+    warnings_of,
+)
 from trainmaster.api.views import JobContext, View, field_error_view, job_view
-from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
-    HOW_TO_REPAIR,
     FieldError,
     LostRaceError,
     MissingIdentityError,
-    RepairNeededError,
     ShareExceededError,
+    TaskNameError,
     TeamLimitError,
     TrainmasterError,
 )
-from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.lifecycle.dependents import with_conditions
-from trainmaster.core.outbox import rule_violated_notice, to_tell
-from trainmaster.core.policy import UNMANAGED, PoolPolicy
-from trainmaster.core.records import Admission, Entrance, TeamStanding
 from trainmaster.core.request.completion import in_whole_numbers
-from trainmaster.core.request.request import canonical, read_request
+from trainmaster.core.request.request import canonical
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
-from trainmaster.core.rules import Violation
-from trainmaster.core.submission.admission import (
-    Submission,
-    Verdict,
-    audit_record,
-    judge,
-    new_job,
-    submission_of,
-    ulid,
-)
-from trainmaster.core.submission.identity import team_for
-from trainmaster.core.submission.parents import Parents
+from trainmaster.core.submission.admission import Submission, Verdict
 from trainmaster.core.submission.repeats import hash_of_key
 from trainmaster.core.submission.run_time_tip import run_time_tip
 from trainmaster.core.submission.team_limits import over_limit
 
 TRIES = 3
 """Most tries to store a submission whose parents keep ending meanwhile."""
-RANDOM_BYTES = 10
-"""Random bytes of an entry id."""
 
 
 def add_job(call: Call, outside: Outside) -> Answer:
@@ -118,15 +102,8 @@ def _read(context: RequestContext, *, team: str | None = None) -> Submission:
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
     body = in_whole_numbers(body)
     require_valid(body)
-    if team is None or not context.is_admin:
-        wanted = team or read_request(body).options.team
-        team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
-    made = submission_of(body, team=team, submitted_by=context.caller.arn, policy=context.policy)
+    made = made_by(context, body, team=team)
     return replace(made, key_hash=key_hash)
-
-
-class _PolicyChangedError(TrainmasterError):
-    """The policy was changed since this process read it."""
 
 
 def _submit(
@@ -141,23 +118,27 @@ def _submit(
     Args:
         context: Holds the caller, and the policy that decides.
         submission: The request as read.
-        version: The policy's version, for the table to confirm. Raises _PolicyChangedError if it does not.
+        version: The policy's version, for the table to confirm. Raises PolicyChangedError if it does not.
         tries: How often it may be stored again because a job that it is to wait for ended meanwhile.
     """
-    verdict, parents = _judged(context, submission)
+    if (array := tagged(submission)) is not None:
+        return submit_array(context, array, version=version)
+    held = judged(context, submission)
+    verdict, parents = held.verdict, held.parents
     if (verdict.violations or parents.errors) and (repeated := existing(context, submission)):
         return _answer(context, submission, repeated, verdict)
     require_known(parents)
     pool = verdict.accepted()
-    entrance = _entrance(context, submission, pool)
-    if version is not None and entrance.policy_version != version:
-        raise _PolicyChangedError("the policy was changed")
-    job = _new(context, submission, pool, entrance, parents)
-    admission = _admission(context, submission, pool, entrance)
+    entrance = entrance_of(context, submission, pool)
+    require_version(entrance, version)
+    job = new_job_of(context, submission, pool, entrance, parents)
+    admission = admission_of(context, submission, pool, entrance)
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
         raise over_limit(job.spec.team, pool, error.limit, at=job.spec.submitted_at) from error
+    except TaskNameError as error:
+        raise task_name_taken(str(error)) from error
     except LostRaceError as error:
         earlier = existing(context, submission)
         if earlier is None and job.waits_for_others and tries > 1:  # most likely a parent has ended
@@ -165,67 +146,16 @@ def _submit(
         if earlier is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
         return _answer(context, submission, earlier, verdict)
-    _wake(context, submission, job, verdict)
+    wake_for(context, submission, job, verdict)
     shared = folder_warnings(submission, context)
     verdict = replace(verdict, warnings=(*verdict.warnings, *shared))
     return replace(_view(context, job, verdict), status=HTTPStatus.CREATED)
 
 
-def _admission(
-    context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
-) -> Admission:
-    """Build the conditions of the write. Raises RepairNeededError if the pool lost the team's counts."""
-    if entrance.standing is TeamStanding.LOST:
-        raise RepairNeededError(
-            f"what team {submission.team} has in pool {pool.name} cannot be read, so nothing of it is taken "
-            f"there; {HOW_TO_REPAIR}",
-        )
-    return Admission(
-        policy_version=context.stored.version,
-        limits=pool.limits,
-        marks_team=entrance.standing is TeamStanding.NEW,
-    )
-
-
-def _entrance(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Entrance:
-    keys, now = submission.traits.keys, context.outside.clock()
-    lane = lane_text(submission.ask.shapes, submission.ask.choice)
-    return context.outside.reader.entrance(pool.name, submission.team, lane, learned=keys, now=now)
-
-
-def _judged(context: RequestContext, submission: Submission) -> tuple[Verdict, Parents]:
-    """Hold a submission, and the conditions in its tags, to the policy."""
-    verdict = judge(submission, context.policy)
-    parents = parents_of(context, submission, verdict.pool)
-    return with_violations(verdict, parents), parents
-
-
-def _new(
-    context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance, parents: Parents
-) -> Job:
-    now = context.outside.clock()
-    likely = likely_lengths(entrance.learned, limit=submission.ask.max_runtime)
-    job = new_job(
-        submission,
-        pool,
-        entry_id=ulid(now, context.outside.random_bytes(RANDOM_BYTES)),
-        now=now,
-        known=Known(predicted=entrance.predicted, likely=likely),
-    )
-    return job if parents.after is None else with_conditions(job, parents.after, pool=pool, now=now)
-
-
 def _answer(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> Answer:
     """Show the job of this very request, which is stored already."""
-    _wake(context, submission, job, verdict)
+    wake_for(context, submission, job, verdict)
     return _view(context, job, verdict)
-
-
-def _wake(context: RequestContext, submission: Submission, job: Job, verdict: Verdict) -> None:
-    """Record the audited findings about the job, and request a pass."""
-    unmanaged = _written_down(context, submission, job, verdict.audited)
-    if job.is_waiting:
-        wake(context.outside.wake_ups, [job.spec.pool, *unmanaged])
 
 
 def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
@@ -240,33 +170,19 @@ def _view(context: RequestContext, job: Job, verdict: Verdict) -> Answer:
     )
     if job.is_waiting and not job.waits_for_others and pool is not None:
         verdict = _with_tip(verdict, run_time_tip(job.spec, pool, position))
-    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": _warnings(verdict)})
+    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings_of(verdict)})
 
 
 def _with_tip(verdict: Verdict, tip: FieldError | None) -> Verdict:
     return verdict if tip is None else replace(verdict, warnings=(*verdict.warnings, tip))
 
 
-def _warnings(verdict: Verdict) -> list[View]:
-    """List findings of rules that only audit, then likely mistakes of the author."""
-    audited = (violation.as_field_error() for violation in verdict.audited)
-    return [field_error_view(warning) for warning in (*audited, *verdict.warnings)]
-
-
-def _written_down(
-    context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
-) -> tuple[str, ...]:
-    """Record audited findings; return the pools whose notices are due, none if recorded already."""
-    if not audited:
-        return ()
-    record = audit_record(job, submission, audited, revision=context.stored.revision)
-    tell = to_tell(rule_violated_notice(record), cause=f"audited#{job.spec.entry_id}", at=record.at)
-    return (UNMANAGED,) if context.outside.store.record_violation(record, messages=[tell]) else ()
-
-
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    verdict, parents = _judged(context, submission)
+    if (array := tagged(submission)) is not None:
+        return try_array(context, array)
+    held = judged(context, submission)
+    verdict, parents = held.verdict, held.parents
     require_known(parents)
     verdict = replace(verdict, warnings=(*verdict.warnings, *foreseen_folder_warnings(submission, context)))
     taken = conflict(context, submission, namesake(context, submission))
@@ -274,15 +190,15 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     foreseen, after = UNFORESEEN, tuple[View, ...]()
     if verdict.pool is not None and not violations:
         pool = verdict.pool
-        entrance = _entrance(context, submission, pool)
-        job = _new(context, submission, pool, entrance, parents)
+        entrance = entrance_of(context, submission, pool)
+        job = new_job_of(context, submission, pool, entrance, parents)
         foreseen, after = foresee(job, pool, context), parent_views(job, context, states_of(context, [job]))
         if foreseen is not UNFORESEEN and not job.waits_for_others:
             verdict = _with_tip(verdict, run_time_tip(job.spec, pool, foreseen.position))
     body = {
         "valid": not violations,
         "violations": [field_error_view(violation) for violation in violations],
-        "warnings": _warnings(verdict),
+        "warnings": warnings_of(verdict),
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.position.number,
         "after": list(after),

@@ -14,6 +14,8 @@ from itertools import islice
 from typing import Any
 
 from trainmaster import __version__
+from trainmaster.api.array_views import array_view
+from trainmaster.api.arrays import arrays_that_wait, position_of_first
 from trainmaster.api.job_context import Look, look_at, reason_now, share_of, shifts_in
 from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
@@ -22,7 +24,8 @@ from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.parent_jobs import States, parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import JobContext, job_view, masked_view
-from trainmaster.core.jobs.model import FINAL, Job
+from trainmaster.core.arrays.model import Array
+from trainmaster.core.jobs.model import FINAL, Job, JobState
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import UNMANAGED
 
@@ -55,13 +58,14 @@ class Page:
     jobs: Mapping[str, Job]
     """Jobs that have already been read, by name."""
 
-    def tag(self, context: RequestContext, query: ListQuery) -> str:
+    def tag(self, context: RequestContext, query: ListQuery, arrays: Iterable[Array]) -> str:
         shown = [
             (match.mark.section, match.entry.name, match.entry.ver, match.entry.state)
             for match in self.matches
         ]
         counted = [match.mark.counted for match in self.matches[:1]]
-        return _entity_tag(context, query.text(), query.limit, counted, self.end is None, shown)
+        counts = [(array.name, array.ver, array.jobs.waiting, str(array.counts)) for array in arrays]
+        return _entity_tag(context, query.text(), query.limit, counted, self.end is None, shown, counts)
 
 
 def list_jobs(context: RequestContext) -> Answer:
@@ -70,13 +74,27 @@ def list_jobs(context: RequestContext) -> Answer:
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, query))
     start = seal.mark(query.token) if query.token else None
     page = _page(context, query, start)
-    tag = page.tag(context, query)
+    arrays = _arrays(context, query)
+    tag = page.tag(context, query, arrays)
     if _is_known(context, tag):
         return _not_modified(tag)
     views, end = _fitting(_views(context, query, page), page.end)
     _refuse_unknown_pool(context, query, is_empty=not (views or end or start))
-    body = {"jobs": views, "next_token": seal.token(end) if end else None}
+    body = {
+        "jobs": views,
+        "arrays": [
+            array_view(array, context, position=position_of_first(array, context)) for array in arrays
+        ],
+        "next_token": seal.token(end) if end else None,
+    }
     return Answer(status=HTTPStatus.OK, body=body, headers={"ETag": tag})
+
+
+def _arrays(context: RequestContext, query: ListQuery) -> list[Array]:
+    """Return the arrays with waiting tasks; none if the list is of jobs that no task waits among."""
+    if query.state not in {None, JobState.PENDING, JobState.HELD} or query.token:
+        return []
+    return arrays_that_wait(context, query.pool, team=query.team)
 
 
 def _entity_tag(context: RequestContext, *content: object) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 
+from trainmaster.api.array_tasks import refuse_virtual
 from trainmaster.api.job_context import standing_of
 from trainmaster.api.jobs import dependents_count, find_job, full_view, refuse_final
 from trainmaster.api.parent_jobs import look_up
@@ -57,6 +58,7 @@ def patch_job(context: RequestContext, name: str) -> Answer:
     context.call.parameters()
     call = context.call
     patch = _patch(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
+    refuse_virtual(context, name)
     _count(context, find_job(context, name))
     job = _changed(context, name, patch)
     wake(context.outside.wake_ups, [job.spec.pool])

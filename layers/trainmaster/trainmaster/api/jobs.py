@@ -8,81 +8,25 @@ from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
 
-from trainmaster.api.job_context import NO_PROSPECT, Prospect, Standing, job_context_of, standing_of
-from trainmaster.api.paging import fitting
+from trainmaster.api.array_tasks import cancel_task, find_virtual_task, show_task
+from trainmaster.api.job_context import NO_PROSPECT, Standing, job_context_of, standing_of
 from trainmaster.api.parent_ends import ParentEnds
 from trainmaster.api.parent_jobs import parent_views, states_of, waits_for_parents
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
-from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
+from trainmaster.api.story_views import story_view
+from trainmaster.api.views import JobContext, View, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.end_conditions import Dependent
-from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.records import HistoryLine
 from trainmaster.services import job_steps
 
 MOST_DEPENDENTS = 100
 """Names of dependents in the view of one job."""
 NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
-
-
-def story_view(
-    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], prospect: Prospect = NO_PROSPECT
-) -> View:
-    """Show what only the view of a single job has; if there are too many attempts, the newest."""
-    return {
-        "attempts": fitting(map(_attempt_view, reversed(attempts)))[::-1],
-        "history": [_history_view(line) for line in history],
-        "estimated_start": prospect.start,
-        "estimate_note": prospect.note,
-    }
-
-
-def _attempt_view(attempt: Attempt) -> View:
-    return {
-        "attempt": attempt.number,
-        "training_job_name": attempt.training_job_name,
-        "training_job_arn": attempt.training_job_arn,
-        "status": attempt.progress.status if attempt.progress else None,
-        "secondary_status": attempt.progress.secondary_status if attempt.progress else None,
-        "capacity_type": attempt.capacity_type.value,
-        "started_at": instant_text(attempt.claim.at),
-        "ended_at": instant_text(attempt.ended_at),
-        "reason": reason_view(attempt.reason),
-        "diagnosis": _diagnosis_view(attempt.diagnosis),
-        "idle_since": instant_text(attempt.watch.idle_since),
-        "stop_due": instant_text(attempt.watch.stop_due),
-        "underused_since": instant_text(attempt.watch.underused_since),
-        "unguarded": reason_view(attempt.unmonitored),
-        "last_checkpoint": instant_text(attempt.checkpoint.last),
-        "last_checkpoint_is_lower_bound": attempt.checkpoint.uncertain_since is not None,
-        "checkpoint_overdue": attempt.checkpoint.overdue,
-    }
-
-
-def _history_view(line: HistoryLine) -> View:
-    return {
-        "at": instant_text(line.at),
-        "attempt": line.attempt,
-        "from": line.from_state.value if line.from_state else None,
-        "to": line.to_state.value,
-        "reason": reason_view(line.reason),
-    }
-
-
-def _diagnosis_view(diagnosis: Diagnosis | None) -> View | None:
-    if diagnosis is None:
-        return None
-    return {
-        "class": diagnosis.failure_class.value,
-        "advice": diagnosis.advice,
-        "evidence": diagnosis.evidence,
-        "exit_code": diagnosis.exit_code,
-    }
 
 
 # Source: SageMaker API reference, TrainingJobName.
@@ -95,8 +39,19 @@ def find_job(context: RequestContext, name: str) -> Job:
     alias = reader.alias(name) if _NAME.fullmatch(name) else None
     job = reader.job(alias.job) if alias else None
     if job is None or alias is None or job.spec.entry_id != alias.entry_id or not context.sees(job.spec.team):
-        raise NotFoundError("no job of your teams has this name")
+        raise _no_job(context, name, is_array=alias is not None and job is None)
     return job
+
+
+def _no_job(context: RequestContext, name: str, *, is_array: bool) -> NotFoundError:
+    """Say that there is no such job; if an array has the name, which route it has."""
+    message = "no job of your teams has this name"
+    array = context.outside.reader.array(name) if is_array else None
+    if array is None or not context.sees(array.template.spec.team):
+        return NotFoundError(message)
+    hint = f"it is an array: use /arrays/{name}"
+    error = FieldError(field="name", message=f"{name} is an array, not a job", hint=hint)
+    return NotFoundError(f"{message}; {hint}", errors=[error])
 
 
 def change_job(context: RequestContext, name: str, step: Callable[[Job], Change | None]) -> Job:
@@ -127,6 +82,8 @@ def show_job(context: RequestContext, name: str) -> Answer:
     ``request=true`` adds the CreateTrainingJob request as it was submitted, which is one more read.
     """
     wanted = flags(context.call, estimate=True, request=False)
+    if (task := find_virtual_task(context, name)) is not None:
+        return show_task(context, task, with_request=wanted["request"])
     job = find_job(context, name)
     attempts, history = context.outside.reader.story(job)
     standing = standing_of(job, context, estimate=wanted["estimate"])
@@ -180,6 +137,8 @@ def _dependents_view(job: Job, context: RequestContext) -> View:
 def cancel_job(context: RequestContext, name: str) -> Answer:
     """Cancel a job: a waiting one at once, a live one as soon as SageMaker has stopped its attempt."""
     context.call.parameters()
+    if (task := find_virtual_task(context, name)) is not None:
+        return cancel_task(context, task)
     job = change_job(context, name, lambda job: _stop(context, job))
     wake(context.outside.wake_ups, [job.spec.pool])
     around = JobContext(

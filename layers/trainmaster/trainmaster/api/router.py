@@ -9,7 +9,11 @@ from typing import Any, TypeAlias
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from trainmaster import __version__
+from trainmaster.api.add_array import add_array
 from trainmaster.api.add_job import add_job
+from trainmaster.api.array_changes import cancel_array, patch_array
+from trainmaster.api.array_reruns import rerun_array
+from trainmaster.api.arrays import list_arrays, list_tasks, show_array
 from trainmaster.api.caller import show_me, show_rules
 from trainmaster.api.estimates import show_estimates
 from trainmaster.api.events import show_events
@@ -133,6 +137,7 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/jobs/<name>")(lambda name: _response(show_job(reading_context(), name)))
     app.patch("/jobs/<name>")(lambda name: _response(patch_job(changing_context(), name)))
     app.delete("/jobs/<name>")(lambda name: _response(cancel_job(cancelling_context(), name)))
+    _route_arrays(app, outside)
     app.get("/pools")(lambda: _response(list_pools(reading_context())))
     app.get("/me")(lambda: _response(show_me(reading_context())))
     app.get("/rules")(lambda: _response(show_rules(reading_context())))
@@ -149,6 +154,25 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/repair")(lambda: _response(show_repair(admin_context())))
     app.post("/repair")(lambda: _response(start_repair(admin_context())))
     return app
+
+
+def _route_arrays(app: APIGatewayRestResolver, outside: Outside) -> None:
+    def call() -> Call:
+        return _call(app.current_event.raw_event)
+
+    def reading() -> RequestContext:
+        return enter_to_read(call(), outside)
+
+    def changing() -> RequestContext:
+        return enter_to_change(call(), outside)
+
+    app.post("/add-array")(lambda: _response(add_array(call(), outside)))
+    app.get("/arrays")(lambda: _response(list_arrays(reading())))
+    app.get("/arrays/<name>")(lambda name: _response(show_array(reading(), name)))
+    app.patch("/arrays/<name>")(lambda name: _response(patch_array(changing(), name)))
+    app.delete("/arrays/<name>")(lambda name: _response(cancel_array(enter_to_cancel(call(), outside), name)))
+    app.get("/arrays/<name>/tasks")(lambda name: _response(list_tasks(reading(), name)))
+    app.post("/arrays/<name>/rerun")(lambda name: _response(rerun_array(changing(), name)))
 
 
 def _call(event: dict[str, Any]) -> Call:

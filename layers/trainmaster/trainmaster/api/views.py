@@ -67,6 +67,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "eligible_at": instant_text(job.queued_since),
         "fair_share": job_share_view(around.share, around.pool),
         "attempt": job.attempt,
+        "array": job.spec.array.facts if job.spec.array else None,
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
@@ -234,9 +235,8 @@ def reason_view(reason: Reason | None) -> View | None:
 
 def instant_text(instant: datetime | None) -> str | None:
     """Write an instant as ISO 8601 in UTC, to the millisecond."""
-    if instant is None:
-        return None
-    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    text = instant.astimezone(UTC).isoformat(timespec="milliseconds") if instant else None
+    return text.replace("+00:00", "Z") if text else None
 
 
 def _position_view(position: QueuePosition) -> View:

@@ -190,6 +190,10 @@ class LostRaceError(UnavailableError):
     """A conditional write lost: the item changed after it was read."""
 
 
+class TaskNameError(LostRaceError):
+    """A task of an array has the name, though it may be no job yet; answered as JobNameTakenError."""
+
+
 class AccountLimitError(UnavailableError):
     """ResourceLimitExceeded: a quota of the account forbids the call, whatever the policy allows."""
 
@@ -262,7 +266,6 @@ class UnclassifiedTrainingError(TrainmasterError):
 
 
 _MAX_KEY_CHARACTERS = 64
-
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of the body; empty: the body itself."""
 
@@ -282,15 +285,14 @@ def path_text(path: Path) -> str:
 
 def quoted(text: str) -> str:
     """Return the text in quotes, on one line, in ASCII, cut: fit for an answer and for a log."""
-    cut = text if len(text) <= _MAX_KEY_CHARACTERS else f"{text[:_MAX_KEY_CHARACTERS]}..."
-    return json.dumps(cut)
+    return json.dumps(text if len(text) <= _MAX_KEY_CHARACTERS else f"{text[:_MAX_KEY_CHARACTERS]}...")
 
 
 def invalid(errors: Iterable[FieldError]) -> InvalidRequestError:
     """Return the error that lists them all; its detail gives the first, for clients that show only that."""
     listed = tuple(errors)
-    others = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
-    return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{others}", errors=listed)
+    rest = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+    return InvalidRequestError(f"{listed[0].field}: {listed[0].message}{rest}", errors=listed)
 
 
 def _is_word(key: str) -> bool:

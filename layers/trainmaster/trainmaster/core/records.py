@@ -15,6 +15,7 @@ from trainmaster.core.planning.fair_share import TeamShare, team_shares
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleChange, RoleStarts
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.planning.throttles import Throttle
 from trainmaster.core.policy import DEFAULTS, Limits, PoolPolicy
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -42,6 +43,8 @@ class WriteCondition:
     """The warm pool that the claim turns into use; it must still be there."""
     most_committed: int | None = None
     """Most cents that may be committed in the month of the claimed attempt, before it."""
+    throttles: tuple[Throttle, ...] = ()
+    """Arrays whose tasks are claimed."""
     probes: RoleChange | None = None
     """Set if the claim takes the one try that a pause of starts with its role allows."""
 

@@ -35,11 +35,12 @@ from trainmaster.core.records import (
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
+from trainmaster.ports.arrays import ArrayReader, ArrayStore
 from trainmaster.ports.dependencies import DependencyReader, DependencyStore
 from trainmaster.ports.reasons import PoolMarkStore, ReasonStore
 
 
-class JobStore(ReasonStore, PoolMarkStore, DependencyStore, Protocol):
+class JobStore(ReasonStore, PoolMarkStore, DependencyStore, ArrayStore, Protocol):
     """Writes jobs; each call is one transaction."""
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
@@ -151,7 +152,7 @@ class ViolationReader(Protocol):
         """List records of one month (``YYYY-MM``, UTC) by instant and name, from behind ``after``."""
 
 
-class JobReader(DependencyReader, Protocol):
+class JobReader(DependencyReader, ArrayReader, Protocol):
     """Reads single jobs, strongly consistent."""
 
     def job(self, name: str) -> Job | None:

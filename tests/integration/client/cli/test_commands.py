@@ -40,8 +40,8 @@ def test_queue_all_reads_every_page(trainmaster: Trainmaster, api: FakeApi) -> N
     ran = trainmaster("queue", "--all", "--json")
     assert json.loads(ran.out) == {"jobs": [RUNNING, view("job2")], "next_token": None}
     assert [received.query for received in api.received] == [
-        {"limit": ["100"]},
-        {"limit": ["100"], "next_token": ["t=1"]},
+        {"limit": ["1000"]},
+        {"limit": ["1000"], "next_token": ["t=1"]},
     ]
 
 

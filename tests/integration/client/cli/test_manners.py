@@ -42,6 +42,7 @@ EXIT_CODES: dict[type[errors.TrainmasterClientError], int] = {
     errors.UnexpectedAnswerError: 3,
     errors.ApiFailedError: 3,
     errors.InvalidArgumentError: 2,
+    errors.InvalidOptionsError: 2,
     errors.MalformedHistoryError: 2,
     errors.NotFoundError: 4,
 }

@@ -2,14 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from unittest.mock import patch
 
 import pytest
+from trainmaster.core.jobs.model import FINAL, LIVE, JobState
 from trainmaster_client.dashboard.dashboard_routes import AwsClients
 from trainmaster_client.errors import ExpiredCredentialsError, LogsUnreadableError
 from trainmaster_client.gateway.gateway_files import new_ui_url
+from trainmaster_client.views.queue_model import QueueAnswers, queue_model
 
-from tests.integration.client.fake_api import REGION, Scripted, problem
+from tests.integration.client.fake_api import REGION, Scripted, problem, view
 from tests.integration.client.gateway_world import TOKEN, GatewayWorld, running_gateway
 from tests.integration.client.test_gateway_pages import asked, opened
 
@@ -78,8 +82,18 @@ def test_the_session_says_where_the_pages_are_and_no_key(world: GatewayWorld) ->
         "region": REGION,
         "api_url": world.api.url,
         "version": said["version"],
+        "states": said["states"],
     }
     assert page.headers["cache-control"] == "no-store"
+
+
+def test_the_session_knows_every_state_with_a_sign_and_a_phase(world: GatewayWorld) -> None:
+    states = json.loads(asked(world, "/ui/data/session", **BEARER).body)["states"]
+    phases = {state: told["phase"] for state, told in states.items()}
+    live = {state.value: "live" for state in LIVE}
+    final = {state.value: "final" for state in FINAL}
+    assert phases == {**{state.value: "waiting" for state in JobState}, **live, **final}
+    assert len({told["sign"] for told in states.values()}) == len(JobState), "no two look the same in grey"
 
 
 def test_the_gateways_own_page_reads_what_it_did_so_far(world: GatewayWorld) -> None:
@@ -118,6 +132,84 @@ def test_logs_and_curves_of_a_job_are_read_here_with_the_gateways_credentials(wo
     assert [line["text"] for line in logs["lines"]] == ["metric step=1 loss=2.5"]
     assert curves["curves"][0]["points"] == [{"step": 1.0, "loss": 2.5, "at": 1_790_000_000.0}]
     assert {tuple(one.query["estimate"]) for one in world.api.received} == {("false",)}
+
+
+NOW = "2026-11-21T03:00:00Z"
+SWEEP = {"name": "sweep", "pool": "p5", "state": "pending", "tasks": {"total": 3, "waiting": 3}}
+QUEUE = [
+    view("run", state="running", position=None, training_since="2026-11-21T02:20:00Z"),
+    view("wait", position=1),
+    view(None, position=2, waiting=None),
+]
+
+
+def scripted_queue(world: GatewayWorld, **more: object) -> None:
+    world.api.forget()
+    world.api.script("GET", "/jobs", Scripted(document={"jobs": QUEUE, "next_token": None, **more}))
+    world.api.script("GET", "/pools", Scripted(document={"pools": [{"name": "p5", "waiting": 2}]}))
+    world.api.script("GET", "/estimates", Scripted(document={"estimates": []}))
+
+
+def test_the_pages_get_the_rows_of_every_view_with_ages_of_their_own_clock(
+    world: GatewayWorld,
+) -> None:
+    scripted_queue(
+        world,
+        arrays=[SWEEP],
+    )
+    queue = json.loads(asked(world, f"/ui/data/queue?now={NOW}&team=vision", **BEARER).body)
+    now = datetime.fromisoformat(NOW)
+    answers = QueueAnswers(
+        document={
+            "jobs": QUEUE,
+            "arrays": [
+                {"name": "sweep", "pool": "p5", "state": "pending", "tasks": {"total": 3, "waiting": 3}}
+            ],
+        },
+        pools=[{"name": "p5", "waiting": 2}],
+    )
+    assert [row["cells"] for row in queue["rows"]] == [
+        dict(row.cells) for row in queue_model(answers, now=now).rows
+    ]
+    assert [row["name"] for row in queue["rows"]] == ["run", "wait", "", "sweep"]
+    assert [row["is_job"] for row in queue["rows"]] == [True, True, True, False]
+    assert queue["rows"][0]["cells"]["ran"] == "40m"
+    assert len({row["key"] for row in queue["rows"]}) == 4
+    assert [(pool["name"], pool["waiting"]) for pool in queue["pools"]] == [("p5", "2 waiting")]
+    assert (queue["has_starts"], queue["is_partial"]) == (True, False)
+    assert world.api.received[0].query == {"team": ["vision"], "limit": ["1000"]}
+
+
+def test_the_first_part_of_a_long_queue_is_a_page_and_costs_no_estimate(world: GatewayWorld) -> None:
+    scripted_queue(world, next_token="t")
+    first = json.loads(asked(world, "/ui/data/queue?part=first", **BEARER).body)
+    assert first["is_partial"]
+    assert set(world.api.calls()) == {"GET /jobs", "GET /pools"}
+    assert world.api.received[0].query == {"limit": ["100"]}
+
+
+def test_a_refusal_of_the_api_keeps_its_status_and_when_to_try_again(world: GatewayWorld) -> None:
+    world.api.forget()
+    refusal = problem(429, "Too many requests", "slow down")
+    world.api.script("GET", "/jobs", replace(refusal, headers={**refusal.headers, "retry-after": "7"}))
+    answer = asked(world, "/ui/data/queue", **BEARER)
+    assert (answer.status, answer.headers["retry-after"]) == (429, "7")
+
+
+def test_a_job_comes_with_its_row_and_with_what_each_change_would_do(world: GatewayWorld) -> None:
+    world.api.forget()
+    document = view("wait", position=1)
+    world.api.script("GET", "/jobs/wait", Scripted(document=document))
+    told = json.loads(asked(world, f"/ui/data/jobs/wait?now={NOW}", **BEARER).body)
+    assert told["job"] == document
+    assert told["row"]["cells"]["age"] == "2h00m"
+    assert told["questions"]["cancel"]["consequence"] == "It leaves the queue at once and is not requeued."
+    assert [change for change, asked_ in told["questions"].items() if asked_["is_vain"]] == ["release"]
+
+
+def test_a_clock_that_is_none_is_refused(world: GatewayWorld) -> None:
+    scripted_queue(world)
+    assert asked(world, "/ui/data/queue?now=yesterday", **BEARER).status == 400
 
 
 @pytest.mark.parametrize("what", ["logs", "curves", "gpu"])

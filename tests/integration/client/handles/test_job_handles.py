@@ -108,7 +108,7 @@ def test_a_picture_asks_for_the_job_and_its_start_and_soon_again_for_nothing(api
     found = handle(api, clock)
     bundle = found._repr_mimebundle_()
     assert bundle.keys() == {"text/plain", "text/html"}
-    assert "likely start: 2026-11-23 08:40 UTC" in bundle["text/html"]
+    assert "likely start 2026-11-23 08:40 UTC" in bundle["text/html"]
     assert found._repr_mimebundle_() == bundle
     clock.now += 5
     found._repr_mimebundle_()
@@ -135,7 +135,7 @@ def test_the_loss_is_read_from_the_metric_lines_of_each_attempt(api: FakeApi) ->
     logs.write("job1/algo-2-1", (2, "metric step=15 loss=99"))
     api.script("GET", "/jobs/job1", seen(state="running", attempts=[ATTEMPT]))
     page = handle(api, Clock(), logs=logs.client)._repr_mimebundle_()["text/html"]
-    assert "newest loss: 3.25 at step 20" in page
+    assert "newest loss 3.25 at step 20" in page
     assert page.count("<polyline") == 1
     assert "99" not in page.partition("<svg")[2]
 

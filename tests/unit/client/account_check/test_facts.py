@@ -3,7 +3,7 @@
 import importlib.util
 
 import pytest
-from trainmaster_client.account_check.examination import FACTS, VERDICTS, Asked, judge, unmet_needs
+from trainmaster_client.account_check.examination import FACTS, Asked, judge, unmet_needs
 from trainmaster_client.account_check.facts import UNMET, Fact, Need, Word
 from trainmaster_client.account_check.measured import most_usd
 from trainmaster_client.account_check.trial_requests import (
@@ -34,10 +34,6 @@ def test_the_code_that_stands_on_a_fact_exists(fact: Fact) -> None:
 def test_facts_have_names_of_their_own_and_all_thirteen_groups() -> None:
     assert len({fact.id for fact in FACTS}) == len(FACTS)
     assert {fact.group for fact in FACTS} == set(range(1, 14))
-
-
-def test_each_fact_has_a_verdict_except_those_that_need_a_stack() -> None:
-    assert {fact.id for fact in FACTS if Need.STACK not in fact.needs} == set(VERDICTS)
 
 
 def test_a_need_that_is_not_met_is_said() -> None:

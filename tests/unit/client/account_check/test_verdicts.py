@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from trainmaster_client.account_check.answer_verdicts import is_only_the_quota
-from trainmaster_client.account_check.examination import VERDICTS
-from trainmaster_client.account_check.facts import Word
+from trainmaster_client.account_check.examination import FACTS
+from trainmaster_client.account_check.facts import Need, Word
 from trainmaster_client.account_check.measured import measured
 
 Records = dict[str, Any]
@@ -221,6 +221,9 @@ CASES = [
         id="there was capacity",
     ),
 ]
+
+
+VERDICTS = {fact.id: fact.judge for fact in FACTS if Need.STACK not in fact.needs}
 
 
 @pytest.mark.parametrize(("fact", "records", "word"), CASES)

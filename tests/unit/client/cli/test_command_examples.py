@@ -33,7 +33,7 @@ def test_every_command_has_examples_and_only_those() -> None:
 def test_an_example_is_a_line_that_the_command_takes(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("job.json", "policy.yaml"):
+    for name in ("job.json", "policy.yaml", "table.csv"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     (words,) = shell.lines(line)

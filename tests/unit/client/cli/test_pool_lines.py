@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from trainmaster_client.cli.pools import pool_lines
+from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.views.pool_rows import pool_rows
 
 from tests.builders import NOON
 
@@ -15,7 +17,7 @@ AWAY = {"instance_hours": 3.0, "share": None, "used_share": None, "times": None,
 def team_line(share: dict[str, Any] | None, rules: dict[str, Any] | None) -> str:
     team = {"name": "vision", "used": {}, "waiting": 1} | ({"fair_share": share} if share else {})
     view = POOL | {"teams": [team]} | ({"fair_share": rules} if rules else {})
-    *_, line = pool_lines([view], now=NOON)
+    *_, line = pool_lines(pool_rows([view], now=NOON))
     return line
 
 
@@ -46,3 +48,50 @@ def team_line(share: dict[str, Any] | None, rules: dict[str, Any] | None) -> str
 )
 def test_a_team(share: dict[str, Any] | None, rules: dict[str, Any] | None, expected: str) -> None:
     assert team_line(share, rules) == expected
+
+
+def test_what_keeps_jobs_from_starting_is_said_in_lengths_of_time() -> None:
+    pause = {
+        "role_arn": None,
+        "since": "2026-11-02T10:00:00Z",
+        "code": "refused",
+        "message": None,
+        "next_probe_at": "2026-11-02T12:25:00Z",
+    }
+    limit = {"instance_type": "ml.p5.48xlarge", "capacity_type": "spot", "limit": 3}
+    view = POOL | {
+        "recount": {"code": "recount", "message": "the counters are missing"},
+        "account_limits": [{**limit, "until": "2026-11-02T12:30:00Z"}],
+        "start_pauses": [pause],
+        "warm_pools": [
+            {"instance_type": "ml.p5.48xlarge", "instances": 2, "expires_at": "2026-11-02T12:10:00Z"}
+        ],
+    }
+    assert list(pool_lines(pool_rows([view], now=NOON)))[2:] == [
+        "  warm: 2x ml.p5.48xlarge for 10m",
+        "  nothing starts until the pool is recounted: the counters are missing",
+        "  the account allowed 3 spot ml.p5.48xlarge; the next try above it is in 30m",
+        (
+            "  starts with a role of another team have been paused for 2h00m, AWS says refused;"
+            " the next try is in 25m or later"
+        ),
+    ]
+
+
+def test_a_pool_of_another_shape_is_an_error_of_ours() -> None:
+    with pytest.raises(MalformedViewError):
+        pool_rows([POOL | {"capacity": {"ml.p5.48xlarge": "many"}}], now=NOON)
+
+
+def test_the_changes_of_a_calendar_are_shown_all_or_the_next() -> None:
+    changes = [
+        {"at": "2026-11-02T18:00:00.000Z", "capacity": {"ml.p5.48xlarge": 1}},
+        {"at": "2026-11-03T08:00:00.000Z", "capacity": {"ml.p5.48xlarge": 2}},
+    ]
+    rows = pool_rows([POOL | {"calendar": changes}], now=NOON)
+    first = "  from 2026-11-02 18:00 UTC on 1x ml.p5.48xlarge"
+    assert list(pool_lines(rows))[2:] == [first, "  and 1 more changes of the calendar in 7 days (--ahead)"]
+    assert list(pool_lines(rows, ahead=True))[2:] == [
+        first,
+        "  from 2026-11-03 08:00 UTC on 2x ml.p5.48xlarge",
+    ]

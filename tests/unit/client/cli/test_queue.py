@@ -84,7 +84,7 @@ def clock(watched: Watched, second: int) -> str:
 
 
 def test_a_pipe_gets_one_picture_a_period_without_escape_codes() -> None:
-    watched = Watched(page("running"), page("running", "pending"))
+    watched = Watched(page("running"), page("running", "stopped"))
     lines = [line.rstrip() for line in watched.run().splitlines()]
     assert lines == [
         f"{clock(watched, 0)}  every 5 s, Ctrl-C to quit",
@@ -94,7 +94,7 @@ def test_a_pipe_gets_one_picture_a_period_without_escape_codes() -> None:
         "job1",
         "    vision in p5, running, priority 0, 1x ml.p5.48xlarge",
         "job2",
-        "    vision in p5, pending, priority 0, 1x ml.p5.48xlarge",
+        "    vision in p5, stopped, priority 0, 1x ml.p5.48xlarge",
     ]
     assert watched.slept == [5]
 
@@ -112,7 +112,7 @@ def test_a_silence_of_the_api_is_told_with_its_beginning_and_the_last_picture_st
     watched = Watched(page("running"), AWAY, AWAY, page("completed"))
     text = watched.run()
     silent = text[text.rindex("nothing new since") :]
-    assert " ".join(silent.split()).startswith(f"nothing new since {clock(watched, 5)} (5s): No answer from")
+    assert " ".join(silent.split()).startswith(f"nothing new since {clock(watched, 0)} (10s): No answer from")
     assert text.count("running") == 3
     assert "nothing new" not in text[text.index(clock(watched, 15)) :]
 

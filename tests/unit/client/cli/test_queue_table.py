@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from trainmaster_client.cli.queue_table import age, queue_picture
+from trainmaster_client.cli.queue_table import queue_picture
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS, print_whole
 from trainmaster_client.jobs.start_estimates import StartEstimate
 from trainmaster_client.views.fitted_tables import NARROWEST_TABLE
@@ -195,21 +195,3 @@ def test_a_narrow_screen_is_cut_between_jobs() -> None:
     shown = lines(LONG, 60, 7)
     assert shown[-1] == "... 7 more"
     assert len(shown) <= 7
-
-
-@pytest.mark.parametrize(
-    ("since", "expected"),
-    [
-        (timedelta(seconds=40), "40s"),
-        (timedelta(minutes=5, seconds=3), "5m03s"),
-        (timedelta(hours=2, minutes=5), "2h05m"),
-        (timedelta(days=3, hours=4, minutes=5), "3d04h"),
-        (timedelta(seconds=-5), "0s"),
-    ],
-)
-def test_an_age_has_two_units(since: timedelta, expected: str) -> None:
-    assert age(NOON - since, NOON) == expected
-
-
-def test_an_age_nobody_may_know_is_a_dash() -> None:
-    assert age(None, NOON) == "-"

@@ -19,7 +19,7 @@ from trainmaster_client.files.yaml_documents import (
 from trainmaster_client.manifests.crd_schema import read_crd
 from trainmaster_client.policies.policy_document import parse_policy
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.template_yaml import read_template
 from local.policy_file import PolicyError, read_policy
 from local.world_file import WorldFileError, read_world

@@ -15,7 +15,9 @@ from trainmaster_client.handles.job_picture import (
     text,
     thinned,
 )
-from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.views.queue_model import job_rows
+from trainmaster_client.views.queue_rows import Row
 
 from tests.integration.client.fake_api import view
 
@@ -23,35 +25,40 @@ START = datetime(2026, 11, 23, 8, 40, tzinfo=UTC)
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\x1b[31mred\x00", "&lt;b&gt;")
 
 
-def seen(**fields: Any) -> JobView:
-    return job_view(view(**fields))
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+
+
+def seen(**fields: Any) -> Row:
+    return job_rows([job_view(view(**fields))], now=NOW)[0]
 
 
 def test_a_waiting_job_says_where_it_is_why_and_when() -> None:
-    found = JobPicture(job=seen(), likely_start=START)
+    found = JobPicture(row=seen(), likely_start=START)
     assert text(found) == (
-        "job1: pending; instances 1x ml.p5.48xlarge in pool p5; position 3; "
-        "reason capacity: needs 1 ml.p5.48xlarge, 0 are free; likely start 2026-11-23 08:40 UTC"
+        "job1: pending; default in p5; position 3; priority 1; 1x ml.p5.48xlarge; age 2h00m; "
+        "capacity: needs 1 ml.p5.48xlarge, 0 are free; likely start 2026-11-23 08:40 UTC"
     )
     page = html(found)
     assert "<b>job1</b> pending" in page
-    assert "<div>likely start: 2026-11-23 08:40 UTC</div>" in page
+    assert "<div>likely start 2026-11-23 08:40 UTC</div>" in page
     assert "<svg" not in page
 
 
 def test_a_job_that_waits_for_others_names_them_with_their_states() -> None:
-    after = [{"job": f"prep-{number}", "type": "afterany", "state": "running"} for number in range(7)]
+    after: list[dict[str, Any]] = [
+        {"job": f"prep-{number}", "type": "afterany", "state": "running"} for number in range(7)
+    ]
     after[0] = {"job": None, "type": "afterok", "state": "held"}
-    line = text(JobPicture(job=seen(after=after, position=None)))
+    line = text(JobPicture(row=seen(after=after, position=None)))
     assert "; after (other team's) (held), afterany:prep-1 (running), " in line
     assert "afterany:prep-4 (running) and 2 more; " in line
-    assert "after" not in text(JobPicture(job=seen(after=after, state="running", position=None)))
+    assert "after" not in text(JobPicture(row=seen(after=after, state="running", position=None)))
 
 
 def test_a_running_job_has_its_loss_and_no_start() -> None:
     curves = {0: [(10.0, 4.0), (20.0, 3.0)], 1: [(20.0, 3.1), (30.0, 2.5)]}
-    found = JobPicture(job=seen(state="running", position=None, attempt=1), likely_start=START, curves=curves)
-    assert text(found).endswith("attempts before this one 1; newest loss 2.5 at step 30")
+    found = JobPicture(row=seen(state="running", position=None, attempt=1), likely_start=START, curves=curves)
+    assert text(found).endswith("attempt 1; age 2h00m; newest loss 2.5 at step 30")
     page = html(found)
     assert "likely start" not in page
     lines = re.findall(r'<polyline points="([^"]+)" fill="none" stroke="(#\w+)"', page)
@@ -81,7 +88,7 @@ def test_equal_losses_are_a_line_in_the_middle() -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_whatever_a_name_or_a_reason_holds_is_text(hostile: str) -> None:
     job = seen(name=hostile, pool=hostile, team=hostile, waiting={"code": hostile, "message": hostile})
-    for page in (html(JobPicture(job=job, note=hostile)), table([job])):
+    for page in (html(JobPicture(row=job, note=hostile)), table([job])):
         assert "<script" not in page
         assert "<img" not in page
         assert "&amp;lt;b" in page or "&lt;b&gt;" not in page

@@ -47,7 +47,7 @@ JOBS = [RUNNING, FIRST, SECOND, PARKED, ELSEWHERE]
 def test_the_line_of_an_array_counts_its_tasks() -> None:
     (row,) = model(array(), jobs=[]).rows
     assert row.cells["short"] == "50 of 64 wait, 8 run, 2 failed"
-    assert row.cells["reason"] == "50 of 64 wait, 8 run, 2 failed, 4 completed; at most 8 at once"
+    assert row.cells["reason"] == "4 of 64 completed, 2 failed, 8 running of at most 8, 50 waiting"
     assert (row.name, row.cells["state"], row.cells["priority"], row.cells["age"]) == (
         "sweep",
         "running",
@@ -96,6 +96,7 @@ def test_an_older_stack_has_no_arrays() -> None:
     assert names(queue_model(QueueAnswers(document={"jobs": [FIRST], "arrays": None}), now=NOON)) == ["first"]
 
 
-def test_an_array_of_another_shape_is_an_error_of_ours() -> None:
+@pytest.mark.parametrize("fields", [{"tasks": 3}, {"submitted_at": "yesterday"}])
+def test_an_array_of_another_shape_is_an_error_of_ours(fields: dict[str, Any]) -> None:
     with pytest.raises(MalformedViewError):
-        model({"name": "sweep", "tasks": 3}, jobs=[])
+        model(array(**fields), jobs=[])

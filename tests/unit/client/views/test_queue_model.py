@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
-from trainmaster_client.cli.queue_table import pool_lines, queue_picture
+from trainmaster_client.cli.queue_table import queue_picture, summary_lines
 from trainmaster_client.cli.screen import print_whole
 from trainmaster_client.jobs.start_estimates import StartEstimate
 from trainmaster_client.views.queue_model import QueueAnswers, queue_model
@@ -85,7 +85,7 @@ def printed(width: int) -> str:
     model = queue_model(answers, now=NOON)
     out = io.StringIO()
     to = Console(file=out, width=width, no_color=True, markup=False, highlight=False)
-    for line in [*pool_lines(model, width), Text()]:
+    for line in [*summary_lines(model, width), Text()]:
         print_whole(line, to=to)
     print_whole(queue_picture(model, to=to), to=to)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())

@@ -9,6 +9,7 @@ from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.run_time import least_length
 from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.lifecycle import settlement, steps
@@ -225,9 +226,10 @@ def test_nor_one_that_nobody_of_ours_stopped() -> None:
 def test_stops_in_a_row_for_the_same_job_are_counted() -> None:
     after = over(victim(), STOPPED)
     urgent = Preemptor(name="urgent", team="default")
-    assert after.stopped_for == StopsInARow(preemptor=urgent, count=1)
+    once, twice = (RecentStops(count=count, at=NOON, lost=minutes(4)) for count in (1, 2))
+    assert after.stopped_for == StopsInARow(preemptor=urgent, count=1, recent=once)
     again = over(replace(victim(), stopped_for=after.stopped_for), STOPPED)
-    assert again.stopped_for == StopsInARow(preemptor=urgent, count=2)
+    assert again.stopped_for == StopsInARow(preemptor=urgent, count=2, recent=twice)
     other = StopsInARow(preemptor=Preemptor(name="other", team="default"), count=5)
     assert over(replace(victim(), stopped_for=other), STOPPED).stopped_for == after.stopped_for
     assert over(changed(starts(), stopped_for=other)).stopped_for == other

@@ -5,10 +5,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from trainmaster.core.arrays.model import Array, TaskEnds
 from trainmaster.core.jobs.attempts import Reason, StopsInARow
 from trainmaster.core.jobs.end_conditions import Condition, ConditionKind, Dependencies, ParentEnd, Root
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.futile_preemptions import after_another
+from trainmaster.core.jobs.index_sets import all_bits
 from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
@@ -24,11 +26,13 @@ from trainmaster.core.outbox import (
     unmanaged_notice,
 )
 from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
+from trainmaster.core.outbox.texts.arrays import array_ended_notice, array_held_notice
 from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
 from trainmaster.core.outbox.texts.preemptions import futile_preemption_notice
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
+from tests.arrays import array_of
 from tests.builders import ENTRY, NOON, attempt, changed, job, live_job, minutes, of, waiting
 
 _OOM = Diagnosis(
@@ -231,6 +235,24 @@ def _dependents_ended() -> OutboxMessage:
     return to_tell(dependents_ended_notice(first), cause=f"{ENTRY}#dependents#vision", at=_HALF_PAST)
 
 
+def _ended_array() -> Array:
+    failed = 0b1 << 7 | 0b1 << 8
+    ends = TaskEnds(completed=all_bits(64) & ~failed, failed=failed)
+    template = job("sweep", team="vision")
+    return array_of(indices=tuple(range(64)), template=template, unexpanded=0, ends=ends)
+
+
+def _array_ended() -> OutboxMessage:
+    array = _ended_array()
+    return to_tell(array_ended_notice(array), cause=array.entry_id, at=_HALF_PAST)
+
+
+def _array_held() -> OutboxMessage:
+    array = replace(_ended_array(), ends=TaskEnds(failed=1023), unexpanded=all_bits(64) & ~1023)
+    notice = array_held_notice(array, "image")
+    return to_tell(notice, cause=f"{array.entry_id}#000012", at=_HALF_PAST)
+
+
 def _only(change: Change) -> OutboxMessage:
     (message,) = [one for one in messages_of(change, at=_HALF_PAST) if one.notice is not None]
     return message
@@ -241,4 +263,6 @@ EXAMPLES: Mapping[NoticeKind, OutboxMessage] = {
     **_BESIDE,
     NoticeKind.PREEMPTION_FUTILE: _futile(),
     NoticeKind.DEPENDENTS_ENDED: _dependents_ended(),
+    NoticeKind.ARRAY_ENDED: _array_ended(),
+    NoticeKind.ARRAY_HELD: _array_held(),
 }

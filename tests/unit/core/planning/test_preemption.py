@@ -218,7 +218,7 @@ SEEN = at(-2)
             id="a checkpoint that nothing resumes from saves nothing",
         ),
         pytest.param(
-            (running("trains", minutes_ago=1), running("loads", minutes_ago=99, training_since=None)),
+            (running("trains", minutes_ago=1), running("loads", minutes_ago=1, training_since=None)),
             ("loads",),
             id="nothing is lost before Training",
         ),
@@ -254,7 +254,7 @@ def test_borrowers_go_before_those_within_their_quota() -> None:
 def test_of_equal_losses_the_one_whose_warm_pool_the_preemptor_can_use() -> None:
     jobs = (
         running("other", training_since=None, warm_key="x"),
-        running("same", training_since=None, warm_key="k", minutes_ago=99),
+        running("same", training_since=None, warm_key="k", minutes_ago=99, claimed_at=NOON - minutes(30)),
     )
     keyed = waiting("new", priority=9, shapes=(shape(key="k"),))
     assert stopped(*jobs, by=keyed) == ("same",)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.planner import plan
@@ -238,27 +239,62 @@ def test_small_losses_are_free(lost: tuple[float, ...], expected: tuple[str, ...
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param({"preemptions": 0}, ("r",), id="a first attempt that trained for four minutes"),
-        pytest.param({}, (), id="a restart that did"),
-        pytest.param({"training_since": at(-5)}, ("r",), id="one that trained for five"),
+        pytest.param({}, (), id="a first attempt that trained for four minutes"),
         pytest.param({"training_since": None}, (), id="one that has not trained yet"),
-        pytest.param({"training_since": None, "preemptions": 0}, ("r",), id="a first attempt that has not"),
+        pytest.param({"training_since": at(-5)}, ("r",), id="one that trained for five"),
+        pytest.param({"training_since": at(-5), "preemptions": 9}, ("r",), id="a restart that did"),
+        pytest.param({"stops": (1, 60), "training_since": at(-14)}, (), id="stopped an hour ago"),
+        pytest.param({"stops": (1, 60), "training_since": at(-15)}, ("r",), id="it trained for 15 since"),
+        pytest.param({"stops": (3, 60), "training_since": at(-59)}, (), id="the third time within a day"),
+        pytest.param({"stops": (3, 60), "training_since": at(-60)}, ("r",), id="it trained an hour since"),
+        pytest.param({"stops": (9, 60), "training_since": at(-1439)}, (), id="nine times: it trains a day"),
+        pytest.param({"stops": (9, 1441), "training_since": at(-14)}, ("r",), id="a day ago: forgotten"),
     ],
 )
-def test_what_a_restart_loses_is_never_small_until_it_has_trained_five_minutes(
+def test_what_a_start_loses_that_comes_to_nothing_is_never_small(
     fields: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
     """I16: the preemptor would wait a minute, and is hardly more urgent."""
-    values: dict[str, Any] = {"minutes_ago": 10, "training_since": at(-4), "preemptions": 1}
-    assert stopped(known("r", **values | fields, ends_by=at(1)), by=waiting("w", priority=1)) == expected
+    stops = fields.pop("stops", None)
+    if stops is not None:
+        fields["stops"] = RecentStops(count=stops[0], at=at(-stops[1]))
+    values: dict[str, Any] = {"minutes_ago": 1500, "training_since": at(-4), "last_checkpoint": at(-1)}
+    assert stopped(known("r", **values | fields, ends_by=at(1)), by=waiting("w", priority=9)) == expected
 
 
-def test_a_restart_that_has_not_trained_costs_its_start_up_so_far_again() -> None:
-    """Twenty minutes and two to stop; a first attempt the five of ``restart``."""
-    prices = PreemptionPrices(rules=COST, ends=ExpectedEnds(running=(), now=NOON), now=NOON)
-    fields: dict[str, Any] = {"minutes_ago": 20, "training_since": None, "priority": 0}
-    assert prices.of_stop(running("r", preemptions=1, **fields)) == pytest.approx(22 / 60)
-    assert prices.of_stop(running("r", **fields)) == pytest.approx(7 / 60)
+PRICES = PreemptionPrices(rules=COST, ends=ExpectedEnds(running=(), now=NOON), now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("fields", "cost"),
+    [
+        pytest.param({"training_since": at(-10)}, 10 + 2, id="settled: what its start took, and its stop"),
+        pytest.param({"training_since": None}, 5 + 2 + 20 + 30, id="not trained: its start-up is in vain"),
+        pytest.param({"training_since": at(-4)}, 16 + 2 + 16 + 30, id="trained for four minutes: likewise"),
+        pytest.param({"training_since": None, "preemptions": 1}, 20 + 2 + 20 + 30, id="a restart"),
+        pytest.param(
+            {"training_since": at(-10), "stops": RecentStops(count=1, at=at(-60), lost=minutes(7))},
+            10 + 2 + 7 + 480,
+            id="stopped again: with what the last stop lost",
+        ),
+    ],
+)
+def test_a_stop_costs_what_comes_to_nothing_by_it(fields: dict[str, Any], cost: float) -> None:
+    job = running("r", minutes_ago=20, last_checkpoint=NOON, priority=0, **fields)
+    assert PRICES.of_stop(job) == pytest.approx(cost / 60)
+
+
+def test_one_that_has_begun_to_be_worth_it_is_stopped_before_one_that_only_starts() -> None:
+    begins = known("begins", minutes_ago=1, training_since=None)
+    settled = known("settled", minutes_ago=60, last_checkpoint=at(-5))
+    assert stopped(begins, settled, by=waiting("w", priority=100)) == ("settled",)
+
+
+def test_one_that_starts_is_said_to_be_worth_it_once_it_has_trained_for_five_minutes() -> None:
+    """Its start takes five minutes at most, as far as is known."""
+    begins = known("r", minutes_ago=1, training_since=None, has_checkpoint=False, ends_by=at(1))
+    message = told(snapshot(begins, waiting("w", priority=1)), with_cost(pool(1)), "w")[1]
+    assert message.endswith("not worth it until 2026-11-02 12:10 UTC")
 
 
 @pytest.mark.parametrize(

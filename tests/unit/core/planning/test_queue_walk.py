@@ -441,8 +441,8 @@ KEYED = (shape(key="k"),)
         ),
         pytest.param(
             with_warm(
-                running("low", minutes_ago=9),
-                running("lower", minutes_ago=3),
+                running("low", minutes_ago=19),
+                running("lower", minutes_ago=13),
                 waiting("high", priority=9, n=2),
                 pools=(warm("w"),),
             ),

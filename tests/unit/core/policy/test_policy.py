@@ -63,7 +63,7 @@ def test_a_pool_with_capacity_alone_has_the_defaults() -> None:
                 restart=timedelta(minutes=5),
                 small_loss=timedelta(minutes=5),
                 unsaved=timedelta(hours=24),
-                longest_wait=timedelta(minutes=5),
+                longest_wait=timedelta(minutes=3),
             ),
         ),
         capacity_wait=timedelta(minutes=30),

@@ -94,6 +94,7 @@ FULL: dict[str, Any] = {
                 "max_waiting": 100,
                 "max_submissions_per_minute": 10,
                 "max_parents": 9,
+                "max_array_tasks": 500,
                 "max_reads_per_minute": 60,
             },
             "capacity_wait": "1h",
@@ -297,9 +298,9 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    is_compared = {"name", "quotas", "shares", "calendar", "capacity", "spot_capacity", "pattern"} & set(path) or path[
-        -1
-    ] in {
+    is_compared = {"name", "quotas", "shares", "calendar", "capacity", "spot_capacity", "pattern"} & set(
+        path
+    ) or path[-1] in {
         "pools",
         "teams",
         0,

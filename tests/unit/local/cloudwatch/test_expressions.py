@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.cloudwatch.expressions import ExpressionError, Kind, Point, compute, kind_of, parse, references
+from local.cloudwatch.metric_math import ExpressionError, Kind, Point, compute, kind_of, parse, references
 
 POINTS: dict[str, Point] = {"m0": 8.0, "m1": 2.0, "zero": 0.0, "gone": None}
 KINDS = dict.fromkeys(POINTS, Kind.SERIES)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from local.cloudwatch.metric_reading import metric_data, metric_list, metric_statistics
 from local.cloudwatch.metrics import Metric, MetricStore, Samples
 from local.cloudwatch.queries import read
-from local.cloudwatch.reading import metric_data, metric_list, metric_statistics
 from local.wire import AwsError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.clock import TwinClock
-from local.deployment.events.faults import DeliveryFaults
+from local.deployment.events.delivery_faults import DeliveryFaults
 from local.deployment.events.router import EventRouter
 from local.deployment.events.rule_book import RuleBook
 from local.deployment.events.schedules import Scheduler

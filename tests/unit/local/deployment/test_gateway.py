@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.gateway.proxy_event import Call, proxy_event, response_of
 from local.deployment.gateway.resource_policy import combined, parse_resource_policy
 from local.deployment.gateway.routes import Route, Routes

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.intrinsics import Resolver
 
 

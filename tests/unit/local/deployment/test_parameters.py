@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from local.deployment.errors import ParameterError
+from local.deployment.deployment_errors import ParameterError
 from local.deployment.parameters import parameter_values
 
 DECLARED: dict[str, dict[str, Any]] = {

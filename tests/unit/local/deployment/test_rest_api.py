@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.deployment.errors import TemplateError
+from local.deployment.deployment_errors import TemplateError
 from local.deployment.resources.kinds import Made, Site
 from local.deployment.resources.rest_api import KINDS
 from local.deployment.wiring import Wiring

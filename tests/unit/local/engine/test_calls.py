@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import botocore.session
 import pytest
 
-from local.account.answers import SERVICES as ACCOUNT_SERVICES
+from local.account.account_answers import SERVICES as ACCOUNT_SERVICES
 from local.engine.calls import SIGNING_NAMES, TARGETS, AwsCall, protocol_of, read_call
 from local.engine.errors import QUERY_COMPATIBLE
 from local.engine.moto_engine import SERVICES

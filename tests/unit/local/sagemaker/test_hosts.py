@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.sagemaker.environment import container_environment
+from local.sagemaker.container_environment import container_environment
 from local.sagemaker.hosts import Place, Ports, hosts_of
 from local.sagemaker.inputs import fill
 from local.sagemaker.layout import Layout

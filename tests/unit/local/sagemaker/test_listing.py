@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local.sagemaker.job_listing import page
 from local.sagemaker.jobs import TrainingJob
-from local.sagemaker.listing import page
 from local.sagemaker.statuses import Secondary
 from local.sagemaker.warm_pools import IN_USE, PoolStatus, WarmPool
 from local.wire import AwsError

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from local.sagemaker.logs import LogStream
+from local.sagemaker.container_logs import LogStream
 from local.sagemaker.ports import LogLine
 from tests.integration.local.sagemaker_world import Lines
 

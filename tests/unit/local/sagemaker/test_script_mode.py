@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.sagemaker.environment import container_environment
+from local.sagemaker.container_environment import container_environment
 from local.sagemaker.hosts import Place, hosts_of
 from local.sagemaker.inputs import _name_in_channel, path_in
 from local.sagemaker.layout import Layout

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.sagemaker.environment import container_environment
+from local.sagemaker.container_environment import container_environment
 from local.sagemaker.hosts import Place, hosts_of
 from local.sagemaker.inputs import write_config
 from local.sagemaker.layout import Layout

@@ -29,7 +29,7 @@ export async function readMoney(api, params, signal) {
 }
 
 async function readUsage(api, { month, groupBy, team }, signal) {
-  const grouped = (by) => api.all("usage", { team, month, group_by: by }, "groups", { signal, limit: false });
+  const grouped = (by) => api.all("usage", { team, month, group_by: by }, "groups", { signal });
   try {
     const [chosen, days] = await Promise.all([grouped(groupBy), slowly(`days ${month} ${team}`, () => grouped("day"))]);
     const { groups, total, truncated, running } = chosen;
@@ -37,7 +37,7 @@ async function readUsage(api, { month, groupBy, team }, signal) {
   } catch (trouble) {
     if (!isUnknownParameter(trouble)) throw trouble;
   }
-  const old = await api.all("usage", { month, team: team === "*" ? null : team }, "jobs", { signal, limit: false });
+  const old = await api.all("usage", { month, team: team === "*" ? null : team }, "jobs", { signal });
   const groups = old.jobs.map((one) => ({ ...one, key: one.name }));
   return { groups, total: old.total, running: old.running ?? null, days: [], groupBy: "job", isOlder: true };
 }
@@ -62,7 +62,7 @@ async function readBudgets(api, teams, month, signal) {
 }
 
 async function readWeeks(api, now, signal) {
-  const { pools } = await api.all("pools", {}, "pools", { signal, limit: false });
+  const { pools } = await api.all("pools", {}, "pools", { signal });
   const [first, last] = [Math.floor(now / HOUR) * HOUR - WEEKS * 7 * DAY, now].map((instant) => new Date(instant).toISOString());
   return Promise.all(
     pools.map(async (pool) => {

@@ -4,8 +4,8 @@ import { jobActions } from "../actions.js";
 import { Trouble } from "../api.js";
 import { chart, short } from "../chart.js";
 import { h, replace } from "../dom.js";
-import { clock, duration, instances, percent, reason, since, usd } from "../format.js";
-import { FINAL, WAITING, stateCell } from "../job_cells.js";
+import { clock, duration, percent, since, usd } from "../format.js";
+import { isIn, stateCell } from "../job_cells.js";
 import { LogView } from "../log_view.js";
 import { remedy } from "../resubmit.js";
 import { story } from "../story.js";
@@ -21,21 +21,21 @@ export const page = {
   async load(api, params, signal) {
     const path = `jobs/${encodeURIComponent(params.name)}`;
     const options = { signal };
-    const job = await api.get(path, {}, options);
+    const { job, row, questions } = await api.local(path, { now: new Date().toISOString() }, options);
     const hasRun = (job.attempts ?? []).length > 0;
     const nothing = { curves: [], series: [] };
     const [curves, gpu] = await Promise.all([
       hasRun ? api.local(`${path}/curves`, {}, options).catch(said(signal)) : nothing,
       hasRun ? api.local(`${path}/gpu`, {}, options).catch(said(signal)) : nothing,
     ]);
-    return { job, curves, gpu };
+    return { job, row, questions, curves, gpu };
   },
 
-  render(root, { job, curves, gpu }, context) {
+  render(root, { job, row, questions, curves, gpu }, context) {
     const parts = (context.state.parts ??= built(job, context));
     if (parts.head.parentElement !== root) replace(root, Object.values(parts).map((one) => one.element ?? one));
-    const isOver = FINAL.has(job.state);
-    replace(parts.head, head(job, context));
+    const isOver = isIn("final", job.state);
+    replace(parts.head, head({ job, row, questions }, context));
     replace(parts.failure, failure(job, context), warnings(job, context.now));
     replace(parts.story, h("h2", {}, "Story"), story(job, context.now));
     replace(parts.curves, pictures(job, curves, gpu, root.clientWidth, context));
@@ -59,12 +59,12 @@ function built(job, context) {
 
 const counted = (number, one, many) => `${number ?? 0} ${Number(number) === 1 ? one : many}`;
 
-function head(job, context) {
+function head({ job, row, questions }, context) {
   const { now } = context;
   const attempts = job.attempts ?? [];
   const owner = (job.submitted_by ?? "").split("/").pop();
   const facts = [
-    ["Where", `${job.pool}, ${instances(job.instances, job.capacity_type)}`],
+    ["Where", `${row.cells.pool}, ${row.cells.instances}`],
     ["By", [job.team, owner].filter(Boolean).join(" / ")],
     ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
     ["Attempts", `${attempts.length}, ${counted(job.preemptions, "preemption", "preemptions")}, ${counted(job.retries, "retry", "retries")}`],
@@ -72,13 +72,12 @@ function head(job, context) {
     ["Checkpoint", checkpoint(attempts, now)],
     ["Ends", job.ends_by ? `by ${clock(job.ends_by, now)} at the latest (${duration((new Date(job.ends_by) - now) / 1000)})` : null],
     ["Priority", `${job.priority}${job.effective_priority > job.priority ? ` (${job.effective_priority} with its age)` : ""}`],
-    ["Starts", WAITING.has(job.state) ? starts(job, now) : null],
+    ["Starts", isIn("waiting", job.state) ? starts(job, now) : null],
   ];
-  const why = reason(job.waiting ?? job.reason, job.state);
   return [
     h("h1", {}, job.name, " ", stateCell(job.state)),
-    h("p", { class: "row" }, jobActions(job, context)),
-    why ? h("p", {}, why) : null,
+    h("p", { class: "row" }, jobActions(job, questions, context)),
+    row.cells.reason ? h("p", {}, row.cells.reason) : null,
     h("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
   ];
 }

@@ -1,8 +1,8 @@
 // The page Jobs: jobs of any state by team, pool, name and time, in any order.
 
 import { h, replace } from "../dom.js";
-import { clock, count, instances, since, usd } from "../format.js";
-import { FINAL, LIVE, STATES, keyOf, nameCell, stateCell, whyCell } from "../job_cells.js";
+import { clock, count, usd } from "../format.js";
+import { allStates, columns, hrefOf, statesOf } from "../job_cells.js";
 import { Table } from "../table.js";
 
 const UNFINISHED = "";
@@ -15,67 +15,59 @@ export const page = {
   refreshSeconds: 15,
 
   async load(api, params, signal) {
-    const states = params.state === ENDED ? [...FINAL] : [params.state ?? UNFINISHED];
+    const states = params.state === ENDED ? statesOf("final") : [params.state ?? UNFINISHED];
     const query = { team: params.team, pool: params.pool, mine: params.mine, name_prefix: params.prefix };
-    const [pools, ...pages] = await Promise.all([
-      api.all("pools", {}, "pools", { signal, limit: false }),
-      ...states.map((state) => listed(api, { ...query, state }, signal)),
-    ]);
-    const jobs = pages.flatMap((one) => one.jobs);
-    return { jobs: endedSince(jobs, params.days), pools: pools.pools, isOlder: pages.some((one) => one.isOlder) };
+    const pages = await Promise.all(states.map((state) => listed(api, { ...query, state }, signal)));
+    const rows = pages.flatMap((one) => one.rows);
+    return { rows: endedSince(rows, params.days), columns: pages[0].columns, pools: pages[0].pools, teams: pages[0].teams, isOlder: pages.some((one) => one.isOlder) };
   },
 
   render(root, data, context) {
-    const parts = (context.state.parts ??= built(context));
+    const parts = (context.state.parts ??= built(data, context));
     if (parts.table.element.parentElement !== root) replace(root, parts.elements);
     parts.offer(data);
-    const many = data.jobs.length;
+    const many = data.rows.length;
     replace(parts.counted, many === 1 ? "1 job" : `${count(many)} jobs`, data.isOlder ? ". This stack is older: name and owner are searched among the jobs that it lists." : "");
     parts.empty.hidden = many > 0;
     parts.table.element.hidden = many === 0;
-    parts.table.update(data.jobs);
+    parts.table.update(data.rows);
   },
 };
 
 // A stack that does not know the new filters says so by a 400: then they are applied here.
 async function listed(api, query, signal) {
   const { mine, name_prefix: prefix, ...old } = query;
+  const read = (given) => api.local("queue", { ...given, now: new Date().toISOString() }, { signal });
   try {
-    return { jobs: (await api.all("jobs", query, "jobs", { signal })).jobs, isOlder: false };
+    return { ...(await read(query)), isOlder: false };
   } catch (trouble) {
     if (trouble.status !== 400 || !(mine || prefix)) throw trouble;
-    const all = await api.all("jobs", old, "jobs", { signal });
-    return { jobs: all.jobs.filter((job) => job.name && job.name.startsWith(prefix ?? "")), isOlder: true };
+    const all = await read(old);
+    return { ...all, rows: all.rows.filter((row) => row.name.startsWith(prefix ?? "") && row.name), isOlder: true };
   }
 }
 
-function endedSince(jobs, days) {
-  if (!days) return jobs;
+function endedSince(rows, days) {
+  if (!days) return rows;
   const from = Date.now() - Number(days) * DAY_MS;
-  return jobs.filter((job) => new Date(job.ended_at ?? job.started_at ?? job.submitted_at) >= from);
+  return rows.filter((row) => new Date(row.ended_at ?? row.started_at ?? row.submitted_at) >= from);
 }
 
-function built(context) {
+function built(data, context) {
   const counted = h("span", { class: "dim", role: "status" });
   const empty = h("p", { class: "state", hidden: true }, "No job matches.");
   const [key, order] = (context.params.sort ?? "").split(" ");
   const table = new Table({
     caption: "Jobs",
-    columns: [
-      { key: "job", title: "Job", class: "name-cell", cell: nameCell, sort: (job) => job.name },
-      { key: "team", title: "Team", cell: (job) => job.team, sort: (job) => job.team },
-      { key: "pool", title: "Pool", cell: (job) => job.pool, sort: (job) => job.pool },
-      { key: "state", title: "State", cell: (job) => stateCell(job.state), sort: (job) => job.state },
-      { key: "instances", title: "Instances", cell: (job) => instances(job.instances, job.capacity_type) },
-      { key: "priority", title: "Priority", cell: (job) => count(job.priority), sort: (job) => job.priority, number: true },
-      { key: "submitted", title: "Submitted", cell: (job) => clock(job.submitted_at), sort: (job) => job.submitted_at },
-      { key: "ended", title: "Ended, or since", cell: endCell, sort: (job) => job.ended_at ?? job.started_at },
-      { key: "cost", title: "Cost", cell: (job) => (job.cost_usd === undefined ? "" : usd(job.cost_usd)), sort: (job) => Number(job.cost_usd), number: true },
-      { key: "why", title: "Why", cell: whyCell, class: "why" },
-    ],
-    keyOf,
-    stampOf: (job) => JSON.stringify([job, LIVE.has(job.state) ? Math.floor(Date.now() / 60_000) : 0]),
-    open: (job) => job.name && context.navigate(`#/jobs/${encodeURIComponent(job.name)}`),
+    columns: columns(data.columns, [
+      ...["job", "team", "pool", "state", "instances", "priority"],
+      { key: "submitted", title: "Submitted", cell: (row) => clock(row.submitted_at), sort: (row) => row.submitted_at },
+      { key: "ended", title: "Ended, or since", cell: endCell, sort: (row) => row.ended_at ?? row.started_at },
+      { key: "cost", title: "Cost", cell: (row) => (row.name ? usd(row.cost_usd) : ""), sort: (row) => row.cost_usd, number: true },
+      "reason",
+    ]),
+    keyOf: (row) => row.key,
+    open: (row) => hrefOf(row) && context.navigate(hrefOf(row)),
     sort: key ? { key, descending: order === "down" } : null,
     onsort: (sort) => context.setParams({ sort: sort ? `${sort.key}${sort.descending ? " down" : ""}` : "" }, { load: false }),
   });
@@ -83,13 +75,13 @@ function built(context) {
   return { table, counted, empty, offer, elements: [h("h1", {}, "Jobs"), bar, h("p", {}, counted), empty, table.element] };
 }
 
-function endCell(job) {
-  if (job.ended_at) return clock(job.ended_at);
-  return LIVE.has(job.state) && job.started_at ? `runs ${since(job.started_at)}` : "";
+function endCell(row) {
+  if (row.ended_at) return clock(row.ended_at);
+  return row.phase === "live" && row.started_at ? `runs ${row.cells.ran}` : "";
 }
 
 function filters(context) {
-  const states = [[UNFINISHED, "not ended"], [ENDED, "ended"], ...STATES.map((one) => [one, one])];
+  const states = [[UNFINISHED, "not ended"], [ENDED, "ended"], ...allStates().map((one) => [one, one])];
   const choice = (name, label, options) => {
     const select = h("select", { "data-key": name, onchange: () => context.setParams({ [name]: select.value }) });
     fill(select, options, context.params[name] ?? "");
@@ -104,7 +96,7 @@ function filters(context) {
     h("label", { class: "check" }, mine, "mine"),
   );
   const offer = (data) => {
-    const teams = new Set([...data.pools.flatMap((one) => one.teams.map((team_) => team_.name)), ...data.jobs.map((job) => job.team), context.params.team]);
+    const teams = new Set([...data.teams, ...data.rows.map((row) => row.cells.team), context.params.team]);
     fill(team.select, [["", "all"], ...[...teams].filter(Boolean).sort().map((one) => [one, one])], team.select.value || context.params.team || "");
     fill(pool.select, [["", "all"], ...data.pools.map((one) => [one.name, one.name])], pool.select.value || context.params.pool || "");
   };

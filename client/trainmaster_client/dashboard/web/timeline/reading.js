@@ -36,7 +36,7 @@ export function paramsOf({ from, to }, now) {
 // `{names, teams, chosen, answers: [{pool, timeline, estimates}], read}`; `timeline` is null on a stack that has none.
 export async function readPools(api, params, signal) {
   const now = Date.now();
-  const { pools } = await api.all("pools", {}, "pools", { signal, limit: false });
+  const { pools } = await api.all("pools", {}, "pools", { signal });
   const names = pools.map((one) => one.name);
   const asked = params.pool && params.pool !== "*" ? [params.pool] : names;
   const chosen = !params.pool && names.length > POOLS_AT_ONCE ? names.slice(0, 1) : asked;
@@ -55,7 +55,7 @@ async function readOnce(api, chosen, window, { now, signal }) {
   const pools = await Promise.all(
     chosen.map(async (pool) => {
       const [timeline, estimates] = await Promise.all([
-        orMissing(api.all("timeline", { pool, from, to }, "attempts", { signal, limit: false })),
+        orMissing(api.all("timeline", { pool, from, to }, "attempts", { signal })),
         orMissing(api.get("estimates", { pool }, { signal })),
       ]);
       return { pool, timeline, estimates: estimates?.estimates ?? [] };

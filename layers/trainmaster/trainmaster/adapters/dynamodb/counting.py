@@ -1,12 +1,12 @@
 """Derive from a commit's changes what it adds to counters, teams, run times and months."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_counting import note_task_ends, place_task, throttle_claims
 from trainmaster.adapters.dynamodb.codec import (
     LEARNED,
     NEWEST,
@@ -17,7 +17,7 @@ from trainmaster.adapters.dynamodb.codec import (
     encode,
     iso,
 )
-from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
@@ -42,28 +42,6 @@ MONTHS_CLEARED = 12
 """Months cleared before the two that are counted: a priority that returns finds nothing left of them."""
 
 
-@dataclass(slots=True)
-class Update:
-    """Collects one UpdateItem from several places."""
-
-    add: Counter[str] = field(default_factory=Counter)
-    put: dict[str, Any] = field(default_factory=dict)
-    shift: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Attribute, the attribute whose old value it takes, and the value if there is none."""
-    remove: list[str] = field(default_factory=list)
-    conditions: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Template over ``#n`` and ``:v``, attribute, value; all must hold."""
-    any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
-    """Groups of such conditions; one of each group is enough."""
-
-    @property
-    def says_something(self) -> bool:
-        return bool(any(self.add.values()) or self.put or self.remove or self.conditions)
-
-
-Updates = defaultdict[Key, Update]
-
-
 def counted_in(job: Job) -> Updates:
     """Count a new or adopted job in the state that it begins in."""
     updates: Updates = defaultdict(Update)
@@ -80,10 +58,12 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         places(updates, change.after, +1)
         _ends(updates, change, at=at)
         _charge(updates, change)
+        note_task_ends(updates, change)
         if change.role is not None:
             note_role(updates[layout.counters_key(change.after.spec.pool)], change.role)
     if condition is not None:
         pool = changes[0].after.spec.pool
+        throttle_claims(updates, changes, condition.throttles)
         _guarded(updates[layout.counters_key(pool)], condition)
         _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, condition)
         if condition.reuses is not None:
@@ -107,6 +87,7 @@ def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime, retained: timed
 def places(updates: Updates, job: Job, sign: int) -> None:
     """Count a job where it stands: in use, waiting for its turn, or parked."""
     spec = job.spec
+    place_task(updates, job, sign)
     team = updates[layout.team_key(spec.pool, spec.team)]
     if job.is_live:
         for capacity, count in job.vector.items():

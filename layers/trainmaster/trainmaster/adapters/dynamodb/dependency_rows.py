@@ -21,11 +21,11 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, SortKeys, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
-from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, require
 from trainmaster.adapters.dynamodb.history_rows import event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.stored_names import stored_name
+from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.end_conditions import Condition, Dependent

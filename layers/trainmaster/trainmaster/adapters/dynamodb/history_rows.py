@@ -23,8 +23,8 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, Updates
 from trainmaster.adapters.dynamodb.layout import MAX_SORT_KEY, Key
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.history.journal import ending_of, event_of, wait_counts, waits_for
 from trainmaster.core.history.past_records import (
     LONGEST_ATTEMPT,

@@ -8,9 +8,10 @@ from typing import Any
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
-from trainmaster.adapters.dynamodb.counting import Update, Updates, enters_lane
+from trainmaster.adapters.dynamodb.counting import enters_lane
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, Report, unreported
 from trainmaster.adapters.dynamodb.pool_rows import waiting_row
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob

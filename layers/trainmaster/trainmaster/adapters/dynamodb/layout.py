@@ -60,7 +60,7 @@ CLOSED_BELOW = "closed_below"
 """Attribute of a team while the policy changes: submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until this time (epoch milliseconds), in case the change never comes."""
-MESSAGE_SCHEMA = 2  # highest known attribute of messages; what has a higher one is left to who knows it
+MESSAGE_SCHEMA = 3  # highest known attribute of messages; what has a higher one is left to who knows it
 MAX_SORT_KEY = 1000  # characters; DynamoDB takes 1,024 bytes
 
 Key = tuple[str, str]

@@ -19,9 +19,9 @@ from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes, value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, refused
 from trainmaster.adapters.dynamodb.codec import iso
-from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.history_rows import HISTORY_SINCE, Retention, capacity_rows
+from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.history.past_records import CapacityChange, PolicyPut

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import chain
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_reads import ArrayReads
 from trainmaster.adapters.dynamodb.calls import SortKeys
 from trainmaster.adapters.dynamodb.codec import account_of, decode, learned_year, run_times_of
 from trainmaster.adapters.dynamodb.guard import Item, described, require
@@ -20,6 +21,8 @@ from trainmaster.adapters.dynamodb.pool_rows import (
     warm_row,
 )
 from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
+from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.steps import in_turn
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.decay import eras_read
@@ -36,6 +39,8 @@ from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
 
+MOST_OPEN_ARRAYS = 1000
+"""Open arrays of a pool that one look finds by name; it reads the rows of far fewer (``in_turn``)."""
 MOST_DUE = 100
 """Parked jobs that one look returns to the queue."""
 MOST_MARKED_TEAMS = 2000
@@ -43,7 +48,7 @@ MOST_MARKED_TEAMS = 2000
 400. Further teams are counted like the others, but the loss of such a team's row would go unnoticed."""
 
 
-class PoolReads(QueueReads):
+class PoolReads(QueueReads, ArrayReads):
     """Implements SnapshotReader, and reads the state of a pool for people."""
 
     def snapshot(
@@ -86,6 +91,7 @@ class PoolReads(QueueReads):
             warm_pools=warm_pools,
             holds=counters.holds,
             waiting=candidates.waiting,
+            arrays=self._arrays(pool.name, candidates, counters, now=now),
             empty_lanes=candidates.empty,
             earlier_lanes=candidates.earlier,
             running=running,
@@ -153,6 +159,17 @@ class PoolReads(QueueReads):
         """Tell whether a preemptor still waits; the reservation of an unreadable one is given up."""
         item = self._rows.get(layout.job_key(name))
         return any(job.is_waiting for job in self._understood([item] if item else [], job_row))
+
+    def _arrays(
+        self, pool: str, candidates: Candidates, counters: Counters, *, now: datetime
+    ) -> tuple[Array, ...]:
+        """Read the open arrays, of very many some in turns, and those whose tasks are candidates."""
+        if not counters.has_arrays:
+            return ()
+        names = [name for _, name in self.open_arrays(pool, after="", limit=MOST_OPEN_ARRAYS)]
+        tasks = (entry.array for entry in candidates.waiting if entry.array is not None)
+        wanted = dict.fromkeys((*in_turn(names, now=now), *tasks))
+        return tuple(self.arrays(wanted).values())
 
     # ---- money
 

@@ -8,7 +8,7 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
 from trainmaster.adapters.dynamodb.codec import named
-from trainmaster.adapters.dynamodb.counting import Update, lane_item
+from trainmaster.adapters.dynamodb.counting import lane_item
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
 from trainmaster.adapters.dynamodb.history_rows import Retention
 from trainmaster.adapters.dynamodb.pool_reads import MOST_MARKED_TEAMS, job_row
@@ -21,6 +21,7 @@ from trainmaster.adapters.dynamodb.recount import (
     sums_of,
     undecodable,
 )
+from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job

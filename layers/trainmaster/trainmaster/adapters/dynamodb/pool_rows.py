@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_layout import HAS_ARRAYS
 from trainmaster.adapters.dynamodb.codec import decode, named
 from trainmaster.adapters.dynamodb.guard import Item, Report, described, require, unreported
 from trainmaster.core.jobs.futile_preemptions import ServedStart, ServedStarts, SizeClass, size_class
@@ -46,6 +47,8 @@ class Counters:
     """Names of the attributes of used and warm instances that exist, also at 0."""
     lost: bool
     """True if the counts of used or warm instances cannot be understood."""
+    has_arrays: bool
+    """Whether the pool ever had an array."""
 
 
 def read_counters(item: Item | None, report: Report) -> Counters:
@@ -81,6 +84,7 @@ def read_counters(item: Item | None, report: Report) -> Counters:
         teams=frozenset(name for name, _ in named(counters, layout.TEAM)),
         counted=frozenset(name for name in counters if name.startswith((layout.USED, layout.WARM))),
         lost=lost,
+        has_arrays=HAS_ARRAYS in counters,
     )
 
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.array_layout import is_array_key
 from trainmaster.adapters.dynamodb.codec import encode
-from trainmaster.adapters.dynamodb.counting import Update, Updates, places
+from trainmaster.adapters.dynamodb.counting import places
 from trainmaster.adapters.dynamodb.guard import Item
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.adapters.dynamodb.pool_rows import read_counters
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.jobs.instances import parse_vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.candidates import lane
@@ -65,8 +67,9 @@ def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iter
     for row in warm:
         if not _add_vector(counters, layout.WARM, row.get("vector")):
             made.unknown.add(layout.WARM)
-    for key, update in updates.items():
-        made.sums[key] = {name: count for name, count in update.add.items() if count}
+    # What the tasks of an array add up to is in the array's row, which no pool counts.
+    counted = {key: update.add for key, update in updates.items() if not is_array_key(key)}
+    made.sums = {key: {name: count for name, count in sums.items() if count} for key, sums in counted.items()}
     return made
 
 

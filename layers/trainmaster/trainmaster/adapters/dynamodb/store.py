@@ -10,17 +10,19 @@ from itertools import islice
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.array_rows import not_a_task
+from trainmaster.adapters.dynamodb.array_store import ArrayRows
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, note_role
-from trainmaster.adapters.dynamodb.dependency_rows import DependencyRows
+from trainmaster.adapters.dynamodb.counting import note_role
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.history_rows import Retention, event_rows
 from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
 from trainmaster.adapters.dynamodb.stored_names import stored_name
+from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
-from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
+from trainmaster.core.errors import LostRaceError, TeamLimitError, WriteRefusedError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
@@ -37,7 +39,7 @@ def _unmeasured(_: Iterable[Sample]) -> None:
     """Take samples and drop them: the default where nothing is measured."""
 
 
-class DynamoJobStore(DependencyRows, PoolMarks):
+class DynamoJobStore(ArrayRows, PoolMarks):
     """Passes each write's samples to ``measure`` once the write is done: a lost race is not counted."""
 
     def __init__(
@@ -55,9 +57,13 @@ class DynamoJobStore(DependencyRows, PoolMarks):
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         packed = gzip.compress(body, mtime=0)
-        operations = submissions.of_submission(job, packed, self._writes, admission=admission)
+
+        def operations(of_known: str | None) -> list[Operation]:
+            rows = submissions.of_submission(job, packed, self._writes, admission=admission)
+            return [*rows, *not_a_task(job.name, self._writes, of_known=of_known)]
+
         try:
-            self._transactions.write(operations)
+            self._write_named(job.name, operations)
         except ConditionsFailedError as error:
             limit = self._limit_reached(job, error.positions, admission)
             if limit is None:
@@ -224,20 +230,6 @@ class DynamoJobStore(DependencyRows, PoolMarks):
 
     def warned(self, team: str, month: str) -> None:
         self._note(layout.month_key(team, month), layout.WARNED, True)
-
-    def _limit_reached(
-        self, job: Job, positions: frozenset[int], admission: Admission | None
-    ) -> TeamLimit | None:
-        """Return None if the name is in use, or the policy is being changed."""
-        if admission is None or submissions.name_was_taken(positions):
-            return None
-        if submissions.team_refused(positions) and self._waiting(job) >= admission.limits.max_waiting:
-            return TeamLimit.MAX_WAITING
-        return TeamLimit.MAX_SUBMISSIONS_PER_MINUTE if submissions.minute_was_full(positions) else None
-
-    def _waiting(self, job: Job) -> int:
-        team = self._rows.get(layout.team_key(job.spec.pool, job.spec.team)) or {}
-        return int(team.get(layout.WAITING, 0))
 
     def _change_hold(
         self, pool: str, hold: PreemptionReservation, expression: str, values: dict[str, Any]

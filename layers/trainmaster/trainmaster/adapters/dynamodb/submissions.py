@@ -12,9 +12,10 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, Updates, counted_in, enters_lane
+from trainmaster.adapters.dynamodb.counting import counted_in, enters_lane
 from trainmaster.adapters.dynamodb.dependency_rows import of_new_conditions
 from trainmaster.adapters.dynamodb.history_rows import event_rows, submission_rows
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs.model import Job, epoch_ms
@@ -46,8 +47,7 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
             only_if="attribute_not_exists(pk)",
         ),
         writes.put(layout.alias_key(job.name), encode(alias), only_if="attribute_not_exists(pk)"),
-        writes.update(layout.team_key(spec.pool, spec.team), _one_more(job, admission)),
-        *([] if admission is None else [_this_minute(job, admission, writes)]),
+        *of_admission(job, admission, writes, is_parked=job.is_parked),
         writes.put(layout.request_key(job.name), {"body": packed}),
         *writes.puts(layout.row_keys(spec.pool, entry), encode(entry)),
         writes.history(job, line),
@@ -56,6 +56,24 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
         *(_mark_team(job, writes) if admission is not None and admission.marks_team else []),
         *writes.updates(submission_rows(job, ttl=writes.retention.of_history(spec.submitted_at))),
     ]
+
+
+def of_admission(
+    job: Job, admission: Admission | None, writes: Writes, *, is_parked: bool = True
+) -> list[Operation]:
+    """Count one more that waits with its team, which must be within its limits and may submit now.
+
+    Args:
+        job: The new job, or the template of a new array, which counts as one that is parked.
+        admission: What its team may have; None: nothing is asked.
+        writes: Builds the operations.
+        is_parked: Whether it waits for something else than its turn.
+    """
+    spec = job.spec
+    team = writes.update(layout.team_key(spec.pool, spec.team), _one_more(job, admission, is_parked))
+    if admission is None:
+        return [team]
+    return [team, _this_minute(job, admission, writes)]
 
 
 def _enter_lane(job: Job, entry: WaitingJob, writes: Writes) -> list[Operation]:
@@ -109,9 +127,9 @@ def minute_was_full(positions: Collection[int]) -> bool:
     return _MINUTE in positions
 
 
-def _one_more(job: Job, admission: Admission | None) -> Update:
+def _one_more(job: Job, admission: Admission | None, is_parked: bool) -> Update:  # noqa: FBT001
     spec = job.spec
-    update = Update(add=Counter({layout.WAITING: 1, layout.PARKED: int(job.is_parked)}))
+    update = Update(add=Counter({layout.WAITING: 1, layout.PARKED: int(is_parked)}))
     if admission is not None:
         most = admission.limits.max_waiting
         update.conditions.append(("attribute_not_exists(#n) OR #n < :v", layout.WAITING, most))

@@ -1,7 +1,7 @@
 """Build the operations of one commit: every row that follows from the jobs' changes, each item once."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,14 +9,7 @@ from typing import Any
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import (
-    Update,
-    Updates,
-    bill_warm,
-    counted,
-    enters_lane,
-    warm_changed,
-)
+from trainmaster.adapters.dynamodb.counting import bill_warm, counted, enters_lane, warm_changed
 from trainmaster.adapters.dynamodb.history_rows import (
     HistoryRow,
     Retention,
@@ -26,6 +19,7 @@ from trainmaster.adapters.dynamodb.history_rows import (
     warm_rows,
 )
 from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.updates import Update, Updates
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.history.journal import warm_pool_over
 from trainmaster.core.jobs.attempts import Attempt
@@ -245,12 +239,12 @@ class Writes:
 
     def update(self, key: Key, update: Update) -> Operation:
         """Build an Update, or a ConditionCheck if nothing changes, with aliases for names and values."""
-        names: dict[str, str] = {}
-        values: dict[str, Any] = {}
+        names, values = dict[str, str](), dict[str, Any]()
 
         def bound(template: str, attribute: str, content: Any) -> str:
-            number = len(names)
-            names[f"#n{number}"] = attribute
+            number = len(names) + len(values)
+            if "#n" in template:
+                names[f"#n{number}"] = attribute
             if ":v" in template:
                 values[f":v{number}"] = value(content)
             return template.replace("#n", f"#n{number}").replace(":v", f":v{number}")
@@ -263,6 +257,7 @@ class Writes:
                     bound("#n = ", name, None) + bound("if_not_exists(#n, :v)", source, content)
                     for name, source, content in update.shift
                 ),
+                *(_appended(bound, name, update.append[name]) for name in update.append),
             ],
             "REMOVE": [bound("#n", name, None) for name in update.remove],
         }
@@ -281,6 +276,11 @@ class Writes:
         if conditions:
             operation["ConditionExpression"] = " AND ".join(conditions)
         return {"Update" if expression else "ConditionCheck": operation}
+
+
+def _appended(bound: Callable[[str, str, Any], str], name: str, elements: list[Any]) -> str:
+    begun = bound("if_not_exists(#n, :v)", name, [])
+    return f"{bound('#n = ', name, None)}list_append({begun}, {bound(':v', name, elements)})"
 
 
 def _line(change: Change, *, at: datetime) -> HistoryLine:

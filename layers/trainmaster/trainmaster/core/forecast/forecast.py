@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, stopping, waits_again
+from trainmaster.core.forecast.future_arrays import FutureArrays
 from trainmaster.core.forecast.future_budgets import FutureBudgets
 from trainmaster.core.forecast.future_queue import FutureQueue
 from trainmaster.core.forecast.sampling import Chance, Slots
@@ -16,6 +17,9 @@ from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, minus, pool_vector, take
 from trainmaster.core.planning.changes import (
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
     HoldEnded,
     HoldLimited,
     HoldPlaced,
@@ -23,6 +27,7 @@ from trainmaster.core.planning.changes import (
     JobDrained,
     JobStarts,
     PoolChange,
+    TasksExpanded,
     VictimAsked,
 )
 from trainmaster.core.planning.planner import plan
@@ -83,6 +88,7 @@ class Future:
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
         self._queue = FutureQueue(outlook.waiting)
+        self._arrays = FutureArrays(outlook.snapshot.arrays, outlook.snapshot.running)
         self._asked_as: dict[str, WaitingJob] = {}  # jobs that started in this future, as they waited
         self._trains: dict[str, timedelta] = {}
         """Training that each job that has started has left in its attempt, or in the next one."""
@@ -158,6 +164,7 @@ class Future:
         self._budgets.ended(job, at)
         take(self._used, job.vector)
         self._slots.came_free(job.vector, at)
+        self._arrays.ended(name, waits_again=job.state is JobState.PREEMPTING)
         if job.state is JobState.PREEMPTING:
             self._stops[name] = job.preemptions + 1
             self._queue.add(waits_again(job, self._asked_as.get(name)))
@@ -205,6 +212,7 @@ class Future:
             warm_pools=(),
             holds=tuple(self._holds.values()),
             waiting=self._queue.heads(),
+            arrays=self._arrays.all,
             due=(),
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._queue.names),
@@ -247,11 +255,15 @@ class Future:
                 del self._holds[preemptor]
             case HoldLimited(hold=hold, until=until):
                 self._holds[hold.preemptor] = replace(hold, until=until)
+            case TasksExpanded() | ArrayHeld() | ArrayEnded() | ArrayTrimmed():
+                for task in self._arrays.take(change):
+                    self._queue.add(task)
             case _:
                 pass
 
     def _start(self, action: Start) -> datetime:
         job, vector = action.job, action.shape.vector
+        self._arrays.started(action)
         self._queue.remove(job)
         at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
         self._asked_as[job.name] = job

@@ -8,6 +8,7 @@ from decimal import Decimal
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.instances import CapacityType, Shape, Vector
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
+from trainmaster.core.jobs.recent_stops import RecentStops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,8 @@ class StopsInARow:
 
     preemptor: Preemptor
     count: int
+    recent: RecentStops | None = None
+    """Stops for whatever job within a day; None if an earlier release recorded the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from trainmaster.core.jobs.end_conditions import Dependencies
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 from trainmaster.core.jobs.start_troubles import StartTrouble
+from trainmaster.core.jobs.task_of import TaskOf
 
 
 class JobState(StrEnum):
@@ -94,8 +95,7 @@ class JobSpec:
     body_hash: str
     """SHA-256 (hex) of the canonical request, by which a repeated request is recognised."""
     key_hash: str | None = None
-    """SHA-256 (hex) of the idempotency key of the submission; None: it had none, or an earlier release
-    stored it."""
+    """SHA-256 (hex) of its idempotency key; None: it had none, or an earlier release stored it."""
     choice: Choice = Choice.FIRST_FIT
     checkpoint_uri: str | None = None
     """CheckpointConfig.S3Uri; None: a stop loses everything."""
@@ -114,11 +114,11 @@ class JobSpec:
     """Whether its owner lets a retry after running out of GPU memory halve the batch."""
     role: str | None = None
     """``role_digest`` of its RoleArn; None: an earlier release submitted it, or it bypassed the queue."""
-    adopted: bool = False
-    """Whether it bypassed the queue: SageMaker ran it before it became a job."""
+    adopted: bool = False  # it bypassed the queue: SageMaker ran it before it became a job
     own_quota: Mapping[str, int] | None = None
-    """Nominal quota of its team by instance type, as promised when it was submitted, of a job that cannot be
-    stopped and therefore starts within it alone; None: it may borrow (``planning.loans``)."""
+    """Quota of its team by instance type when it was submitted, of a job that cannot be stopped and starts
+    within it alone; None: it may borrow (``planning.loans``)."""
+    array: TaskOf | None = None  # None: it was submitted by itself
 
     @property
     def has_checkpoint(self) -> bool:

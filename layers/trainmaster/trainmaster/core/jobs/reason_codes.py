@@ -30,6 +30,8 @@ class ReasonCode(StrEnum):
     WINDOW = "window"
     """The calendar has lowered the capacity, or will; also of an attempt that is stopped for it, and comes
     back."""
+    ARRAY_LIMIT = "array-limit"
+    """As many tasks of its array run as may at once."""
     RECOUNT = "recount"
     """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"
@@ -49,6 +51,8 @@ class ReasonCode(StrEnum):
 
     # why a job is over
     COMPLETED = "completed"
+    FAILED = "failed"
+    """Of an array: at least one of its tasks did not complete."""
     STOPPED_BY_USER = "stopped-by-user"
     STOPPED_OUTSIDE = "stopped-outside"
     """Its stop was requested neither by us nor through us."""

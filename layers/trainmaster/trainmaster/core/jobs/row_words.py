@@ -19,7 +19,7 @@ WAITS_FOR: Mapping[str, str] = MappingProxyType(
         ReasonCode.REFUSED: "AWS refuses its start",
         ReasonCode.BACKOFF: "is tried again after a pause",
         ReasonCode.PAUSED: "an admin paused all starts",
-        ReasonCode.HELD: "a user or an admin holds it",
+        ReasonCode.HELD: "held by a user or an admin",
         ReasonCode.DEPENDENCY: "waits for other jobs to end",
         ReasonCode.RECOUNT: "an admin has to recount the pool",
         ReasonCode.UNAVAILABLE: "SageMaker put its start off",

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from trainmaster.core.jobs.attempts import Attempt, StopsInARow
+from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, StopsInARow
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.recent_stops import after_stop
 from trainmaster.core.lifecycle.decision import End
 
 
@@ -19,7 +20,15 @@ def stopped_for(job: Job, attempt: Attempt) -> StopsInARow | None:
     if preemptor is None:
         return known
     before = known.count if known is not None and known.preemptor == preemptor else 0
-    return StopsInARow(preemptor=preemptor, count=before + 1)
+    recent = known.recent if known is not None else None
+    if attempt.end is not None:
+        recent = after_stop(recent, at=attempt.end.at, lost=_lost_by(attempt, attempt.end))
+    return StopsInARow(preemptor=preemptor, count=before + 1, recent=recent)
+
+
+def _lost_by(attempt: Attempt, end: AttemptEnd) -> timedelta:
+    """Return the training that its stop lost, or the start-up if it had not trained yet."""
+    return end.lost if attempt.training_since is not None else max(end.at - attempt.claim.at, timedelta())
 
 
 def training_lost(job: Job, end: End, lost: timedelta) -> dict[str, int]:

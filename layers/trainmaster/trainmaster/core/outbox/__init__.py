@@ -1,6 +1,7 @@
 """Notices: the one place that decides which team is notified of what, and in which words."""
 
 from trainmaster.core.outbox.derive import messages_of
+from trainmaster.core.outbox.texts.arrays import array_ended_notice, array_held_notice, held_text
 from trainmaster.core.outbox.texts.dependents_ended import dependents_ended_notice
 from trainmaster.core.outbox.texts.platform import checkpoints_unreadable_notice, warm_pool_not_kept_notice
 from trainmaster.core.outbox.texts.refusals import (
@@ -18,9 +19,12 @@ from trainmaster.core.outbox.texts.wording import to_tell
 
 __all__ = [
     "additions_refused_notice",
+    "array_ended_notice",
+    "array_held_notice",
     "budget_notice",
     "checkpoints_unreadable_notice",
     "dependents_ended_notice",
+    "held_text",
     "messages_of",
     "not_stopped_notice",
     "platform_notice",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from trainmaster.core.jobs.end_conditions import EndedParent
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
@@ -56,7 +57,9 @@ def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> 
 
 
 def _end_notice(change: Change) -> Notice | None:
-    """Tell of an end, unless it followed from another job's: those have one notice together."""
+    """Tell of an end, unless it is of a task or followed from another job's: those have one together."""
+    if change.after.spec.array is not None:
+        return None
     reason = change.after.reason
     follows = change.after.is_final and reason is not None and reason.code is ReasonCode.DEPENDENCY
     return None if follows else end_notice(change)
@@ -103,7 +106,11 @@ def messages_to_dependents(change: Change, *, at: datetime) -> tuple[OutboxMessa
 
 def message_to_dependents(job: Job, *, at: datetime) -> OutboxMessage:
     """The same for the same job, however often it is left."""
-    parent = ended_parent(job)
+    return message_of_parent(ended_parent(job), at=at)
+
+
+def message_of_parent(parent: EndedParent, *, at: datetime) -> OutboxMessage:
+    """Return the message of a job, a task or an array that has ended."""
     # "#" sorts before every entry id: children do not wait behind notices that cannot be sent for now.
     message_id = f"#dependents#{parent.entry_id}"
     return OutboxMessage(id=message_id, kind=MessageKind.RELEASE_DEPENDENTS, at=at, parent=parent)

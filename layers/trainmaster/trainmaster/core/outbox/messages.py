@@ -43,6 +43,10 @@ class NoticeKind(StrEnum):
     """AWS has refused to start it a few times in a row, for a limit of the account."""
     PREEMPTION_FUTILE = "Preemption Did Not Help"
     """Others were stopped for a job, and AWS did not let it train; sent once until it trains."""
+    ARRAY_ENDED = "Array Ended"
+    """Every task of an array has ended: one notice for all of them."""
+    ARRAY_HELD = "Array Held"
+    """An array is held because its tasks fail one after the other in the same way."""
     DEPENDENTS_ENDED = "Dependents Ended"
     """A job ended, and so did others that were to run after it; once a team, however many there are."""
     PLATFORM_WARNING = "Platform Warning"
@@ -74,6 +78,8 @@ class MessageKind(StrEnum):
     STOP_UNMANAGED = "stop-stray"
     RELEASE_DEPENDENTS = "release-dependents"
     """A job has ended that others wait for."""
+    FOLLOW_ARRAY = "follow-array"
+    """Somebody changed an array, and the jobs that its tasks are have to follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +104,25 @@ class OutboxMessage:
     parent: EndedParent | None = None
     """The parent whose end RELEASE_DEPENDENTS passes on."""
     upto: str | None = None
-    """Last child that RELEASE_DEPENDENTS has informed, by name; None if it has informed none."""
+    """Last child that RELEASE_DEPENDENTS has informed, by name, or last position that FOLLOW_ARRAY has seen
+    to, as text; None if there is none."""
+    array: str | None = None
+    """Name of the array of FOLLOW_ARRAY."""
+    releases: bool | None = None
+    """Whether the array was released, so that FOLLOW_ARRAY releases its held tasks."""
 
     @property
     def schema(self) -> int:
         """The first release that understands the message: one before it leaves the row alone."""
-        is_new = self.kind is MessageKind.RELEASE_DEPENDENTS or (
-            self.notice is not None and self.notice.kind is NoticeKind.DEPENDENTS_ENDED
-        )
-        return 2 if is_new else 1
+        kind = self.kind if self.notice is None else self.notice.kind
+        return _SCHEMAS.get(kind, 1)
+
+
+_SCHEMAS: Mapping[MessageKind | NoticeKind, int] = {
+    MessageKind.RELEASE_DEPENDENTS: 2,
+    NoticeKind.DEPENDENTS_ENDED: 2,
+    MessageKind.FOLLOW_ARRAY: 3,
+    NoticeKind.ARRAY_ENDED: 3,
+    NoticeKind.ARRAY_HELD: 3,
+}
+"""Kinds that came later than the first release, with the schema that brought them."""

@@ -27,6 +27,8 @@ MAILED = frozenset(
         NoticeKind.START_REFUSED,
         NoticeKind.PREEMPTION_FUTILE,
         NoticeKind.DEPENDENTS_ENDED,
+        NoticeKind.ARRAY_ENDED,
+        NoticeKind.ARRAY_HELD,
         NoticeKind.PLATFORM_WARNING,
     },
 )

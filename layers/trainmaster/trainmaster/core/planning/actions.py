@@ -6,9 +6,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
+from trainmaster.core.arrays.model import Array
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.planning.throttles import Throttle
 from trainmaster.core.policy.governance import Watch
 
 
@@ -41,6 +43,8 @@ class Start:
     """Whether capacity was held for the job; the claim uses it up."""
     charge: Charge | None = None
     """Charge of the attempt; None where the price is unknown."""
+    throttle: Throttle | None = None
+    """Array as it must still be, if the job is a task of one."""
     probes: tuple[Capacity, ...] = ()
     """Types whose learned account limit it exceeds, to find out whether that still holds."""
     probes_role: str | None = None
@@ -111,6 +115,36 @@ class LimitReservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandArray:
+    """Make jobs of the next tasks of an array."""
+
+    array: Array
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldArray:
+    """Hold an array, as its tasks fail one after the other in the same way."""
+
+    array: Array
+    failure_class: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndArray:
+    """Note that the last task of an array has ended."""
+
+    array: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimArray:
+    """Forget ends of tasks that can hold the array no more."""
+
+    array: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeepWarm:
     """Make SageMaker keep a warm pool for longer, as a job that can use it is due."""
 
@@ -163,6 +197,10 @@ Intended: TypeAlias = (
     | SettleWarm
     | WarnOfBudget
     | WatchGpus
+    | ExpandArray
+    | HoldArray
+    | EndArray
+    | TrimArray
 )
 """All actions but starts."""
 Action: TypeAlias = Start | Intended
@@ -177,6 +215,8 @@ def subject(action: Action) -> str:
             return pool.training_job_name
         case WarnOfBudget(team=team):
             return team
+        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+            return action.array.name
         case _:
             return action.job.name
 
@@ -193,6 +233,8 @@ def identity(action: Action) -> tuple[object, ...]:
             return (kind, pool.training_job_name, pool.expires_at, pool.releasing)
         case WarnOfBudget(team=team, month=month):
             return (kind, team, month)
+        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+            return (kind, action.array.name, action.array.ver)
         case _:
             return (kind, action.job.name, action.job.ver)
 

@@ -13,7 +13,10 @@ from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.planning.actions import (
     Action,
     Drain,
+    EndArray,
     EndReservation,
+    ExpandArray,
+    HoldArray,
     KeepWarm,
     LimitReservation,
     Preempt,
@@ -21,12 +24,17 @@ from trainmaster.core.planning.actions import (
     SettleWarm,
     Start,
     Stop,
+    TrimArray,
     Unpark,
     WarnOfBudget,
     WatchGpus,
 )
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.changes import (
+    ArrayChange,
+    ArrayEnded,
+    ArrayHeld,
+    ArrayTrimmed,
     BudgetWarned,
     GpusWatched,
     HoldEnded,
@@ -39,6 +47,7 @@ from trainmaster.core.planning.changes import (
     LimitForgotten,
     PoolChange,
     StopSent,
+    TasksExpanded,
     VictimAsked,
     WarmPoolExtended,
     WarmPoolGivenUp,
@@ -46,6 +55,7 @@ from trainmaster.core.planning.changes import (
     WarmPoolReused,
 )
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
+from trainmaster.core.planning.throttles import Throttle
 
 
 class CurrentPool(Protocol):
@@ -58,6 +68,9 @@ class CurrentPool(Protocol):
     def hold_of(self, preemptor: str) -> PreemptionReservation | None: ...
     def keeps_warm(self, warm_pool: WarmPool) -> bool:
         """Tell whether it is still there, and was not given up."""
+
+    def running_tasks(self, array: str) -> int:
+        """Return how many tasks of the array hold instances."""
 
     def committed_cents(self, team: str, month: str) -> int:
         """Return the cents that the team has spent and reserved in the month."""
@@ -75,6 +88,8 @@ class Guard:
     """Exact instances that must be warm."""
     most_committed: int | None = None
     """Most cents that ``start``'s team may have committed in the month of its charge."""
+    throttles: tuple[Throttle, ...] = ()
+    """Arrays whose tasks are started."""
 
 
 NOTHING = Guard()
@@ -126,8 +141,23 @@ def _changes(action: Action) -> Changes:
             return Changes(written=(WarmPoolGivenUp(warm_pool=given_up),), afterwards=(gone,))
         case SettleWarm(warm_pool=overdue):
             return Changes(afterwards=(WarmPoolGone(warm_pool=overdue),))
+        case ExpandArray() | HoldArray() | EndArray() | TrimArray():
+            return Changes(written=(_of_array(action),))
         case _:
             return _single(action)
+
+
+def _of_array(action: ExpandArray | HoldArray | EndArray | TrimArray) -> ArrayChange:
+    """Return the change of an array; its writer requires that the array is as the plan saw it."""
+    match action:
+        case ExpandArray(array=array, positions=positions):
+            return TasksExpanded(array=array, positions=positions)
+        case HoldArray(array=array, failure_class=failure):
+            return ArrayHeld(array=array, failure_class=failure)
+        case EndArray(array=array):
+            return ArrayEnded(array=array)
+        case TrimArray(array=array):
+            return ArrayTrimmed(array=array)
 
 
 def _single(
@@ -166,6 +196,7 @@ def _started(action: Start) -> Changes:
             most_used=action.most_used,
             warm=action.warm,
             most_committed=action.charge.room_cents if action.charge else None,
+            throttles=() if action.throttle is None else (action.throttle,),
         ),
         written=(*written, JobStarts(start=action)),
         afterwards=tuple(LimitForgotten(capacity=capacity) for capacity in action.probes),
@@ -215,6 +246,10 @@ def _broken(action: Action, changes: Changes, state: CurrentPool) -> str | None:
         committed = state.committed_cents(action.job.team, action.charge.month)
         if committed > guard.most_committed:
             return f"{committed} cents committed, most were {guard.most_committed}"
+    for throttle in guard.throttles:
+        running = state.running_tasks(throttle.array)
+        if throttle.at_most is not None and running >= throttle.at_most:
+            return f"{running} tasks of {throttle.array} run, at most {throttle.at_most} may"
     return _missing(changes, state)
 
 

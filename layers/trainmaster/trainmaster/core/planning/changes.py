@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from trainmaster.core.arrays.model import Array
+from trainmaster.core.arrays.steps import expanded
+from trainmaster.core.arrays.tasks import task_job
 from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.actions import Preempt, Start
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.policy.governance import Watch
@@ -144,6 +148,44 @@ class GpusWatched:
     watch: Watch
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksExpanded:
+    """Tasks of an array wait as jobs from now on."""
+
+    array: Array
+    positions: tuple[int, ...]
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        return tuple(task_job(self.array, position) for position in self.positions)
+
+    @property
+    def after(self) -> Array:
+        return expanded(self.array, self.positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayHeld:
+    """No waiting task of the array starts until somebody releases it."""
+
+    array: Array
+    failure_class: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayEnded:
+    """Every task of the array has ended, and its team and dependents are told."""
+
+    array: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayTrimmed:
+    """The array keeps only the ends that can still hold it."""
+
+    array: Array
+
+
 Claimed: TypeAlias = JobStarts | VictimAsked | HoldPlaced | HoldUsed | WarmPoolReused
 """Parts of a transaction under a guard: the counters of the pool change with the jobs."""
 WarmPoolChange: TypeAlias = WarmPoolExtended | WarmPoolGivenUp | WarmPoolGone
@@ -158,4 +200,5 @@ Single: TypeAlias = (
     | GpusWatched
 )
 """Changes of one row, each made by itself."""
-PoolChange: TypeAlias = Claimed | WarmPoolChange | Single
+ArrayChange: TypeAlias = TasksExpanded | ArrayHeld | ArrayEnded | ArrayTrimmed
+PoolChange: TypeAlias = Claimed | WarmPoolChange | Single | ArrayChange

@@ -6,6 +6,7 @@ from datetime import datetime
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action, Plan, Preempt, Start, Stop, Unpark
+from trainmaster.core.planning.array_actions import array_actions
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.capacity_ahead import Drained, drained
@@ -42,6 +43,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first += draining.actions
     first += [Unpark(job=job) for job in snapshot.due]
     first += warnings(snapshot)
+    first += array_actions(snapshot.arrays, expands=not snapshot.blocked)
     pauses = StartPauses(snapshot=snapshot, pool=pool.name, now=now)
     over = ended(snapshot, now=now, given_up=kept_for_paused(snapshot, pauses) if snapshot.holds else ())
     gone = {ending.hold.preemptor for ending in over}

@@ -11,9 +11,11 @@ that saves nothing can be reached, each price has a bound, and each preemption i
 A job that loses no more than ``small_loss`` is stopped whatever it costs; so is every job as long as nothing
 is known of how long the jobs train that hold what is lacking.
 The price may keep a job waiting, but one of the highest priority in the pool not beyond ``longest_wait``.
-A job that was stopped before loses more than work: until its new attempt has trained for ``SETTLED``, another
-stop would waste its restart. So its loss is never small until then, and before Training its start-up so far
-counts as what the next one takes.
+A stop before an attempt has trained for ``SETTLED`` loses more than work: its start-up was in vain, and a
+Create and a Stop, of which an account has about one a second. Until then its loss is never small: its
+start-up so far counts, and ``IN_VAIN`` on top. A job that was stopped within the last day is protected for
+longer, twice as long after each further stop: meanwhile what its last stop lost counts once more, and
+``AGAIN`` on top.
 """
 
 from dataclasses import dataclass
@@ -32,7 +34,11 @@ GRACE = timedelta(minutes=2)
 
 Source: SageMaker API reference, StopTrainingJob: 120 seconds to save."""
 SETTLED = timedelta(minutes=5)
-"""Time that a job that was stopped before must train until it may be stopped again for a small loss."""
+"""Time that an attempt must train until its start was worth something."""
+IN_VAIN = timedelta(minutes=30)
+"""Time that each instance of a start counts as which came to nothing."""
+AGAIN = timedelta(hours=8)
+"""Time that each instance of a job counts as which is stopped again while it is protected."""
 FARTHEST = timedelta(days=7)
 """Horizon within which the instant is sought at which a preemption becomes worth it."""
 _HOUR = timedelta(hours=1)
@@ -87,16 +93,36 @@ class PreemptionPrices:
             job: The job that would be stopped.
             later: Time until the stop, in which the job trains on and saves nothing.
         """
-        lost = restart = 0.0
+        lost, restart = self._lost(job, later=later).total_seconds(), 0.0
         if job.training_since is not None:
-            lost = (work_lost(job, now=self.now) + later).total_seconds()
             restart = (job.training_since - job.claimed_at).total_seconds()
         elif job.preemptions:
             restart = (self.now - job.claimed_at).total_seconds()
         # Lost work counts for less the more it is, up to a bound: see the module's second paragraph.
         counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
-        restart = max(self._restart_s, restart) + GRACE.total_seconds()
+        restart = max(self._restart_s, restart) + GRACE.total_seconds() + self._of_thrash(job, later=later)
         return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
+
+    def _of_thrash(self, job: RunningJob, *, later: timedelta) -> float:
+        """Return the seconds that a start or a stop counts as which comes to nothing by this stop."""
+        trained = self._trained(job, later=later)
+        wasted = 0.0
+        if trained < SETTLED:
+            wasted += ((job.training_since or self.now) - job.claimed_at + IN_VAIN).total_seconds()
+        if job.stops is not None and trained < job.stops.protects_for(now=self.now + later):
+            wasted += (job.stops.lost + AGAIN).total_seconds()
+        return wasted
+
+    def _lost(self, job: RunningJob, *, later: timedelta) -> timedelta:
+        """Return the work that a stop will lose if nothing is saved until then."""
+        if job.training_since is None:
+            return self._trained(job, later=later)
+        return work_lost(job, now=self.now) + later
+
+    def _trained(self, job: RunningJob, *, later: timedelta) -> timedelta:
+        """Return how long its attempt will have trained; one that is starting trains after ``restart``."""
+        begins = job.training_since or max(self.now, job.claimed_at + self.rules.restart)
+        return max(self.now + later - begins, _NO_TIME)
 
     def of_wait(self, priority: int, wait: timedelta) -> float:
         """Return the cost of taking one instance from a job that then waits this long for another."""
@@ -116,10 +142,9 @@ class PreemptionPrices:
         return all(self._loses_little(victim, later=later) for victim in chosen.victims)
 
     def _loses_little(self, job: RunningJob, *, later: timedelta) -> bool:
-        since = job.training_since
-        if job.preemptions and (since is None or self.now + later - since < SETTLED):
+        if self._of_thrash(job, later=later):
             return False
-        return since is None or work_lost(job, now=self.now) + later <= self.rules.small_loss
+        return self._lost(job, later=later) <= self.rules.small_loss
 
     def no_price_from(self, job: WaitingJob) -> datetime | None:
         """Return when no price is asked any more for what the job needs; None: one always is."""

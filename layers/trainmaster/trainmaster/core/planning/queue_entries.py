@@ -38,6 +38,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         role=job.spec.role,
         turned_down=job.starts.by_request.count if job.starts.by_request else None,
         futile=job.futile,
+        array=job.spec.array.name if job.spec.array else None,
     )
 
 
@@ -61,6 +62,7 @@ def running_entry(job: Job) -> RunningJob:
         has_checkpoint=job.spec.has_checkpoint,
         preemptions=job.preemptions - (job.comebacks.reclaims or 0),
         own_quota=job.spec.own_quota,
+        array=job.spec.array.name if job.spec.array else None,
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),
@@ -72,6 +74,7 @@ def running_entry(job: Job) -> RunningJob:
         cents_per_hour=None if live.claim.usd_per_hour is None else int(live.claim.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
         ranked_by=job.ranked_by,
+        stops=job.stopped_for.recent if job.stopped_for else None,
         preempted_for=live.preempted_for.name if live.preempted_for else None,
         watch=live.watch,
         unmonitored=live.unmonitored.code if live.unmonitored else None,

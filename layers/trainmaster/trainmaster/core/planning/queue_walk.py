@@ -26,6 +26,7 @@ from trainmaster.core.planning.reservations import Preemptions
 from trainmaster.core.planning.same_answers import SameAnswers
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.start_pauses import StartPauses
+from trainmaster.core.planning.throttles import Throttles
 from trainmaster.core.policy import PoolPolicy
 
 
@@ -40,11 +41,11 @@ class QueueWalk:
     limited: LimitedWarmPools
     pauses: StartPauses
     ahead: CapacityAhead
+    throttles: Throttles
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Highest priority, by shape, for which no job can be stopped, or not at this price."""
-    not_worth: dict[str, NotWorth] = field(default_factory=dict)
-    """Preemptions that are not worth it, by preemptor."""
+    not_worth: dict[str, NotWorth] = field(default_factory=dict)  # preemptions that are not, by preemptor
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason | Later] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
@@ -65,11 +66,12 @@ class QueueWalk:
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
             ahead=CapacityAhead.of(pool, snapshot.running),
+            throttles=Throttles.of(snapshot),
         )
 
     def consider(self, job: WaitingJob) -> None:
         """Start the job, preempt for it, or record why it waits."""
-        if (refused := self.pauses.holds_back(job)) is not None:
+        if refused := self.throttles.refusal(job) or self.pauses.holds_back(job):
             self.reasons[job.name] = refused
             return
         first = None if self.pauses.key_of(job) else self.answered.of(job)
@@ -164,8 +166,8 @@ class QueueWalk:
             reservation.passed_by(shape.vector, ends_by=until)
         charge = self.budgets.charge(job, shape)
         start = self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead))
-        probes_role = self.pauses.tries(job)
-        self.actions.append(replace(start, probes_role=probes_role) if probes_role else start)
+        probes_role, throttle = self.pauses.tries(job), self.throttles.throttle(job)
+        self.actions.append(replace(start, probes_role=probes_role, throttle=throttle))
         self.quotas.start(job, shape.vector)
         self.ahead.start(job, shape.vector, until=until)
         self.budgets.commit(job.team, charge)
@@ -224,7 +226,7 @@ class QueueWalk:
             return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
         by_quota = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
-        shapes = [shape for shape in by_quota if self.quotas.loan_refusal(job, shape.vector) is None]
+        shapes = [shape for shape in by_quota if not self.quotas.loan_refusal(job, shape.vector)]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         elif shapes and (futile := self.preemptions.wait_of(job)) is not None:
@@ -257,15 +259,15 @@ class QueueWalk:
         vector, futile = shapes[0].vector, self.preemptions.wait_of(job)
         ahead = self.front.ahead(vector)
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
-            until = self._frees_by(job, shapes[0])
-            self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
+            ends_by = self._frees_by(job, shapes[0])
+            self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=ends_by)
         elif futile is not None:
-            short = wait_reasons.short(vector, self.capacity.free)
-            self.reasons[job.name] = wait_reasons.with_wait(short, futile)
+            missing = wait_reasons.short(vector, self.capacity.free)
+            self.reasons[job.name] = wait_reasons.with_wait(missing, futile)
         elif job.name in self.not_worth:
             free = {capacity: self.capacity.free.get(capacity, 0) for capacity in vector}
-            words = partial(wait_reasons.not_worth, vector, free, self.not_worth[job.name], to=job.team)
-            self.reasons[job.name] = Later(words)
+            quote = self.not_worth[job.name]
+            self.reasons[job.name] = Later(partial(wait_reasons.not_worth, vector, free, quote, to=job.team))
         elif first := next(iter(ahead), None) or self.front.holder(vector):
             self.reasons[job.name] = self.front.behind(job, first)
             if self.front.is_reserved(vector):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
+from trainmaster.core.arrays.model import Array
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.durations.learned import LikelyLengths
@@ -15,6 +16,7 @@ from trainmaster.core.jobs.futile_preemptions import FutilePreemptions, ServedSt
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.recent_stops import RecentStops
 from trainmaster.core.jobs.start_troubles import AccountRefusals
 from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.refusal_records import AccountLimit, RoleStarts
@@ -54,16 +56,15 @@ class WaitingJob:
     ranked_by: str = ""
     """``PoolPolicy.order_key`` of the order that the score was made with."""
     not_before: datetime | None = None
-    refused: AccountRefusals | None = None
-    """Refusals since AWS last accepted a start of it; while it has any, it neither preempts nor reserves."""
+    refused: AccountRefusals | None = None  # since AWS last accepted a start of it; then it preempts nobody
     preemptible: bool | None = None  # False: never to be stopped for others
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
     role: str | None = None
     """``role_digest`` of its RoleArn; None: an earlier release wrote the entry."""
-    turned_down: int | None = None
-    """Refusals in a row of its request, or of a right that it needs; with the effect of ``refused``."""
+    turned_down: int | None = None  # refusals in a row of its request or a right; like ``refused``
     futile: FutilePreemptions | None = None
     """Preemptions for it that did not help: it stops no other for a while (``preemption_waits``)."""
+    array: str | None = None  # the array that it is a task of
     share_ms: int | None = None
     """Shift of the score by its team's past use (``fair_share``); made for one plan, never stored."""
     vector: Vector = field(init=False, compare=False, repr=False)
@@ -144,6 +145,8 @@ class RunningJob:
     preempted_for: str | None = None
     """Name of the job that it was asked to stop for; None if it was not."""
     own_quota: Mapping[str, int] | None = None  # as ``JobSpec.own_quota``
+    array: str | None = None
+    stops: RecentStops | None = None
     share_ms: int | None = None
     held: Held = field(init=False, compare=False, repr=False)
     rank: tuple[int, str] = field(init=False, compare=False, repr=False)
@@ -187,8 +190,7 @@ class WarmPool:
     """Whether SageMaker was asked to give it up; it counts until DescribeTrainingJob returns Terminated."""
     job: str | None = None
     """Job whose attempt left it, and pays for it."""
-    month: str | None = None
-    """Month of that attempt's claim, ``YYYY-MM``."""
+    month: str | None = None  # of that attempt's claim, ``YYYY-MM``
     usd_per_hour: Decimal | None = None
     """USD per hour for all its instances; None where the price is unknown."""
     billed_from: datetime | None = None
@@ -254,19 +256,18 @@ class Snapshot:
     recount: Reason | None = None
     """Reason why nothing starts, as the instances in use are unknown; None: they are known."""
     used: Vector = field(default_factory=dict)
-    warm: Vector = field(default_factory=dict)
-    """Instances of warm pools, by the counters."""
+    warm: Vector = field(default_factory=dict)  # instances of warm pools, by the counters
     warm_pools: tuple[WarmPool, ...] = ()
     holds: tuple[PreemptionReservation, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     due: tuple[WaitingJob, ...] = ()
     """Parked jobs whose back-off is over."""
+    arrays: tuple[Array, ...] = ()  # those that have not ended, and those of the waiting jobs
     running: tuple[RunningJob, ...] = ()
     gone_preemptors: frozenset[str] = frozenset()
     """Owners of holds that are no longer waiting."""
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
-    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)
-    """Starts by ``starts_key``, only of roles that AWS refused starts with."""
+    role_starts: Mapping[str, RoleStarts] = field(default_factory=dict)  # by ``starts_key``, if AWS refused
     launchers: Mapping[str, str] = field(default_factory=dict)
     """ARNs of the launcher roles of teams; empty where no start was ever refused."""
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
@@ -286,8 +287,7 @@ class Snapshot:
     """Past use by team, of attempts that have ended. None: jobs have their ``share_ms``, or need none."""
     spot_max_wait: timedelta = timedelta(hours=6)
     """Time by which MaxWaitTimeInSeconds exceeds MaxRuntimeInSeconds where the planner picks spot."""
-    watch: Watch | None = None
-    """Monitoring of GPUs that is wanted; None: it does not matter (a forecast)."""
+    watch: Watch | None = None  # monitoring of GPUs that is wanted; None: it does not matter (a forecast)
 
     @property
     def blocked(self) -> bool:

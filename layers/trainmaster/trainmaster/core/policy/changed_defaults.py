@@ -42,7 +42,7 @@ _CHANGES = (
             and now.preemption.cost.longest_wait is not None
             and now.preemption.cost.longest_wait != then.preemption.cost.longest_wait
         ),
-        becomes="a job of the highest priority that has waited 5 minutes stops others whatever it costs",
+        becomes="a job of the highest priority that has waited 3 minutes stops others whatever it costs",
         hint="write preemption: {cost: {longest_wait: off}} to have every preemption be worth its cost",
     ),
     _Change(

@@ -6,6 +6,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
+from trainmaster.core.jobs.task_of import MOST_ARRAY_TASKS
 from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, CapacityFrom, check_calendar
 from trainmaster.core.policy.findings import Location, nearest
 from trainmaster.core.policy.keys import Keys, Section, key, needed
@@ -86,6 +87,11 @@ class Limits(Section):
         Whole(least=1, most=MOST_PARENTS),
         MOST_PARENTS,
         "Jobs that one job may wait for with `trainmaster:after`; one that names more is refused (422).",
+    )
+    max_array_tasks: int = key(
+        Whole(least=1, most=MOST_ARRAY_TASKS),
+        MOST_ARRAY_TASKS,
+        "Tasks of one array; one that has more is refused (422).",
     )
     max_reads_per_minute: int = key(
         Whole(least=1),

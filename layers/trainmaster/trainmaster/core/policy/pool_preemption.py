@@ -45,7 +45,7 @@ class PreemptionCost(Section):
     )
     longest_wait: timedelta | None = key_or_off(
         Duration(),
-        "5m",
+        "3m",
         "A job of the highest priority in the pool that has waited this long stops others whatever it costs. "
         "`off`: it waits until it is worth it.",
         earlier={4: OFF},

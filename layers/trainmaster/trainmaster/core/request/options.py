@@ -10,6 +10,7 @@ from typing import Any
 
 from trainmaster.core.errors import FieldError, path_text, quoted
 from trainmaster.core.jobs.end_conditions import ConditionKind
+from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 TAG_PREFIX = "trainmaster:"
@@ -24,6 +25,7 @@ AFTER = "trainmaster:after"
 AFTER_TAGS = (AFTER, *(f"{AFTER}.{number}" for number in range(2, 11)))
 """Tags whose conditions count together: the value of one tag has 256 characters at most."""
 AFTER_FAILED = "trainmaster:after-failed"
+ARRAY = "trainmaster:array"
 
 MAX_PRIORITY = 1000
 DEFAULT_PRIORITY = 0
@@ -77,6 +79,8 @@ class UserOptions:
     """Shapes in the order of preference; empty: only the one in ResourceConfig."""
     after: tuple[WantedCondition, ...] = ()
     """All of its tags together."""
+    array: WrittenIndices | None = None
+    """Its tasks, if it is the request of an array."""
     holds_after_failure: bool = False
     """It is held, not ended, once a condition can hold no more."""
 
@@ -187,6 +191,13 @@ def _after_failed(text: str) -> bool:
     raise BadOptionError("is neither stop nor hold", "write hold, or leave the tag out for stop")
 
 
+def _array(text: str) -> WrittenIndices:
+    try:
+        return read_indices(text)
+    except BadIndexSetError as error:
+        raise BadOptionError(error.message, error.hint) from error
+
+
 READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     PRIORITY: ("priority", _priority),
     TEAM: ("team", _team),
@@ -196,6 +207,7 @@ READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     ALTERNATIVES: ("alternatives", _alternatives),
     **dict.fromkeys(AFTER_TAGS, ("after", read_conditions)),
     AFTER_FAILED: ("holds_after_failure", _after_failed),
+    ARRAY: ("array", _array),
 }
 """Tag key -> field of UserOptions and how its text is read. Every option there is."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from trainmaster.core import rules
@@ -43,11 +44,16 @@ class Submission:
     """The request as sent, if the queue has added to it; None: nothing was added."""
     key_hash: str | None = None
     """SHA-256 (hex) of its idempotency key; None: it was sent without one."""
+    tasks_hash: str | None = None
+    """SHA-256 (hex) of the tasks and their values, of the request of an array."""
 
     @property
     def identity(self) -> str:
         """Equal for the same request sent again, whatever the policy has the queue add to it."""
-        return body_hash(self.body if self.sent is None else self.sent)
+        own = body_hash(self.body if self.sent is None else self.sent)
+        if self.tasks_hash is not None:
+            return sha256(f"{own}{self.tasks_hash}".encode()).hexdigest()
+        return own
 
     @property
     def places(self) -> Places:

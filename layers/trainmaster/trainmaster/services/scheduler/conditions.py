@@ -17,6 +17,7 @@ def condition_of(changes: Changes, context: PassContext) -> WriteCondition:
         used=guard.used,
         warm=guard.warm,
         most_committed=guard.most_committed,
+        throttles=guard.throttles,
     )
     for change in changes.written:
         match change:

@@ -23,6 +23,7 @@ from trainmaster.core.outbox import budget_notice, to_tell
 from trainmaster.core.planning.actions import Action, Intended, Preempt, Start
 from trainmaster.core.planning.apply import Changes, applied
 from trainmaster.core.planning.changes import (
+    ArrayChange,
     BudgetWarned,
     Claimed,
     GpusWatched,
@@ -36,6 +37,7 @@ from trainmaster.core.planning.changes import (
     StopSent,
     WarmPoolChange,
 )
+from trainmaster.services.scheduler.array_changes import change_array
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
@@ -231,6 +233,8 @@ def _make(changes: Changes, context: PassContext) -> None:
 def _make_one(change: PoolChange, context: PassContext) -> None:
     if isinstance(change, WarmPoolChange):
         change_warm_pool(change, context)
+    elif isinstance(change, ArrayChange):
+        change_array(change, context)
     elif isinstance(change, Claimed):
         raise TypeError(f"{type(change).__name__} is part of a transaction: write it with its condition")
     else:

@@ -1,4 +1,4 @@
-"""Alarms of the GPUs of running jobs, as the policy wants them."""
+"""Makes the alarms of running jobs' GPUs as the policy wants them, and records what came of it."""
 
 from collections.abc import Sequence
 

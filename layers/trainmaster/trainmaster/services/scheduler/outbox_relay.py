@@ -14,6 +14,7 @@ from trainmaster.core.outbox import not_stopped_notice, to_tell
 from trainmaster.core.outbox.messages import MessageKind, NoticeKind, OutboxMessage
 from trainmaster.core.outbox.render import event_detail, is_mailed, mail_of, notice_of
 from trainmaster.core.rules.violation import Outcome
+from trainmaster.services.array_jobs import ArrayJobs
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.dependent_releases import release_dependents
 
@@ -155,6 +156,8 @@ class _Look:
                 stop(message, self.now)
             case MessageKind.RELEASE_DEPENDENTS:
                 return self._release(message)
+            case MessageKind.FOLLOW_ARRAY:
+                return self._follow(message)
             case _:
                 assert_never(message.kind)
         return True
@@ -164,6 +167,22 @@ class _Look:
         self.result.woken |= released.pools
         self.result.looks_again |= not released.is_whole or self.now.pool in released.pools
         return released.is_whole
+
+    def _follow(self, message: OutboxMessage) -> bool:
+        """Have the jobs of an array follow it, slice by slice; the next look sees what they are now."""
+        now, behind = self.now, int(message.upto or -1)
+        jobs = ArrayJobs(reader=now.reader, pools=now.pools, store=now.store, clock=now.clock)
+        self.result.looks_again = True
+        while not now.deadline.is_over:
+            array = None if message.array is None else now.reader.array(message.array)
+            if array is None:
+                return True
+            upto = jobs.follow(array, now.pool_policy, behind=behind, releases=bool(message.releases))
+            if upto is None:
+                return True
+            behind = upto
+            now.store.note_released(now.pool, message, upto=str(behind))
+        return False
 
     def _tell(self, message: OutboxMessage) -> bool:
         notice = notice_of(message)

@@ -39,6 +39,7 @@ from trainmaster.core.planning.account_limits import RECENT_END, limit_after, re
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.apply import Changes, Guard, applied
 from trainmaster.core.planning.changes import LimitForgotten
+from trainmaster.core.planning.throttles import Throttle
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import PoolState, WriteCondition
 from trainmaster.ports import TrainingApi
@@ -94,6 +95,7 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
     at = context.clock()
     most: dict[Capacity, int] = {}
     warm: dict[Capacity, int] = {}
+    throttles: dict[str, Throttle] = {}
     before: Counter[Capacity] = Counter()
     for _, action in claims:
         guard = applied(action).guard
@@ -101,9 +103,11 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
         room = {capacity: count - before[capacity] for capacity, count in (guard.most_used or {}).items()}
         most |= {capacity: min(most.get(capacity, count), count) for capacity, count in room.items()}
         warm |= guard.warm or {}
+        throttles |= {throttle.array: throttle for throttle in guard.throttles}
         before.update(action.shape.vector)
     changes = [Change(before=job, after=_claimed(job, action, context, at=at)) for job, action in claims]
-    condition = condition_of(Changes(guard=Guard(most_used=most, warm=warm)), context)
+    together = Guard(most_used=most, warm=warm, throttles=tuple(throttles.values()))
+    condition = condition_of(Changes(guard=together), context)
     return context.store.commit(changes, at=at, condition=condition)
 
 

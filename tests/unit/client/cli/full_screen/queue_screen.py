@@ -8,9 +8,8 @@ from typing import Any, cast
 
 from textual.pilot import Pilot
 from trainmaster_client.api import ApiClient
-from trainmaster_client.cli.full_screen.picture_source import PictureSource
+from trainmaster_client.cli.full_screen.job_changes import TopOptions
 from trainmaster_client.cli.full_screen.queue_app import QueueApp
-from trainmaster_client.cli.full_screen.top_options import TopOptions
 from trainmaster_client.cli.silences import Connection
 
 from tests.integration.client.fake_api import view
@@ -38,21 +37,19 @@ ATTEMPT = {
 @dataclass(kw_only=True)
 class FakeApi:
     queue: list[dict[str, Any]] = field(default_factory=lambda: [RUNNING, WAITING, OTHERS])
-    spans: list[dict[str, Any]] = field(default_factory=list)
+    arrays: list[dict[str, Any]] = field(default_factory=list)
     changes: list[tuple[Any, ...]] = field(default_factory=list)
     fail: Exception | None = None
     """Of every call."""
     refuse: Exception | None = None
     """Of changes."""
+    region = "eu-west-1"
 
     def jobs(self, **_filters: Any) -> dict[str, Any]:
-        return self._answer({"jobs": list(self.queue), "next_token": None})
+        return self._answer({"jobs": list(self.queue), **({"arrays": self.arrays} if self.arrays else {})})
 
     def pools(self) -> dict[str, Any]:
         return self._answer({"pools": [POOL]})
-
-    def timeline(self, **_bounds: Any) -> dict[str, Any]:
-        return self._answer({"attempts": self.spans, "capacity": [], "warm": [], "since": None})
 
     def job(self, name: str) -> dict[str, Any]:
         (found,) = [one for one in self.queue if one["name"] == name]
@@ -62,7 +59,7 @@ class FakeApi:
     def cancel(self, name: str) -> dict[str, Any]:
         return self._changed(name, "cancel", state="stopping")
 
-    def change(self, name: str, *, priority: int | None, held: bool | None) -> dict[str, Any]:
+    def change(self, name: str, *, priority: int | None = None, held: bool | None = None) -> dict[str, Any]:
         return self._changed(name, "change", priority, held)
 
     def _changed(self, name: str, *what: Any, **fields: Any) -> dict[str, Any]:
@@ -112,10 +109,15 @@ class Shown:
         strips = self.app.screen._compositor.render_strips()
         return ["".join(part.text for part in strip).rstrip() for strip in strips]
 
+    async def settle(self) -> None:
+        """Wait for the workers of Textual's own screens."""
+        await self.app.workers.wait_for_complete()
+        await self.pilot.pause()
+
     async def later(self, seconds: float) -> list[str]:
         """The next look, so much later."""
         self.clock[0] += timedelta(seconds=seconds)
-        self.app.refresh_picture()
+        self.app.action_refresh()
         return await self.lines()
 
     @property
@@ -128,20 +130,21 @@ async def shown(
     api: FakeApi | None = None,
     *,
     logs: FakeLogs | None = None,
+    logs_client: Callable[[], Any] | None = None,
     may_change: bool = True,
     in_background: Callable[[Callable[[], None]], None] = lambda work: work(),
     connect: Callable[[], ApiClient] | None = None,
 ) -> AsyncIterator[Shown]:
     api, clock = api or FakeApi(), [NOON]
-    source = PictureSource(
-        connection=Connection(connect or (lambda: cast(ApiClient, api))),
-        region="eu-west-1",
-        logs_client=lambda: logs or FakeLogs(),
-    )
     options = TopOptions(
-        seconds=1e9, may_change=may_change, now=lambda: clock[0], in_background=in_background, zone=UTC
+        logs_client=logs_client or (lambda: logs or FakeLogs()),
+        seconds=1e9,
+        may_change=may_change,
+        now=lambda: clock[0],
+        in_background=in_background,
+        zone=UTC,
     )
-    app = QueueApp(source, options)
+    app = QueueApp(Connection(connect or (lambda: cast(ApiClient, api))), options)
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         await pilot.pause()
         yield Shown(app=app, pilot=pilot, api=api, clock=clock)

@@ -1,8 +1,7 @@
 """Changes from the screen: only where allowed, after the consequence was read, and never lost silently."""
 
 import pytest
-from trainmaster_client.cli.full_screen.dialogs import Confirmation, PriorityPrompt
-from trainmaster_client.cli.full_screen.job_changes import NO_JOB, READ_ONLY
+from trainmaster_client.cli.full_screen.job_changes import NO_JOB, READ_ONLY, Dialog
 from trainmaster_client.errors import ApiUnreachableError, ConflictError, Problem
 
 from tests.integration.client.fake_api import view
@@ -25,8 +24,8 @@ async def test_a_cancel_says_what_is_lost_and_needs_a_y(key: str) -> None:
     async with shown() as screen:
         await screen.press(key)
         dialog = screen.app.screen
-        assert isinstance(dialog, Confirmation)
-        assert dialog.consequence == (
+        assert isinstance(dialog, Dialog)
+        assert dialog.text == (
             "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it is not requeued. "
             "Its newest checkpoint is 12m00s old; later work is lost."
         )
@@ -43,7 +42,7 @@ async def test_a_cancel_that_is_refused_sends_nothing(key: str) -> None:
     async with shown() as screen:
         await screen.press("k", key)
         assert screen.api.changes == []
-        assert not isinstance(screen.app.screen, Confirmation)
+        assert not isinstance(screen.app.screen, Dialog)
 
 
 @played
@@ -52,9 +51,10 @@ async def test_a_priority_is_a_number_from_0_to_1000() -> None:
         lines = await screen.press("p", *"9999", "enter")
         assert any("'9999' is not a priority: 0 to 1000." in line for line in lines)
         await screen.press(*["backspace"] * 4, *"+5", "enter")
-        assert isinstance(screen.app.screen, PriorityPrompt)
+        assert isinstance(screen.app.screen, Dialog)
         await screen.press(*["backspace"] * 2, *"50", "enter")
         assert screen.api.changes == [("llama-7b-b", "change", 50, None)]
+        assert screen.app.wanted == "", "the number is no filter of the queue"
 
 
 @played

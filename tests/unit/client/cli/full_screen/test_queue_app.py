@@ -15,6 +15,7 @@ from tests.unit.client.cli.full_screen.queue_screen import (
     HEIGHT,
     NOON,
     RUNNING,
+    WAITING,
     WIDTH,
     FakeApi,
     FakeLogs,
@@ -53,10 +54,26 @@ async def test_the_queue_fits_eighty_columns_with_teams_and_pools() -> None:
 
 
 @played
+async def test_likely_starts_are_a_column_where_the_stack_says_them() -> None:
+    class Estimating(FakeApi):
+        def estimates(self, **_pool: Any) -> dict[str, Any]:
+            at = {"p50": "2026-11-22T12:40:00Z", "p90": "2026-11-22T14:00:00Z"}
+            return {"estimates": [{"name": WAITING["name"], "position": 1, **at}]}
+
+    async with shown(Estimating()) as screen:
+        lines = await screen.lines()
+        assert "STARTS" in lines[2].split()
+        assert "40m" in lines[4].split()
+
+
+@played
 async def test_the_row_under_the_cursor_is_explained_at_the_bottom() -> None:
     async with shown() as screen:
         lines = await screen.press("down")
-        assert lines[-3].startswith("pytorch-training-2026-11-21-10-03-55-123: preempted, 1x ml.p5.48xlarge")
+        detail = (
+            "pytorch-training-2026-11-21-10-03-55-123: preempted, position 1, priority 1, 1x ml.p5.48xlarge"
+        )
+        assert " ".join(lines[-3:-1]).startswith(detail)
         lines = await screen.press("down")
         assert lines[-3] == "", "another team's job has no name to be explained by"
 
@@ -77,25 +94,20 @@ async def test_the_cursor_stays_on_its_job_when_the_queue_moves() -> None:
 
 
 @played
-async def test_pools_and_timeline_are_pages_and_escape_leads_back() -> None:
-    span = {
-        "job": "llama",
-        "team": "vision",
-        "pool": "p5",
-        "instances": {"ml.p5.48xlarge": 1},
-        "claimed_at": "2026-11-22T00:00:00Z",
-        "training_since": "2026-11-22T00:00:00Z",
-    }
-    async with shown(FakeApi(spans=[span])) as screen:
+async def test_pools_are_a_page_and_escape_leads_back() -> None:
+    async with shown() as screen:
         assert "  2x ml.p5.48xlarge on-demand: 2 used, 0 warm, 0 free" in await screen.press("2")
-        lines = await screen.press("3")
-        assert any(line.startswith("   1 |") and "=llama===" in line for line in lines)
-        assert lines[1].startswith("2026-11-21 12:00 to 2026-11-22 12:00 UTC")
-        assert (await screen.press("plus"))[1].startswith("2026-11-22 00:00 to")
-        assert (await screen.press("minus", "minus"))[1].startswith("2026-11-19 12:00 to")
-        assert screen.app.page == "timeline"
-        await screen.press("escape")
-        assert screen.app.page == "queue"
+        lines = await screen.press("escape")
+        assert lines[3].startswith("llama-7b-b")
+
+
+@played
+async def test_an_array_is_a_line_that_is_no_job() -> None:
+    array = {"name": "sweep", "pool": "p5", "state": "pending", "tasks": {"total": 9, "waiting": 9}}
+    async with shown(FakeApi(arrays=[array])) as screen:
+        lines = await screen.press("end", "d")
+        assert any(line.startswith("sweep") and line.endswith("9 of 9 wait") for line in lines)
+        assert screen.notes == ["There is no job of yours under the cursor."]
 
 
 @played
@@ -111,30 +123,25 @@ async def test_a_filter_is_applied_as_it_is_typed_and_escape_drops_it() -> None:
         assert "No jobs." in lines, "a letter is entered, not a key that quits"
 
 
-@pytest.mark.parametrize(
-    ("command", "page"), [("pools", "pools"), ("timeline", "timeline"), ("jobs", "queue"), ("tl", "timeline")]
-)
+@pytest.mark.parametrize("key", ["colon", "question_mark"])
 @played
-async def test_a_command_shows_its_page(command: str, page: str) -> None:
+async def test_the_help_lists_the_keys_and_does_what_is_chosen(key: str) -> None:
     async with shown() as screen:
-        await screen.press("colon", *command, "enter")
-        assert screen.app.page == page
+        await screen.press(key)
+        await screen.settle()
+        lines = await screen.lines()
+        assert any("k ctrl-d" in line and "cancel the job" in line for line in lines)
+        await screen.press(*"pools")
+        await screen.settle()
+        lines = await screen.press("enter")
+        assert screen.app.page == "pools"
+        assert any("on-demand: 2 used" in line for line in lines)
 
 
 @played
-async def test_an_unknown_command_names_those_there_are() -> None:
-    async with shown() as screen:
-        await screen.press("colon", *"deploy", "enter")
-        assert screen.notes == ["'deploy' is not a command: queue, pools, timeline, job NAME, help, quit"]
-
-
-@played
-async def test_q_quits_and_so_does_the_command() -> None:
+async def test_q_quits() -> None:
     async with shown() as screen:
         await screen.press("q")
-        assert not screen.app.is_running
-    async with shown() as screen:
-        await screen.press("colon", "q", "enter")
         assert not screen.app.is_running
 
 
@@ -143,8 +150,7 @@ async def test_q_quits_and_so_does_the_command() -> None:
 async def test_a_job_is_described_as_show_does(key: str) -> None:
     async with shown() as screen:
         lines = await screen.press(key)
-        assert lines[0] == "llama-7b-b"
-        assert "llama-7b-b: running" in lines
+        assert lines[1:3] == ["llama-7b-b  (times: UTC)", "llama-7b-b: running"]
         assert "     newest checkpoint: 2026-11-22 11:48:00 (12m00s ago)" in lines
         assert (await screen.press("escape"))[1].startswith("p5: ")
 
@@ -154,16 +160,16 @@ async def test_the_log_follows_the_job() -> None:
     logs = FakeLogs("step 1 loss [red]2.3[/red]", "\x1b[31mstep 2\x1b[0m")
     async with shown(logs=logs) as screen:
         lines = await screen.press("l")
-        assert lines[1:3] == ["step 1 loss [red]2.3[/red]", "step 2"]
+        assert lines[2:4] == ["step 1 loss [red]2.3[/red]", "step 2"]
         logs.lines.append("step 3")
-        assert (await screen.later(5))[1:4] == ["step 1 loss [red]2.3[/red]", "step 2", "step 3"]
-        assert (await screen.press("d"))[1] == "llama-7b-b: running"
+        assert (await screen.later(5))[2:5] == ["step 1 loss [red]2.3[/red]", "step 2", "step 3"]
+        assert (await screen.press("d"))[2] == "llama-7b-b: running"
 
 
 @played
 async def test_a_log_without_lines_says_so() -> None:
     async with shown() as screen:
-        assert (await screen.press("l"))[1] == "It has printed nothing yet."
+        assert (await screen.press("l"))[2] == "It has printed nothing yet."
 
 
 @played
@@ -188,7 +194,7 @@ async def test_the_picture_is_kept_and_marked_stale_until_the_api_answers_again(
     async with shown() as screen:
         screen.api.fail = error
         lines = await screen.later(20)
-        assert lines[1].startswith("STALE, of 12:00:00 (20s ago): ")
+        assert lines[1].startswith("nothing new since 12:00:00 (20s): ")
         assert said in " ".join(lines[1:4])
         assert any(line.startswith("llama-7b-b") for line in lines)
         screen.api.fail = None
@@ -218,8 +224,7 @@ async def test_credentials_that_cannot_be_found_anew_end_nothing() -> None:
 
 @played
 async def test_logs_that_cannot_be_asked_for_are_said_where_the_job_is() -> None:
-    async with shown(logs=cast(FakeLogs, None)) as screen:
-        screen.app.source.logs_client = refuse
+    async with shown(logs_client=refuse) as screen:
         lines = await screen.press("l")
         assert "Cannot sign the request: no region." in " ".join(lines[1:4])
 
@@ -237,9 +242,9 @@ async def test_a_slow_answer_is_said_and_not_asked_for_twice() -> None:
         await screen.lines()
         await screen.later(5)
         screen.clock[0] += timedelta(seconds=7)
-        screen.app.refresh_picture()
+        screen.app.action_refresh()
         lines = await screen.lines()
-        assert lines[1] == "STALE, of 12:00:00 (12s ago): no answer for 7s"
+        assert lines[1] == "nothing new since 12:00:00 (12s): no answer for 7s"
         assert len(waiting) == 1
         waiting.pop()()
         assert (await screen.lines())[1].startswith("p5: ")
@@ -266,7 +271,7 @@ async def test_a_hostile_name_is_text_everywhere(name: str) -> None:
         assert lines[3].startswith(as_text)
         assert all("".join(lines).isprintable() for _ in lines)
         screen.app.say(name, is_wrong=True)
-        screen.app.open_job(name, "sheet")
+        screen.app.action_show_page("sheet", name)
         lines = await screen.lines()
-        assert lines[0].startswith(as_text)
+        assert lines[1].startswith(as_text)
     assert NOON.tzinfo is not None

@@ -1,0 +1,120 @@
+"""The queue as the pages get it: the rows that every view shows, which the pages only draw."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.gateway.queued_calls import RenewingApi
+from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.instants import instant
+from trainmaster_client.jobs.job_views import FINAL_STATES, LIVE_STATES, job_view
+from trainmaster_client.jobs.queue_reader import QueueReader
+from trainmaster_client.views.consequences import CHANGES, question
+from trainmaster_client.views.queue_model import QueueAnswers, job_rows, queue_model
+from trainmaster_client.views.queue_rows import COLUMNS, STATE_MARKS, Row
+
+FIRST_JOBS = "100"
+"""Jobs of the part that is shown while the rest of a long queue comes."""
+_OWN = frozenset({"now", "part"})
+"""Parameters that the API does not get."""
+
+
+class PageApi(RenewingApi):
+    """Reads once: a page says what holds it up, a limit or a silence of the API, and asks again by itself."""
+
+    def _read(self, path: str) -> Document:
+        return self._parsed(self.passed_on("GET", path, None, {}))
+
+    def _read_unless(self, etag: str, path: str) -> Document | None:
+        answer = self.passed_on("GET", path, None, {"if-none-match": etag})
+        return None if answer.status == HTTPStatus.NOT_MODIFIED else self._parsed(answer)
+
+
+class QueueData:
+    """Threads may share it. Its methods raise TrainmasterClientError."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+        self._reader = QueueReader(lambda: api)
+
+    def queue(self, given: Mapping[str, str], *, now: datetime) -> Document:
+        """Return rows and pools; with ``part=first`` only those of a first page, without likely starts.
+
+        Args:
+            given: Parameters of ``GET /jobs``; ``now`` is the instant of the page's own clock.
+            now: An instant where the page sends none.
+        """
+        filters = {name: value for name, value in given.items() if name not in _OWN}
+        is_first = given.get("part") == "first"
+        read = self._reader.first_page if is_first else self._reader.whole
+        document = read({**filters, "limit": FIRST_JOBS} if is_first else filters)
+        answers = QueueAnswers(document=document, pools=self._api.pools().get("pools") or ())
+        starts = None if is_first else self._reader.starts(answers.jobs)
+        answers = QueueAnswers(document=document, pools=answers.pools, starts=starts)
+        model = queue_model(answers, now=_clock(given, now))
+        return {
+            "columns": [asdict(column) for column in COLUMNS],
+            "rows": [_row(row, number) for number, row in enumerate(model.rows)],
+            "pools": [asdict(pool) for pool in model.pools],
+            "teams": sorted({team for pool in answers.pools for team in _teams(pool)}),
+            "has_starts": model.has_starts,
+            "is_partial": bool(document.get("next_token")),
+        }
+
+    def job(self, name: str, given: Mapping[str, str], *, now: datetime) -> Document:
+        """Return a job as the API answers it, its row, and what each change of it would do."""
+        now = _clock(given, now)
+        document = self._api.job(name)
+        job = job_view(document)
+        (row,) = job_rows([job], now=now)
+        questions = {change: asdict(question(change, job, now=now)) for change in CHANGES}
+        return {"job": document, "row": _row(row, 0), "questions": questions}
+
+
+def _teams(pool: Mapping[str, Any]) -> list[str]:
+    return [printable(team.get("name")) for team in pool.get("teams") or ()]
+
+
+def states() -> Document:
+    """Return sign, tone and phase of each state, in the order in which pages offer them."""
+    return {state: {**asdict(mark), "phase": _phase(state)} for state, mark in STATE_MARKS.items()}
+
+
+def _phase(state: str) -> str:
+    if state in FINAL_STATES:
+        return "final"
+    return "live" if state in LIVE_STATES else "waiting"
+
+
+def _row(row: Row, number: int) -> dict[str, Any]:
+    job, start, cells = row.job, row.start, row.cells
+    return {
+        "key": f"{cells['pool']} {row.name}" if row.name else f"{cells['team']} {cells['pool']} {number}",
+        "name": row.name,
+        "is_job": job is not None,
+        "cells": cells,
+        **asdict(row.mark),
+        "phase": _phase(cells["state"]),
+        "code": row.code,
+        "searched": row.searched,
+        "submitted_by": job.submitted_by if job else "",
+        "cost_usd": job.cost_usd if job else None,
+        "submitted_at": _text(job.submitted_at if job else None),
+        "started_at": _text(job.started_at if job else None),
+        "ended_at": _text(job.ended_at if job else None),
+        "ends_by": _text(job.ends_by if job else None),
+        "starts_p50": _text(start.p50 if start else None),
+        "starts_p90": _text(start.p90 if start else None),
+    }
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _clock(given: Mapping[str, str], now: datetime) -> datetime:
+    """Return the instant on the clock of the page, which counts ages. Raises InvalidArgumentError."""
+    return instant(given["now"], now=now, option="now") if given.get("now") else now

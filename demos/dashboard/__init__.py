@@ -1,1 +1,0 @@
-"""`make demo-dashboard`: a night of two teams on a twin, and Chromium on every page of the dashboard."""

@@ -1,1 +1,0 @@
-"""``make deploy-check``: the real template, deployed by ``sam deploy`` onto MiniStack, runs real jobs."""

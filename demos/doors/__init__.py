@@ -1,1 +1,0 @@
-"""One job by each of six doors, all preempted once, as each client saw it: `make demo-doors`."""

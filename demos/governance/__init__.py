@@ -1,1 +1,0 @@
-"""``make demo-governance``: what becomes of jobs that break rules, stall, fail, or bypassed the queue."""

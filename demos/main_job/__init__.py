@@ -1,1 +1,0 @@
-"""``make demo``: four real training jobs queue, preempt, resume and finish on the local twin."""

@@ -1,0 +1,1 @@
+"""Programs that the demos run elsewhere: in training jobs, and by the Pythons of other clients."""

@@ -1,1 +1,0 @@
-"""`make demo-scripts`: scripts of Hugging Face's Trainer, Lightning and Accelerate, preempted and resumed."""
