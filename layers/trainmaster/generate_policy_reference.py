@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, job_rules, kinds
-from trainmaster.core.policy.calendar import INSTANT, Instant
+from trainmaster.core.policy.calendar import Instant
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
 from trainmaster.core.policy.names import CALLERS, COUNTS, INSTANCE_TYPE, NAME, TAG_KEY, Principal
 from trainmaster.core.policy.patterns import MAX_PATTERN_CHARACTERS
@@ -78,7 +78,7 @@ def _schema_of(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
             return _pattern(f"(?!0+[smhd]){kinds.DURATION}" if kind.least else kinds.DURATION)
         case kinds.Word():
             return {"enum": [word.value for word in kind.words]}
-        case kinds.Text():
+        case kinds.Text() | Instant():
             return _pattern(kind.shape)
         case Principal():
             return _pattern(SHAPE.replace("role|user", "role") if kind.only_roles else SHAPE)
@@ -124,8 +124,6 @@ def _special(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
             keys = {"type": "array", "minItems": 1, "items": _value(TAG_KEY)}
             values = {"anyOf": [_section(job_rules.TagRule), NULL]}
             return {"anyOf": [keys, _by_name(TAG_KEY, values) | {"minProperties": 1}]}
-        case Instant():
-            return _pattern(INSTANT)
         case kinds.ValuePattern():
             return {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_CHARACTERS}
         case _:

@@ -120,16 +120,6 @@ def _cost_usd(job: Job, *, now: datetime) -> float | None:
     return None if so_far is None or job.spent.unpriced else (job.spent.cents + so_far) / 100
 
 
-def _calendar(pool: PoolPolicy, *, now: datetime) -> View:
-    """Show the changes of the calendar in the next days; a pool without one shows nothing."""
-    if not pool.calendar:
-        return {}
-    soon = [change for change in pool.ahead if change.at <= now + CALENDAR_SHOWN]
-    return {
-        "calendar": [{"at": instant_text(change.at), "capacity": dict(change.capacity)} for change in soon]
-    }
-
-
 def pool_view(
     pool: PoolPolicy,
     state: PoolState,
@@ -144,7 +134,6 @@ def pool_view(
     return {
         "name": pool.name,
         "capacity": dict(pool.capacity),
-        **_calendar(pool, now=now),
         "spot_capacity": dict(pool.spot_capacity),
         "used": _by_capacity_type(state.used),
         "warm": _by_capacity_type(state.warm),
@@ -210,8 +199,6 @@ def quota_view(quota: Quota) -> View:
 
 
 MOST_WARNING_BYTES = 500_000
-CALENDAR_SHOWN = timedelta(days=7)
-"""Time ahead of which ``GET /pools`` shows the changes of the calendar."""
 """Most bytes of warnings beside a policy, which is a body of 256 KiB and a text of 100 KiB at most."""
 
 

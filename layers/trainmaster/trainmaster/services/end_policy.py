@@ -9,7 +9,7 @@ from trainmaster.core.errors import NameTakenError, RowSetAsideError
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.lifecycle import retries, spot_fallback, steps
+from trainmaster.core.lifecycle import retries, spot_fallback
 from trainmaster.core.lifecycle.decision import EndFacts, Question, questions
 from trainmaster.core.policy import Policy
 from trainmaster.core.request.request import attempt_name
@@ -53,9 +53,9 @@ class EndPolicy:
         if verdict is None:
             return job
         if verdict.stays is None:
-            return steps.leaves_spot(job, verdict.why)
+            return spot_fallback.leaves_spot(job, verdict.why)
         is_noted = job.live is not None and job.live.spot.stays is not None
-        return job if is_noted else steps.stays_on_spot(job, verdict.stays)
+        return job if is_noted else spot_fallback.stays_on_spot(job, verdict.stays)
 
     def _leaves_it(self, seen: Observation, *, now: datetime) -> bool:
         recent = seen.ended_at is not None and now - seen.ended_at < LEFT_TO_THE_EVENT

@@ -41,12 +41,8 @@ class Cause(StrEnum):
 
 
 _LOST_TO: Mapping[str, Cause] = MappingProxyType(
-    {
-        ReasonCode.PREEMPTION: Cause.PREEMPTION,
-        ReasonCode.WINDOW: Cause.PREEMPTION,
-        ReasonCode.IDLE: Cause.IDLE,
-        ReasonCode.IDLE_REQUEUE: Cause.IDLE,
-    }
+    dict.fromkeys((ReasonCode.PREEMPTION.value, ReasonCode.WINDOW.value), Cause.PREEMPTION)
+    | dict.fromkeys((ReasonCode.IDLE.value, ReasonCode.IDLE_REQUEUE.value), Cause.IDLE)
 )
 
 

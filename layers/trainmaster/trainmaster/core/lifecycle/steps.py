@@ -197,18 +197,6 @@ def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
     return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
 
 
-def leaves_spot(job: Job, why: str) -> Job:
-    """Ask a job that makes too little progress on spot to stop; it is requeued on demand."""
-    reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=why)
-    return replace(job.moved_to(JobState.PREEMPTING), reason=reason)
-
-
-def stays_on_spot(job: Job, reason: Reason) -> Job:
-    """Record that it should leave spot and cannot; its owner is notified once for each attempt."""
-    live = job.live_attempt
-    return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))
-
-
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
     """Record its newest checkpoint; one older than the known one changes nothing."""
     live = job.live_attempt

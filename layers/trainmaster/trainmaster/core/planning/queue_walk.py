@@ -152,8 +152,6 @@ class QueueWalk:
             return ()
         return tuple(shape for shape in shapes if not self.capacity.above_limit(shape.vector, None))
 
-    # ---- start
-
     def _start_if_it_fits(self, job: WaitingJob, shape: Shape) -> bool:
         warm = self.capacity.warm_pool_for(shape)
         if not self.capacity.fits(job, shape, warm):

@@ -24,7 +24,6 @@ _WEEKLY_HINT = 'write days and times, e.g. "Mon-Fri 08:00-18:00", "Sat,Sun" or "
 _INSTANT_HINT = "write one like 2026-12-24T00:00Z"
 _LOCAL = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 INSTANT = rf"{_LOCAL}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})"
-"""Regular expression of an instant, for editors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +80,9 @@ def _time_of_day(text: str) -> timedelta | None:
 @dataclass(frozen=True, slots=True)
 class Instant:
     """The kind of value that is an instant: ISO 8601 with a zone."""
+
+    shape: str = INSTANT
+    """Regular expression of it, for editors."""
 
     def read(self, written: object, at: Location) -> datetime | None:
         try:

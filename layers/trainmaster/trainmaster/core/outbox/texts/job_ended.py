@@ -163,18 +163,17 @@ def _preempted(change: Change) -> Notice:
 
 def _requeued(change: Change) -> Notice:
     job, ended = change.after, change.ended
-    is_idle = ended is None or ended.reason is None or ended.reason.code is not ReasonCode.WINDOW
-    how = "while its GPUs were idle" if is_idle else "as the calendar lowered the capacity"
-    todo = (
-        "See in its log what its GPUs waited for." if is_idle else "Nothing: it starts again automatically."
-    )
+    how, todo = "while its GPUs were idle", "See in its log what its GPUs waited for."
+    if ended is not None and ended.reason is not None and ended.reason.code is ReasonCode.WINDOW:
+        how = "as the calendar lowered the capacity"
+        todo = f"Nothing: it starts again automatically.{_unsaved(job)}"
     return _notice(
         NoticeKind.JOB_REQUEUED,
         change,
         Words(
             what=f"Job {job.name} was stopped {how} and is back in the queue. {loss_text(change)}",
             why=_reason(change),
-            todo=todo + ("" if is_idle else _unsaved(job)),
+            todo=todo,
             undo=_or_not(job),
         ),
     )
