@@ -4,7 +4,7 @@ from trainmaster.core.policy import parse_policy
 from trainmaster_client.simulate.engine.event_loop import nothing_yet
 
 from tests.builders import A
-from tests.unit.client.simulate.jobs import history
+from tests.unit.client.simulate.replayed import history
 
 CALENDAR = [{"every": "Mon-Fri", "capacity": {A: 1}}]
 
