@@ -345,7 +345,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 58
+    assert len(shown) == 59
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 
