@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, job_rules, kinds
+from trainmaster.core.policy.calendar import Instant
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
 from trainmaster.core.policy.names import CALLERS, COUNTS, INSTANCE_TYPE, NAME, TAG_KEY, Principal
 from trainmaster.core.policy.patterns import MAX_PATTERN_CHARACTERS
@@ -77,7 +78,7 @@ def _schema_of(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
             return _pattern(f"(?!0+[smhd]){kinds.DURATION}" if kind.least else kinds.DURATION)
         case kinds.Word():
             return {"enum": [word.value for word in kind.words]}
-        case kinds.Text():
+        case kinds.Text() | Instant():
             return _pattern(kind.shape)
         case Principal():
             return _pattern(SHAPE.replace("role|user", "role") if kind.only_roles else SHAPE)

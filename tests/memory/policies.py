@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb.history_rows import capacity_change_key
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.history.past_records import PolicyPut
+from trainmaster.core.history.past_records import CapacityChange, PolicyPut
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
@@ -29,6 +29,9 @@ class MemoryPolicyStore:
 
     def set_aside(self, row: SetAside) -> None:
         self.reported.append(row)
+
+    def note_capacity(self, changes: Sequence[CapacityChange]) -> None:
+        self._tables.history |= {capacity_change_key(change): change for change in changes}
 
     def close(self, freeze: SubmissionFreeze) -> None:
         for pool in freeze.pools:

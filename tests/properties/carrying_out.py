@@ -21,6 +21,7 @@ from trainmaster.core.planning.changes import (
     HoldLimited,
     HoldPlaced,
     HoldUsed,
+    JobDrained,
     JobRequeued,
     JobStarts,
     LimitForgotten,
@@ -87,7 +88,7 @@ def carry_out(action: Action, snapshot: Snapshot, *, now: datetime) -> Snapshot:
     return snapshot
 
 
-def changed(snapshot: Snapshot, change: PoolChange, *, now: datetime) -> Snapshot:
+def changed(snapshot: Snapshot, change: PoolChange, *, now: datetime) -> Snapshot:  # noqa: C901
     """The pool after one change."""
     match change:
         case JobStarts(start=start):
@@ -95,6 +96,8 @@ def changed(snapshot: Snapshot, change: PoolChange, *, now: datetime) -> Snapsho
         case VictimAsked(victim=victim, preemption=preemption):
             asked = replace(victim, state=JobState.PREEMPTING, preempted_for=preemption.job.name)
             return _with_running(snapshot, asked)
+        case JobDrained(job=job):
+            return _with_running(snapshot, replace(job, state=JobState.PREEMPTING, stop_sent=True))
         case StopSent(job=job):
             (live,) = (running for running in snapshot.running if running.name == job.name)
             return _with_running(snapshot, replace(live, stop_sent=True))

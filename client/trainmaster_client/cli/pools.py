@@ -2,23 +2,35 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
 
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.views.pool_rows import PoolRow, pool_rows
 
+AheadFlag = Annotated[
+    bool, typer.Option("--ahead", help="Show every change of the calendars in the next 7 days.")
+]
 
-def pools(*, as_json: JsonFlag = False) -> None:
+
+def pools(*, ahead: AheadFlag = False, as_json: JsonFlag = False) -> None:
     """Show every pool: capacity, use, quotas of teams, warm pools, limits of the account."""
     document = connect().pools()
     if as_json:
         print_json(document)
     else:
-        print_lines(pool_lines(pool_rows(document.get("pools") or (), now=datetime.now(UTC))))
+        print_lines(pool_lines(pool_rows(document.get("pools") or (), now=datetime.now(UTC)), ahead=ahead))
 
 
-def pool_lines(rows: Iterable[PoolRow]) -> Iterator[str]:
-    """Yield several lines a pool, those below its name indented."""
+def pool_lines(rows: Iterable[PoolRow], *, ahead: bool = False) -> Iterator[str]:
+    """Yield several lines a pool, those below its name indented.
+
+    Args:
+        rows: The pools.
+        ahead: Whether all changes of a calendar are shown, or the next one and how many follow.
+    """
     pool = None
     for pool in rows:
         yield f"{pool.name}: {pool.waiting}"
@@ -27,6 +39,9 @@ def pool_lines(rows: Iterable[PoolRow]) -> Iterator[str]:
             f" {gauge.used} used, {gauge.warm} warm, {gauge.free} free"
             for gauge in pool.gauges
         )
+        yield from (f"  {change}" for change in (pool.calendar if ahead else pool.calendar[:1]))
+        if len(pool.calendar) > 1 and not ahead:
+            yield f"  and {len(pool.calendar) - 1} more changes of the calendar in 7 days (--ahead)"
         yield from (f"  team {team}" for team in pool.teams)
         yield from (f"  warm: {warm}" for warm in pool.warm)
         yield from (f"  {warning}" for warning in pool.warnings)

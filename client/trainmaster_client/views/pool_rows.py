@@ -39,6 +39,8 @@ class PoolRow:
     next_end: str
     """When the first of its jobs is certain to have given its instances back; empty if that is not known."""
     gauges: tuple[Gauge, ...]
+    calendar: tuple[str, ...]
+    """Changes of its capacity by its calendar in the next days, in order."""
     teams: tuple[str, ...]
     warm: tuple[str, ...]
     """Its warm pools."""
@@ -85,6 +87,10 @@ def _pool_row(name: str, pool: Part, live: Sequence[JobView], now: datetime) -> 
         waiting=_waiting(pool, now),
         next_end=end,
         gauges=tuple(_gauges(pool)),
+        calendar=tuple(
+            f"from {datetime.fromisoformat(change['at']):%Y-%m-%d %H:%M} UTC on {_counts(change['capacity'])}"
+            for change in pool.get("calendar") or ()
+        ),
         teams=tuple(_team_text(team, rules) for team in pool.get("teams") or ()),
         warm=tuple(
             f"{int(warm['instances'])}x {printable(warm['instance_type'])} {_until(warm['expires_at'], now)}"

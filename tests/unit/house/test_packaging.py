@@ -38,6 +38,7 @@ def test_who_only_submits_installs_little() -> None:
         "pyyaml",
         "rich",
         "typer",
+        "tzdata",
     ]
 
 

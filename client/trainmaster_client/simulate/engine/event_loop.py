@@ -66,6 +66,10 @@ def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
         )
     if unknown := not_judged(policy):
         replay.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
+    if by_the_clock := [pool.name for pool in policy.pools if pool.calendar]:
+        replay.notes.append(
+            f"Calendars are not replayed yet: {', '.join(by_the_clock)} had the capacity outside of them."
+        )
     return replay
 
 

@@ -27,6 +27,7 @@ from trainmaster.core.planning.changes import (
     HoldLimited,
     HoldPlaced,
     HoldUsed,
+    JobDrained,
     JobRequeued,
     JobStarts,
     LimitForgotten,
@@ -143,8 +144,8 @@ class PoolPasses:
                 return self._start(start)
             case VictimAsked():
                 self._ask_to_stop(change)
-            case StopSent(job=running):
-                self._stop(self.state.jobs[running.name])
+            case StopSent() | JobDrained():
+                self._stop_running(change)
             case JobRequeued(job=waiting):
                 job = self.state.jobs[waiting.name]
                 self._commit(job, steps.unparked(job))
@@ -286,6 +287,13 @@ class PoolPasses:
     def _ask_to_stop(self, change: VictimAsked) -> None:
         job = self.state.jobs[change.victim.name]
         self._commit(job, steps.preempted_for(job, change.preemption.job, reclaims=change.reclaims))
+
+    def _stop_running(self, change: StopSent | JobDrained) -> None:
+        name = change.job.name
+        if isinstance(change, JobDrained):
+            job = self.state.jobs[name]
+            self._commit(job, steps.drained(job, change.why))
+        self._stop(self.state.jobs[name])
 
     def _stop(self, job: Job) -> None:
         self.sagemaker.stop(job.name)

@@ -172,7 +172,7 @@ class PoolReplay:
             return
         verdict = spot_fallback.verdict(job, seen, self.setting.policy, now=self.sagemaker.now)
         if verdict is not None and verdict.stays is None:
-            self.state.changes_attempt(steps.leaves_spot(job, verdict.why))
+            self.state.changes_attempt(spot_fallback.leaves_spot(job, verdict.why))
 
     def _withdrawn(self, name: str) -> bool:
         """Withdraw a job: one that waits is over, one that is live is stopped."""

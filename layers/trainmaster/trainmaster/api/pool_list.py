@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from trainmaster.api.known_names import pools_asked
@@ -19,6 +19,9 @@ from trainmaster.core.policy import PoolPolicy
 FEWEST_LOOKED_AT = 50
 """Waiting jobs read to find the longest wait, in each of many pools."""
 _SECTION = "pools"
+
+CALENDAR_SHOWN = timedelta(days=7)
+"""Time ahead of which ``GET /pools`` shows the changes of a calendar."""
 
 
 def list_pools(context: RequestContext) -> Answer:
@@ -62,9 +65,18 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
     looks = max(MAX_POSITION // max(len(pools), 1), FEWEST_LOOKED_AT)
     for pool in pools:
         state, oldest = reader.pool_state(pool.name), _oldest(pool.name, reader, looks)
-        view = pool_view(pool, state, oldest, now=context.outside.clock())
+        now = context.outside.clock()
+        view = pool_view(pool, state, oldest, now=now)
+        if pool.calendar:  # older clients know no such key
+            view["calendar"] = _calendar(pool, now=now)
         paused = pause_views(state.role_starts.values(), teams=None if context.is_admin else context.teams)
         yield view | {"start_pauses": paused} if paused else view  # older clients know no such key
+
+
+def _calendar(pool: PoolPolicy, *, now: datetime) -> list[View]:
+    """Show the changes of the calendar in the next days, in order."""
+    soon = [change for change in pool.ahead if change.at <= now + CALENDAR_SHOWN]
+    return [{"at": instant_text(change.at), "capacity": dict(change.capacity)} for change in soon]
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:

@@ -188,7 +188,7 @@ def enter(call: Call, outside: Outside, *, known: PolicyInForce | None = None) -
 
 
 def read_policy(outside: Outside) -> PolicyInForce:
-    in_force = outside.last_policy.in_force = policy_in_force(outside.policies)
+    in_force = outside.last_policy.in_force = policy_in_force(outside.policies, outside.clock())
     return in_force
 
 

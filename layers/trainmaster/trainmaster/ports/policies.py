@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from trainmaster.core.history.past_records import PolicyPut
+from trainmaster.core.history.past_records import CapacityChange, PolicyPut
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 
@@ -26,6 +26,9 @@ class PolicyStore(Protocol):
 
         ``history`` is stored with it; changes that do not fit into the transaction follow right after it.
         """
+
+    def note_capacity(self, changes: Sequence[CapacityChange]) -> None:
+        """Record changes of capacities by calendars; the same ones may be recorded again."""
 
     def close(self, freeze: SubmissionFreeze) -> None:
         """Close pools to submissions. Raises LostRaceError if another change has closed one of them."""

@@ -58,7 +58,7 @@ class IdleWatch:
         alias = self.reader.alias(watched.training_job_name)
         if alias is None:
             return None
-        watch = policy_in_force(self.policies).policy.governing.watch
+        watch = policy_in_force(self.policies, self.clock()).policy.governing.watch
         read, step = partial(self.reader.job, alias.job), partial(self._heard, watched, watch)
         change = change_job(read(), step, read=read, store=self.store, clock=self.clock)
         return None if change is None else change.after.spec.pool

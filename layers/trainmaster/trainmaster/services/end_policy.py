@@ -9,7 +9,7 @@ from trainmaster.core.errors import NameTakenError, RowSetAsideError
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.lifecycle import retries, spot_fallback, steps
+from trainmaster.core.lifecycle import retries, spot_fallback
 from trainmaster.core.lifecycle.decision import EndFacts, Question, questions
 from trainmaster.core.policy import Policy
 from trainmaster.core.request.request import attempt_name
@@ -43,19 +43,19 @@ class EndPolicy:
             diagnosis = self._diagnosis(seen)
             hyperparameters = self._hyperparameters(job, diagnosis)
             facts = replace(facts, diagnosis=diagnosis, hyperparameters=hyperparameters)
-        return replace(facts, policy=self._policy()) if unanswered else facts
+        return replace(facts, policy=self._policy(now)) if unanswered else facts
 
     def progress(self, job: Job, seen: Observation, *, now: datetime) -> Job:
         """Apply the spot rules to a job whose attempt runs; they may end its stay on spot."""
         if not spot_fallback.concern(job):
             return job
-        verdict = spot_fallback.verdict(job, seen, self._policy(), now=now)
+        verdict = spot_fallback.verdict(job, seen, self._policy(now), now=now)
         if verdict is None:
             return job
         if verdict.stays is None:
-            return steps.leaves_spot(job, verdict.why)
+            return spot_fallback.leaves_spot(job, verdict.why)
         is_noted = job.live is not None and job.live.spot.stays is not None
-        return job if is_noted else steps.stays_on_spot(job, verdict.stays)
+        return job if is_noted else spot_fallback.stays_on_spot(job, verdict.stays)
 
     def _leaves_it(self, seen: Observation, *, now: datetime) -> bool:
         recent = seen.ended_at is not None and now - seen.ended_at < LEFT_TO_THE_EVENT
@@ -97,5 +97,5 @@ class EndPolicy:
         except NameTakenError:
             return False
 
-    def _policy(self) -> Policy:
-        return policy_in_force(self.policies).policy
+    def _policy(self, now: datetime) -> Policy:
+        return policy_in_force(self.policies, now).policy

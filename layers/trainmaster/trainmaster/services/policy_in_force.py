@@ -9,6 +9,7 @@ from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.records import SetAside, StoredPolicy
 from trainmaster.ports import Clock, PolicyStore
+from trainmaster.services.calendars import at_instant
 
 KEY = "POLICY/current"
 MOST_TRIED = 50
@@ -56,17 +57,20 @@ class RecentPolicy:
 
     def _read(self) -> PolicyInForce:
         self._read_at = self.clock()
-        self._found = policy_in_force(self.policies)
+        self._found = policy_in_force(self.policies, self._read_at)
         return self._found
 
 
-def policy_in_force(policies: PolicyStore) -> PolicyInForce:
-    """Read the policy in force. Never raises because of the document, so that it can be replaced."""
+def policy_in_force(policies: PolicyStore, now: datetime) -> PolicyInForce:
+    """Read the policy in force, with the capacities that its calendars have at this instant.
+
+    It never raises because of the document, so that it can be replaced.
+    """
     stored = policies.current()
     try:
-        policy = _parsed(stored)
+        policy = at_instant(_parsed(stored), now)
     except PolicyViolationError as error:
-        return _earlier(stored, error, policies)
+        return _earlier(stored, error, policies, now)
     return PolicyInForce(stored=stored, policy=policy, warnings=policy.warnings)
 
 
@@ -83,7 +87,9 @@ def _parsed_text(text: str, defaults: int) -> Policy:
     return parse_policy(json.loads(text), is_stored=True, defaults=defaults)
 
 
-def _earlier(stored: StoredPolicy, refused: PolicyViolationError, policies: PolicyStore) -> PolicyInForce:
+def _earlier(
+    stored: StoredPolicy, refused: PolicyViolationError, policies: PolicyStore, now: datetime
+) -> PolicyInForce:
     """Return the newest earlier revision that is understood; the empty document if none is."""
     first = refused.errors[0]
     why = f"{first.field or 'it'}: {first.message}"
@@ -92,7 +98,7 @@ def _earlier(stored: StoredPolicy, refused: PolicyViolationError, policies: Poli
         earlier = policies.revision(number)
         try:
             if earlier is not None:
-                policy, revision = _parsed(earlier), number
+                policy, revision = at_instant(_parsed(earlier), now), number
                 break
         except PolicyViolationError:
             continue

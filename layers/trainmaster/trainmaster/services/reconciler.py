@@ -28,6 +28,7 @@ from trainmaster.ports import (
     WakeUps,
 )
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
+from trainmaster.services.calendars import recent_changes
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.dependency_sweep import DependencySweep
 from trainmaster.services.metric_looks import MetricLooks
@@ -109,11 +110,13 @@ class Reconciler:
         found, but only where there was anything to look at: if there are many pools, most are idle.
         """
         repairs = Repairs()
-        policy = policy_in_force(self.policies).policy
+        policy = policy_in_force(self.policies, self.clock()).policy
         repairs.outdated = sum(warning.rule == DEFAULTS_RULE for warning in policy.warnings)
         repairs.fronts.pools = (*policy.pools, UNMANAGED_POOL)
         pools = [pool.name for pool in repairs.fronts.pools]
         self._wake(pools, repairs)
+        with repairs.bulkhead():
+            self._note_calendars(policy)
         readings = self._alarms(repairs)
         live = {pool: self._live(pool, repairs) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]
@@ -137,6 +140,11 @@ class Reconciler:
     def _wake(self, pools: Sequence[str], repairs: "Repairs") -> None:
         with repairs.bulkhead():
             self.wake_ups.send(pools)
+
+    def _note_calendars(self, policy: Policy) -> None:
+        changes = tuple(recent_changes(policy, self.clock()))
+        if changes:
+            self.policies.note_capacity(changes)
 
     def _alarms(self, repairs: "Repairs") -> Readings | None:
         """Read the alarms; None if CloudWatch fails, and the rest of the run goes on without them."""

@@ -62,7 +62,7 @@ class UnmanagedJobEvents:
         alias = self.reader.alias(training_job_name)
         if alias is not None and (tagged or self._is_live(alias)):
             return _pools(self.observer.hear(training_job_name))
-        in_force = policy_in_force(self.policies)
+        in_force = policy_in_force(self.policies, self.clock())
         stored, policy = in_force.stored, in_force.policy
         if not tagged and policy.governing.unmanaged_jobs.then is UnmanagedThen.ALLOW:
             return ()

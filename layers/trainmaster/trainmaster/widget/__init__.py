@@ -55,7 +55,7 @@ class Widget:
             return notice("The queue cannot be read at the moment; the next refresh tries again.")
 
     def _queue(self, wanted: str | None) -> str:
-        in_force = policy_in_force(self.policies)
+        in_force = policy_in_force(self.policies, self.reads.clock())
         pools = [pool for pool in in_force.policy.pools if wanted in {None, pool.name}]
         if wanted is not None and not pools:
             return notice(f"pool: there is no pool {quoted(wanted)}; remove the parameter to see all pools")

@@ -81,3 +81,17 @@ def test_what_keeps_jobs_from_starting_is_said_in_lengths_of_time() -> None:
 def test_a_pool_of_another_shape_is_an_error_of_ours() -> None:
     with pytest.raises(MalformedViewError):
         pool_rows([POOL | {"capacity": {"ml.p5.48xlarge": "many"}}], now=NOON)
+
+
+def test_the_changes_of_a_calendar_are_shown_all_or_the_next() -> None:
+    changes = [
+        {"at": "2026-11-02T18:00:00.000Z", "capacity": {"ml.p5.48xlarge": 1}},
+        {"at": "2026-11-03T08:00:00.000Z", "capacity": {"ml.p5.48xlarge": 2}},
+    ]
+    rows = pool_rows([POOL | {"calendar": changes}], now=NOON)
+    first = "  from 2026-11-02 18:00 UTC on 1x ml.p5.48xlarge"
+    assert list(pool_lines(rows))[2:] == [first, "  and 1 more changes of the calendar in 7 days (--ahead)"]
+    assert list(pool_lines(rows, ahead=True))[2:] == [
+        first,
+        "  from 2026-11-03 08:00 UTC on 2x ml.p5.48xlarge",
+    ]

@@ -56,6 +56,15 @@ FULL: dict[str, Any] = {
             "name": "p5",
             "capacity": {P5: 4},
             "spot_capacity": {"ml.g5.12xlarge": 8},
+            "calendar": [
+                {
+                    "every": "Mon-Fri 08:00-18:00",
+                    "timezone": "Europe/Berlin",
+                    "capacity": {P5: 2},
+                    "when_lowered": "wait",
+                },
+                {"from": "2026-12-24T00:00Z", "to": "2026-12-27T00:00+01:00", "capacity": {P5: 0}},
+            ],
             "order": {
                 "aging": {"per": "12h", "add": 2},
                 "backfill": False,
@@ -247,13 +256,19 @@ def is_section(path: Path) -> bool:
 SECTIONS = [(), *(path for path in places(FULL) if is_section(path) and path != ("teams", 1))]
 
 
+def written_keys(path: Path) -> set[str]:
+    """Return the keys of a mapping of the full document; entries of a calendar exclude each other's."""
+    mappings = value_at(path[:-1]) if "calendar" in path else [value_at(path)]
+    return {key for mapping in mappings for key in mapping}
+
+
 @pytest.mark.parametrize("path", SECTIONS, ids=name_of)
 def test_the_keys_of_a_section_are_those_of_the_parser(path: Path) -> None:
     with pytest.raises(PolicyViolationError) as caught:
         parse_policy(with_value((*path, "zzzzzzzz"), 1))
     (error,) = caught.value.errors
     known = error.hint.removeprefix("known keys: ").split(", ")
-    assert set(subschema(path)["properties"]) == set(known) == set(value_at(path))
+    assert set(subschema(path)["properties"]) == set(known) == written_keys(path)
 
 
 def test_every_mapping_of_the_schema_is_compared() -> None:
@@ -261,7 +276,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 35
+    assert len(compared) == 36
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -283,9 +298,9 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    is_compared = {"name", "quotas", "shares", "capacity", "spot_capacity", "pattern"} & set(path) or path[
-        -1
-    ] in {
+    is_compared = {"name", "quotas", "shares", "calendar", "capacity", "spot_capacity", "pattern"} & set(
+        path
+    ) or path[-1] in {
         "pools",
         "teams",
         0,
@@ -314,7 +329,7 @@ def test_a_default_of_the_schema_is_that_of_the_parser(path: Path, default: obje
     documents = with_value(path, None), with_value(path, default)
     for document in documents:
         for pool in document.get("pools") or ():
-            pool["quotas"] = None  # they need the capacity
+            pool["quotas"] = pool["calendar"] = None  # they need the capacity
     without, written = (parse_policy(document) for document in documents)
     assert replace(written, source={}) == replace(without, source={})
 
@@ -330,7 +345,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 58
+    assert len(shown) == 59
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

@@ -24,7 +24,7 @@ from trainmaster.adapters.dynamodb.history_rows import HISTORY_SINCE, Retention,
 from trainmaster.adapters.dynamodb.updates import Update
 from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
-from trainmaster.core.history.past_records import PolicyPut
+from trainmaster.core.history.past_records import CapacityChange, PolicyPut
 from trainmaster.core.policy import EARLIER_DEFAULTS, UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
@@ -80,6 +80,11 @@ class DynamoPolicyStore:
         for start in range(MAX_CHANGES, len(rows), MAX_ITEMS):
             self._transactions.write(rows[start : start + MAX_ITEMS])
         return new
+
+    def note_capacity(self, changes: Sequence[CapacityChange]) -> None:
+        rows = list(self._writes.remembered(capacity_rows(changes)))
+        for start in range(0, len(rows), MAX_ITEMS):
+            self._transactions.write(rows[start : start + MAX_ITEMS])
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
         new = _next(replace(replaces, paused=paused))

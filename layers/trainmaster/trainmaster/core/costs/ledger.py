@@ -29,7 +29,7 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
     """Training that may have been kept or lost: no checkpoint was seen."""
     PREEMPTION = "preemption"
-    """Training lost because another job needed the instances."""
+    """Training lost because another job needed the instances, or the calendar took them."""
     FAILURES = "failures"
     """Training lost to anything else that ended the attempt."""
     IDLE = "idle"
@@ -41,11 +41,8 @@ class Cause(StrEnum):
 
 
 _LOST_TO: Mapping[str, Cause] = MappingProxyType(
-    {
-        ReasonCode.PREEMPTION: Cause.PREEMPTION,
-        ReasonCode.IDLE: Cause.IDLE,
-        ReasonCode.IDLE_REQUEUE: Cause.IDLE,
-    }
+    dict.fromkeys((ReasonCode.PREEMPTION.value, ReasonCode.WINDOW.value), Cause.PREEMPTION)
+    | dict.fromkeys((ReasonCode.IDLE.value, ReasonCode.IDLE_REQUEUE.value), Cause.IDLE)
 )
 
 

@@ -14,7 +14,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.apply import applied
 from trainmaster.core.planning.candidates import HEADS
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, minus, pool_vector, take
 from trainmaster.core.planning.changes import (
     ArrayEnded,
     ArrayHeld,
@@ -23,6 +23,7 @@ from trainmaster.core.planning.changes import (
     HoldLimited,
     HoldPlaced,
     HoldUsed,
+    JobDrained,
     JobStarts,
     PoolChange,
     TasksDropped,
@@ -34,6 +35,7 @@ from trainmaster.core.planning.preemption_waits import waits_over
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.policy.calendar import CapacityFrom
 
 STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
 """Time from StopTrainingJob to the end; after 120 s the job is killed. Source: SageMaker API,
@@ -97,6 +99,9 @@ class Future:
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
+        self._pool = outlook.pool
+        self._calendar = {f"~calendar~{change.at}": change for change in outlook.pool.ahead}
+        self._ends |= {name: change.at for name, change in self._calendar.items()}
         for name, over_at in waits_over(outlook.waiting, now=outlook.now):
             self._going[f"~wait~{name}"], self._ends[f"~wait~{name}"] = {}, over_at
         self._in_time: Callable[[], bool] = lambda: True
@@ -149,6 +154,9 @@ class Future:
 
     def _ended(self, name: str, at: datetime) -> None:
         del self._ends[name]
+        if name in self._calendar:
+            self._change_capacity(self._calendar.pop(name), at)
+            return
         if name in self._going:
             self._slots.came_free(self._going.pop(name), at)
             return
@@ -160,6 +168,12 @@ class Future:
         if job.state is JobState.PREEMPTING:
             self._stops[name] = job.preemptions + 1
             self._queue.add(waits_again(job, self._asked_as.get(name)))
+
+    def _change_capacity(self, change: CapacityFrom, at: datetime) -> None:
+        before = pool_vector(self._pool)
+        self._pool = self._pool.since(change)
+        raised = minus(pool_vector(self._pool), before)
+        self._slots.came_free({capacity: count for capacity, count in raised.items() if count > 0}, at)
 
     def _holds_until(self, job: RunningJob) -> datetime:
         """Return when a running job gives its instances back if it is not stopped."""
@@ -213,7 +227,7 @@ class Future:
         """Plan and act until all that can start has started, or time is up."""
         while self._in_time():
             snapshot = self._snapshot()
-            decided = plan(snapshot, self._outlook.pool, now=self._now)
+            decided = plan(snapshot, self._pool, now=self._now)
             self.looks += len(snapshot.waiting) + len(snapshot.running)
             if self._carry_out(decided) < HEADS:
                 break
@@ -233,6 +247,8 @@ class Future:
         match change:
             case VictimAsked():
                 self._ask_to_stop(change)
+            case JobDrained(job=running):
+                self._drain(running)
             case HoldPlaced(hold=hold):
                 self._holds[hold.preemptor] = hold
             case HoldUsed(preemptor=preemptor) | HoldEnded(hold=PreemptionReservation(preemptor=preemptor)):
@@ -259,6 +275,14 @@ class Future:
             self._trains[job.name] = self._outlook.durations.of_waiting(job, self._chance.draw())
         self._ends_at(job.name, at + START_UP + self._trains[job.name])
         return at
+
+    def _drain(self, job: RunningJob) -> None:
+        """Stop a job for the calendar, which does not count as a preemption."""
+        self._trains[job.name] -= saved_by(job, stopped=self._now)
+        self._running[job.name] = replace(
+            job, state=JobState.PREEMPTING, stop_sent=True, preemptions=job.preemptions - 1
+        )
+        self._ends_at(job.name, self._now + self._stopping())
 
     def _ask_to_stop(self, change: VictimAsked) -> None:
         job, victim = change.preemption.job, change.victim

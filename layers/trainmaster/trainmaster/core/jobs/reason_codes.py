@@ -27,6 +27,9 @@ class ReasonCode(StrEnum):
     HELD = "held"
     DEPENDENCY = "dependency"
     """It waits for the ends of other jobs; also of a job that ended because a condition can hold no more."""
+    WINDOW = "window"
+    """The calendar has lowered the capacity, or will; also of an attempt that is stopped for it, and comes
+    back."""
     ARRAY_LIMIT = "array-limit"
     """As many tasks of its array run as may at once."""
     RECOUNT = "recount"

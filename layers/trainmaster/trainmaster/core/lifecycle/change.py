@@ -60,6 +60,8 @@ class EndKind(Enum):
     MOVED_TO_ON_DEMAND = auto()
 
 
+_REQUEUED = frozenset({ReasonCode.IDLE_REQUEUE, ReasonCode.WINDOW})
+"""Ends after which a job comes back that was stopped for no other job."""
 _FINAL: Mapping[JobState, EndKind] = MappingProxyType(
     {
         JobState.COMPLETED: EndKind.COMPLETED,
@@ -80,7 +82,7 @@ def end_kind(change: Change) -> EndKind | None:
         return EndKind.MOVED_TO_ON_DEMAND
     if after.state is not JobState.PREEMPTED:
         return EndKind.RETRIED
-    if change.ended.reason is not None and change.ended.reason.code is ReasonCode.IDLE_REQUEUE:
+    if change.ended.reason is not None and change.ended.reason.code in _REQUEUED:
         return EndKind.REQUEUED
     return EndKind.PREEMPTED
 

@@ -152,3 +152,15 @@ def _may_not_have(shape: Shape, job: Job, pool: PoolPolicy) -> bool:
     loans = Loans.of(pool)
     is_bound = bool(pool.quotas) and loans.bind(running_entry(job))
     return is_bound and beyond_quota(quota.nominal, shape.vector) is not None
+
+
+def leaves_spot(job: Job, why: str) -> Job:
+    """Ask a job that makes too little progress on spot to stop; it is requeued on demand."""
+    reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=why)
+    return replace(job.moved_to(JobState.PREEMPTING), reason=reason)
+
+
+def stays_on_spot(job: Job, reason: Reason) -> Job:
+    """Record that it should leave spot and cannot; its owner is notified once for each attempt."""
+    live = job.live_attempt
+    return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))

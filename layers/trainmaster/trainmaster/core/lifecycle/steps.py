@@ -149,6 +149,11 @@ def preempted_for(job: Job, preemptor: WaitingJob, *, reclaims: bool = False) ->
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
 
+def drained(job: Job, why: str) -> Job:
+    """Ask the job to stop because the calendar lowered the capacity; it is requeued."""
+    return replace(job.moved_to(JobState.PREEMPTING), reason=Reason(code=ReasonCode.WINDOW, message=why))
+
+
 def stop_told(job: Job, *, told: bool = True) -> Job:
     """Record that SageMaker accepted the stop; or, if seen still running, did not."""
     return replace(job, live=replace(job.live_attempt, stop_sent=told))
@@ -190,18 +195,6 @@ def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
     assert watch.is_idle, f"{job.name} is not idle"
     minutes = watch.idle_until(now) // timedelta(minutes=1)
     return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
-
-
-def leaves_spot(job: Job, why: str) -> Job:
-    """Ask a job that makes too little progress on spot to stop; it is requeued on demand."""
-    reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=why)
-    return replace(job.moved_to(JobState.PREEMPTING), reason=reason)
-
-
-def stays_on_spot(job: Job, reason: Reason) -> Job:
-    """Record that it should leave spot and cannot; its owner is notified once for each attempt."""
-    live = job.live_attempt
-    return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:

@@ -85,6 +85,14 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """Stop a running job because the calendar lowered the capacity; it comes back to the queue."""
+
+    job: RunningJob
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unpark:
     """Move a job whose back-off is over back into the queue."""
 
@@ -188,6 +196,7 @@ class WatchGpus:
 Intended: TypeAlias = (
     Preempt
     | Stop
+    | Drain
     | Unpark
     | EndReservation
     | LimitReservation

@@ -12,6 +12,7 @@ from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.instances import Capacity, Vector, total
 from trainmaster.core.planning.actions import (
     Action,
+    Drain,
     DropTasks,
     EndArray,
     EndReservation,
@@ -41,6 +42,7 @@ from trainmaster.core.planning.changes import (
     HoldLimited,
     HoldPlaced,
     HoldUsed,
+    JobDrained,
     JobRequeued,
     JobStarts,
     LimitForgotten,
@@ -162,11 +164,15 @@ def _of_array(action: ExpandArray | DropTasks | HoldArray | EndArray | TrimArray
             return ArrayTrimmed(array=array)
 
 
-def _single(action: Stop | Unpark | EndReservation | LimitReservation | WarnOfBudget | WatchGpus) -> Changes:
+def _single(
+    action: Stop | Drain | Unpark | EndReservation | LimitReservation | WarnOfBudget | WatchGpus,
+) -> Changes:
     """Return the changes of actions that change one row each."""
     match action:
         case Stop(job=running):
             return Changes(afterwards=(StopSent(job=running),))
+        case Drain(job=running, why=why):
+            return Changes(afterwards=(JobDrained(job=running, why=why),))
         case Unpark(job=waiting):
             return Changes(written=(JobRequeued(job=waiting),))
         case EndReservation(hold=hold):

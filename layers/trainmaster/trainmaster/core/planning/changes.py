@@ -44,6 +44,14 @@ class StopSent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobDrained:
+    """A running job is asked to stop for the calendar, and SageMaker is; it comes back to the queue."""
+
+    job: RunningJob
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequeued:
     """A job whose back-off is over waits in its turn again."""
 
@@ -190,7 +198,14 @@ Claimed: TypeAlias = JobStarts | VictimAsked | HoldPlaced | HoldUsed | WarmPoolR
 """Parts of a transaction under a guard: the counters of the pool change with the jobs."""
 WarmPoolChange: TypeAlias = WarmPoolExtended | WarmPoolGivenUp | WarmPoolGone
 Single: TypeAlias = (
-    StopSent | JobRequeued | HoldLimited | HoldEnded | LimitForgotten | BudgetWarned | GpusWatched
+    StopSent
+    | JobDrained
+    | JobRequeued
+    | HoldLimited
+    | HoldEnded
+    | LimitForgotten
+    | BudgetWarned
+    | GpusWatched
 )
 """Changes of one row, each made by itself."""
 ArrayChange: TypeAlias = TasksExpanded | TasksDropped | ArrayHeld | ArrayEnded | ArrayTrimmed

@@ -9,6 +9,7 @@ from trainmaster.core.planning.actions import Action, Plan, Preempt, Start, Stop
 from trainmaster.core.planning.array_actions import array_actions
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
+from trainmaster.core.planning.capacity_ahead import Drained, drained
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
@@ -35,9 +36,11 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     Returns:
         Actions in the order they must be carried out, and a reason for each candidate that does not start.
     """
-    snapshot = ranked(snapshot, pool, now=now)
+    draining = drained(snapshot, pool, now=now) if pool.stops else Drained(actions=(), snapshot=snapshot)
+    snapshot = ranked(draining.snapshot, pool, now=now)
     stopping = (job for job in snapshot.running if job.state in ASKED_TO_STOP)
     first: list[Action] = [Stop(job=job) for job in stopping if job.known_to_sagemaker and not job.stop_sent]
+    first += draining.actions
     first += [Unpark(job=job) for job in snapshot.due]
     first += warnings(snapshot)
     first += array_actions(snapshot.arrays, expands=not snapshot.blocked)
@@ -108,8 +111,9 @@ def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, 
         for team, budget in snapshot.budgets.items()
     }
     waits = replace(job, refused=None, not_before=None)
+    roomy = replace(pool, capacity=pool.most_capacity, ahead=(), stops=frozenset())
     empty = Snapshot(
         waiting=(waits,), budgets=budgets, prices=snapshot.prices, spot_max_wait=snapshot.spot_max_wait
     )
-    actions = plan(empty, pool, now=now).actions
+    actions = plan(empty, roomy, now=now).actions
     return any(isinstance(action, Start) for action in actions)

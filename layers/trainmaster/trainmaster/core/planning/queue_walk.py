@@ -14,6 +14,7 @@ from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import take
+from trainmaster.core.planning.capacity_ahead import CapacityAhead
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.limited_warm_pools import LimitedWarmPools
 from trainmaster.core.planning.plan_reasons import Later
@@ -39,6 +40,7 @@ class QueueWalk:
     budgets: Budgets
     limited: LimitedWarmPools
     pauses: StartPauses
+    ahead: CapacityAhead
     throttles: Throttles
     front: QueueFront = field(default_factory=QueueFront)
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class QueueWalk:
             budgets=Budgets(snapshot=snapshot, now=now),
             limited=LimitedWarmPools(capacity=capacity, quotas=quotas),
             pauses=StartPauses(snapshot=snapshot, pool=pool.name, now=now),
+            ahead=CapacityAhead.of(pool, snapshot.running),
             throttles=Throttles.of(snapshot),
         )
 
@@ -137,18 +140,17 @@ class QueueWalk:
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Return a reason that waiting for capacity would not change."""
         if not fits(shape.vector, self.capacity.capacity):
-            return wait_reasons.too_big(shape.vector, self.capacity.capacity)
+            return self.ahead.too_big(shape.vector, self.capacity.capacity)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
-        return budget or limited(job, shape, self.capacity) or quota
+        refusal = budget or limited(job, shape, self.capacity) or quota
+        return refusal or self.ahead.refusal(job, shape, frees_by=self._frees_by)
 
     def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
         """Return the shapes that capacity may be made and kept for: AWS is not known to refuse them."""
         if job.is_refused or self.pauses.key_of(job) is not None:
             return ()
         return tuple(shape for shape in shapes if not self.capacity.above_limit(shape.vector, None))
-
-    # ---- start
 
     def _start_if_it_fits(self, job: WaitingJob, shape: Shape) -> bool:
         warm = self.capacity.warm_pool_for(shape)
@@ -165,6 +167,7 @@ class QueueWalk:
         probes_role, throttle = self.pauses.tries(job), self.throttles.throttle(job)
         self.actions.append(replace(start, probes_role=probes_role, throttle=throttle))
         self.quotas.start(job, shape.vector)
+        self.ahead.start(job, shape.vector, until=until)
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
@@ -176,8 +179,6 @@ class QueueWalk:
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
-
-    # ---- preempts
 
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
@@ -250,8 +251,6 @@ class QueueWalk:
         job, victims = preemption.job, (*beside, *preemption.victims)
         self.actions.append(preemption)
         self.reasons[job.name] = wait_reasons.making_room(preemption.shape.vector, victims, to=job.team)
-
-    # ---- wait
 
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         vector, futile = shapes[0].vector, self.preemptions.wait_of(job)

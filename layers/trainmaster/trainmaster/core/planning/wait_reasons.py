@@ -80,6 +80,29 @@ def too_big(vector: Vector, capacity: Vector) -> Reason:
     return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
+def past_lowering(vector: Vector, *, until: datetime, lowered_at: datetime, there: int) -> Reason:
+    """Say that it would fit now, but may hold on to its instances beyond a lowering of the calendar."""
+    (capacity,) = vector
+    message = (
+        f"needs {vector_text(vector)} and may run until {minute_text(until)}; from {minute_text(lowered_at)}"
+        f" on the calendar leaves {there} {capacity}: before that it starts only with checkpoints or a"
+        " shorter MaxRuntimeInSeconds"
+    )
+    return Reason(code=ReasonCode.WINDOW, message=message)
+
+
+def lower_until(vector: Vector, capacity: Vector, *, until: datetime) -> Reason:
+    """Say that the calendar leaves too few instances, and until when."""
+    have = vector_text({kind: capacity.get(kind, 0) for kind in vector})
+    message = f"needs {vector_text(vector)}, the calendar leaves {have} until {minute_text(until)}"
+    return Reason(code=ReasonCode.WINDOW, message=message)
+
+
+def lowered_text(there: Vector) -> str:
+    """Say why a running job is stopped for the calendar."""
+    return f"the calendar lowered the pool to {vector_text(there)}"
+
+
 def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Reason:
     names = sorted(known_as(victim, to=to) for victim in victims)
     verb = "are" if len(names) > 1 else "is"

@@ -1,19 +1,20 @@
 """One pool of the policy document: its instances, its queue, and what teams may count on in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 
 from trainmaster.core.jobs.end_conditions import MOST_PARENTS
 from trainmaster.core.jobs.task_of import MOST_ARRAY_TASKS
+from trainmaster.core.policy.calendar import MOST_ENTRIES, CalendarEntry, CapacityFrom, check_calendar
 from trainmaster.core.policy.findings import Location, nearest
-from trainmaster.core.policy.keys import OFF, Keys, Section, key, key_or_off, needed
-from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text
+from trainmaster.core.policy.keys import Keys, Section, key, needed
+from trainmaster.core.policy.kinds import ByName, Duration, Whole, duration_text, list_of
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
-from trainmaster.core.policy.pool_order import PRIORITY_POINTS, Order
+from trainmaster.core.policy.pool_order import Order
+from trainmaster.core.policy.pool_preemption import Preemption
 from trainmaster.core.policy.pool_quotas import Quota, TeamQuota
-from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.request_shapes import INSTANCE_TYPES
 
 UNMANAGED = "-"
@@ -30,76 +31,6 @@ _USUAL_IDLE = timedelta(minutes=10)
 _LONG_LOAN = timedelta(hours=4)
 """Longest time that a team can be expected to wait for instances that it has lent."""
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreemptionCost(Section):
-    """A preemption has to spare the waiting job more than it costs the stopped ones."""
-
-    enabled: bool = key(
-        Flag(), True, "Whether a preemption has to be worth what it costs.", earlier={2: False}
-    )
-    double_every: int = key(
-        Whole(least=10, most=MAX_PRIORITY),
-        100,
-        "Points of priority. An hour of a job counts twice as much as an hour of one of so many points less.",
-    )
-    lost_work: int = key(
-        Whole(least=1, most=100),
-        5,
-        "Hours of waiting that an hour of lost work counts as: it is done again while others wait.",
-    )
-    restart: timedelta = key(
-        Duration(),
-        "5m",
-        "What a stopped job needs until it trains again, start-up and loading its checkpoint; or what its "
-        "attempt took to start, if that is longer.",
-    )
-    small_loss: timedelta = key(
-        Duration(),
-        "5m",
-        "Jobs that would lose no more work than this are stopped without asking what it costs.",
-    )
-    unsaved: timedelta = key(
-        Duration(least=timedelta(minutes=1)),
-        "24h",
-        "Lost work counts half for a job that has saved nothing for this long, a third after twice as long, "
-        "and so on: none is out of reach.",
-    )
-    longest_wait: timedelta | None = key_or_off(
-        Duration(),
-        "3m",
-        "A job of the highest priority in the pool that has waited this long stops others whatever it costs. "
-        "`off`: it waits until it is worth it.",
-        earlier={4: OFF},
-        off=(OFF, False),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preemption(Section):
-    enabled: bool = key(Flag(), True, "Whether a waiting job may stop running ones.")
-    min_priority_gap: int = key(
-        PRIORITY_POINTS, 1, "How many points its priority must be above the victim's."
-    )
-    min_runtime: timedelta = key(
-        Duration(),
-        "0s",
-        "An attempt in training is not preempted until it has trained this long; one still starting may be.",
-    )
-    preempt_delay: timedelta = key(
-        Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
-    )
-    max_per_job: int = key(
-        Whole(),
-        100,
-        "A job preempted this many times for priorities is not again. A team still takes back what it lent.",
-        earlier={2: 3},
-    )
-    needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
-    cost: PreemptionCost = key(
-        Keys(PreemptionCost), {}, "A preemption has to be worth what it costs the jobs that it stops."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +127,42 @@ class PoolPolicy(Section):
     """If empty, no team borrows. Otherwise a team that is not named has a nominal quota of nothing."""
     warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
     limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
+    calendar: tuple[CalendarEntry, ...] = key(
+        list_of(Keys(CalendarEntry), "write a list of entries"),
+        [],
+        "Other capacities at times of the week or between two instants; of two at one time the later in the "
+        f"list counts. At most {MOST_ENTRIES}.",
+        example='[{every: "Mon-Fri 08:00-18:00", timezone: Europe/Berlin, capacity: {ml.p5.48xlarge: 1}}]',
+    )
+    base: Mapping[str, int] | None = None
+    """``capacity`` as written, where ``capacity`` is that of an instant of the calendar."""
+    stops: frozenset[str] = frozenset()
+    """Types that the calendar has lowered: what runs above the capacity is stopped."""
+    ahead: tuple[CapacityFrom, ...] = ()
+    """Changes of the capacity by the calendar that are to come, in order; weeks, not for ever."""
 
     @property
     def instance_types(self) -> frozenset[str]:
         return frozenset(self.capacity) | frozenset(self.spot_capacity)
+
+    @property
+    def most_capacity(self) -> Mapping[str, int]:
+        """On-demand instances by type that there are at some time of the calendar."""
+        most = dict(self.base or self.capacity)
+        for entry in self.calendar:
+            for instance_type, count in entry.capacity.items():
+                most[instance_type] = max(most.get(instance_type, 0), count)
+        return most
+
+    def since(self, change: CapacityFrom) -> "PoolPolicy":
+        """Return the pool as it is from a change of its calendar on."""
+        return replace(
+            self,
+            capacity=change.capacity,
+            base=self.base or self.capacity,
+            stops=change.stops,
+            ahead=tuple(later for later in self.ahead if later.at > change.at),
+        )
 
     def boost_ms(self, priority: int) -> int:
         """Return how many milliseconds earlier a job of this priority counts as having entered the queue."""
@@ -221,6 +184,7 @@ class PoolPolicy(Section):
             self._refuse_too_much(quotas)
             for team, quota in self.quotas.items():
                 self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
+        check_calendar(self.calendar, self.capacity, at)
         if self.quotas and at.is_sound("preemption"):
             self._warn_of_slow_reclaims(at.below("preemption"))
         self._warn_of_unknown_types(at)

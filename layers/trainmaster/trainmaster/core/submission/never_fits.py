@@ -4,7 +4,7 @@ Jobs that were stored before a bound was set wait on; ``planning`` decides about
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
 
@@ -53,7 +53,7 @@ class Bounds:
 
     @property
     def _capacity(self) -> Mapping[Capacity, int]:
-        return pool_vector(self.pool)
+        return pool_vector(replace(self.pool, capacity=self.pool.most_capacity))
 
     # ---- the pool
 

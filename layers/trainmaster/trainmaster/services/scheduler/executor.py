@@ -29,6 +29,7 @@ from trainmaster.core.planning.changes import (
     GpusWatched,
     HoldEnded,
     HoldLimited,
+    JobDrained,
     JobRequeued,
     LimitForgotten,
     PoolChange,
@@ -43,7 +44,7 @@ from trainmaster.services.scheduler.faults import blame
 from trainmaster.services.scheduler.gpu_alarms import watch_gpus
 from trainmaster.services.scheduler.role_trials import is_held_back
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
-from trainmaster.services.scheduler.stops import end_reservation, preempt, stop
+from trainmaster.services.scheduler.stops import drain, end_reservation, preempt, stop
 from trainmaster.services.scheduler.warm_keeping import change_warm_pool
 
 CREATE = "CreateTrainingJob"
@@ -240,10 +241,12 @@ def _make_one(change: PoolChange, context: PassContext) -> None:
         _make_single(change, context)
 
 
-def _make_single(change: Single, context: PassContext) -> None:
+def _make_single(change: Single, context: PassContext) -> None:  # noqa: C901  a case for each
     match change:
         case StopSent(job=running):
             stop(read_job(running, context), context)
+        case JobDrained():
+            drain(change, context)
         case GpusWatched(job=running, watch=watch):
             watch_gpus(read_job(running, context), watch, context)
         case JobRequeued(job=waiting):

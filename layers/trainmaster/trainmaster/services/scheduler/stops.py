@@ -11,7 +11,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.unserved_attempts import after_hold_ran_out
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.apply import Changes, applied, in_batches
-from trainmaster.core.planning.changes import HoldEnded, VictimAsked
+from trainmaster.core.planning.changes import HoldEnded, JobDrained, VictimAsked
 from trainmaster.core.planning.snapshot import PreemptionReservation
 from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.broken_rows import read_job, request_of
@@ -91,6 +91,14 @@ def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
         if context.deadline.is_over:
             return
         stop(job, context)
+
+
+def drain(change: JobDrained, context: PassContext) -> None:
+    """Stop a job for the calendar; a death in between leaves a row whose stop the next pass sends."""
+    job = read_job(change.job, context)
+    intent = Change(before=job, after=steps.drained(job, change.why))
+    (stopping,) = context.store.commit([intent], at=context.clock())
+    stop(stopping, context)
 
 
 def stop(job: Job, context: PassContext) -> None:

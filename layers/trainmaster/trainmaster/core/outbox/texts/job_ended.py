@@ -162,15 +162,18 @@ def _preempted(change: Change) -> Notice:
 
 
 def _requeued(change: Change) -> Notice:
-    job = change.after
+    job, ended = change.after, change.ended
+    how, todo = "while its GPUs were idle", "See in its log what its GPUs waited for."
+    if ended is not None and ended.reason is not None and ended.reason.code is ReasonCode.WINDOW:
+        how = "as the calendar lowered the capacity"
+        todo = f"Nothing: it starts again automatically.{_unsaved(job)}"
     return _notice(
         NoticeKind.JOB_REQUEUED,
         change,
         Words(
-            what=f"Job {job.name} was stopped while its GPUs were idle and is back in the queue."
-            f" {loss_text(change)}",
+            what=f"Job {job.name} was stopped {how} and is back in the queue. {loss_text(change)}",
             why=_reason(change),
-            todo="See in its log what its GPUs waited for.",
+            todo=todo,
             undo=_or_not(job),
         ),
     )
