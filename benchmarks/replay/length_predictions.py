@@ -136,8 +136,8 @@ def asked(jobs: Sequence[TraceJob], predictor: Predictor) -> Answers:
     answers = []
     for number, job in enumerate(jobs):
         while ends and ends[0][0] <= job.submit_s:
-            _, earlier, said = heapq.heappop(ends)
-            predictor.ended(jobs[earlier], said)
+            _, earlier, predicted = heapq.heappop(ends)
+            predictor.ended(jobs[earlier], predicted)
         prediction = predictor.predicted(job)
         if prediction is not None:
             answers.append((job, prediction))

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.errors import PayloadTooLargeError
-from trainmaster.core.request.request import canonical
-from trainmaster.core.request.strict_json import MAX_BODY_BYTES
+from trainmaster.core.request.strict_json import MAX_BODY_BYTES, canonical
 from trainmaster.core.request.validation import require_valid
 
 from tests.bodies import body, fields, resources, sent, tags

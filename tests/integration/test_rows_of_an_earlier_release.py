@@ -29,7 +29,7 @@ NEW_NAMES = {
     *("refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"),
     *("warm_start", "history_since", "changed_at", "past#", "statuses"),
     *("stopped_for", "made_room_for", "futile", "startups", "no_capacity", "served#"),
-    *("unseen", "metrics_sought_at"),
+    *("unseen", "metrics_sought_at", "stops"),
 }
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}

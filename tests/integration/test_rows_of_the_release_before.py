@@ -203,6 +203,7 @@ NEW_ATTRIBUTES = {
     *((row, "metrics_sought_at") for row in ("J", "R")),
     *(("J", name) for name in ("stopped_for", "made_room_for", "futile", "startups", "no_capacity")),
     *((row, name) for row in ("B", "O", "OT", "Q", "R") for name in ("likely", "futile")),
+    ("R", "stops"),
 }
 """Past use of teams, statuses of attempts, how long jobs are likely to train, what AWS served, stops and
 preemptions that did not help, work of which no checkpoint was seen, GPU data that were looked for: that

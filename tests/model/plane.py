@@ -15,7 +15,8 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.refusal_records import AccountLimit
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
-from trainmaster.core.request.request import Launcher, attempt_name, canonical, read_request
+from trainmaster.core.request.request import Launcher, attempt_name, read_request
+from trainmaster.core.request.strict_json import canonical
 from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer

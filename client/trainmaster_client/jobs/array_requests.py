@@ -6,13 +6,14 @@ What is cheap to see is refused here, with the index and the name of the value; 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeAlias
-
-from trainmaster.core.jobs.index_sets import BadIndexSetError, WrittenIndices, read_indices
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainmaster_client.errors import FieldProblem, InvalidOptionsError
 from trainmaster_client.http.array_routes import Values
 from trainmaster_client.jobs.job_conditions import Conditions, with_conditions
+
+if TYPE_CHECKING:
+    from trainmaster.core.jobs.index_sets import WrittenIndices
 
 GivenValues: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 """A row a task, or a column a hyperparameter, as a program has them."""
@@ -115,26 +116,29 @@ def shortest(rows: Sequence[Mapping[str, str]]) -> Values:
     return [dict(row) for row in rows]
 
 
-def _indices(selection: TaskSelection, row_count: int) -> WrittenIndices:
+def _indices(selection: TaskSelection, row_count: int) -> "WrittenIndices":
+    # The hooks also work in programs of another environment, which have this package alone.
+    from trainmaster.core.jobs import index_sets  # noqa: PLC0415
+
     if selection.tasks is None:
         if not row_count:
             raise _refused("tasks", "is missing, and so are values", 'give tasks="0-63", or a list of values')
-        return WrittenIndices(indices=tuple(range(row_count)))
+        return index_sets.WrittenIndices(indices=tuple(range(row_count)))
     try:
-        return read_indices(selection.tasks)
-    except BadIndexSetError as error:
+        return index_sets.read_indices(selection.tasks)
+    except index_sets.BadIndexSetError as error:
         raise _refused("tasks", error.message, error.hint) from error
 
 
 def _counts(
-    selection: TaskSelection, written: WrittenIndices, rows: Sequence[Mapping[str, Any]]
+    selection: TaskSelection, written: "WrittenIndices", rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[FieldProblem]:
     if selection.values is not None and len(rows) != len(written.indices):
         message = f"has {len(rows)} rows for {len(written.indices)} tasks"
         yield FieldProblem(field="values", message=message, hint="give one row a task")
 
 
-def _throttles(selection: TaskSelection, written: WrittenIndices) -> Iterator[FieldProblem]:
+def _throttles(selection: TaskSelection, written: "WrittenIndices") -> Iterator[FieldProblem]:
     if selection.at_most is not None and selection.at_most < 1:
         yield FieldProblem(
             field="at_most", message=f"is {selection.at_most}", hint="let at least 1 task run at once"

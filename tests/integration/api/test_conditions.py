@@ -28,7 +28,7 @@ def end(api: Api, name: str) -> None:
     [
         pytest.param("afterrok:a", 'has "afterrok"', "did you mean afterok?", id="a typo of a type"),
         pytest.param("after:a", 'has "after"', "use one of afterok, afterany, afternotok", id="another type"),
-        pytest.param("aftercorr:a", "no arrays", "one by one", id="a type between arrays"),
+        pytest.param("aftercorr:a", "is no array", "", id="a type between arrays"),
         pytest.param("afterok:", "names no job", "[TYPE:]JOB", id="no job"),
         pytest.param("a  b", "names no job", "one space between two", id="two spaces"),
         pytest.param("afterok:a:b", 'has "afterok:a"', "use one of", id="two jobs in one condition"),

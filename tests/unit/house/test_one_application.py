@@ -21,6 +21,7 @@ HANDLE_EACH_CHANGE = {
         LAYER / "services/scheduler/conditions.py",
         LAYER / "services/scheduler/stops.py",
         LAYER / "services/scheduler/warm_keeping.py",
+        LAYER / "services/scheduler/array_expansion.py",
     ),
 }
 CARRIES_OUT = (

@@ -44,8 +44,7 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.request.completion import in_whole_numbers
-from trainmaster.core.request.request import canonical
-from trainmaster.core.request.strict_json import parse_object
+from trainmaster.core.request.strict_json import canonical, parse_object
 from trainmaster.core.request.validation import require_valid
 from trainmaster.core.submission.admission import Submission, Verdict
 from trainmaster.core.submission.repeats import hash_of_key

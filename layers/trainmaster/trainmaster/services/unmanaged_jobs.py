@@ -20,7 +20,8 @@ from trainmaster.core.policy import UNMANAGED, Policy
 from trainmaster.core.policy.governance import UnmanagedThen
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, Alias, StoredPolicy
-from trainmaster.core.request.request import MAX_NAME_CHARACTERS, TAG_JOB, TAG_STACK, canonical
+from trainmaster.core.request.request import MAX_NAME_CHARACTERS, TAG_JOB, TAG_STACK
+from trainmaster.core.request.strict_json import canonical
 from trainmaster.core.rules.violation import Outcome, ViolationRecord, says_the_same
 from trainmaster.core.unmanaged.adoption import adopted_job, note_of
 from trainmaster.core.unmanaged.decisions import (

@@ -60,7 +60,7 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
     parents = [f"afterany:{'p' * 60}-{number:02d}" for number in range(30)]
     waits: dict[str, Any] = {"after": parents, "after_failed": "hold"}
     tags = {tag["Key"]: tag["Value"] for tag in job_tags(**ALL, **waits)}
-    assert set(tags) == set(READERS)
+    assert set(tags) == set(READERS) - {"trainmaster:array"}, "submit_array writes that one"
     options = read_options(tags)
     assert [f"{one.kind}:{one.job}" for one in options.after] == parents
     assert options.holds_after_failure
@@ -126,7 +126,7 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         pytest.param(
             {"after": ["afterok:prepare", "afterrok:clean"]},
             "after: 'afterrok' is not a type of condition; did you mean afterok? use one of afterok, "
-            "afterany, afternotok",
+            "afterany, afternotok, aftercorr",
             id="a typo in a condition",
         ),
         pytest.param(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from trainmaster.core.request.completion import in_whole_numbers, with_runtime
-from trainmaster.core.request.request import body_hash, read_request
+from trainmaster.core.request.request import read_request
+from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.request.validation import check_request
 
 from tests.bodies import body, fields, resources, sent

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, lane_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState
 from trainmaster.core.request.options import Alternative, OnOom, UserOptions
-from trainmaster.core.request.request import (
-    attempt_name,
-    attempt_request,
-    body_hash,
-    canonical,
-    is_ours,
-    read_request,
-)
+from trainmaster.core.request.request import attempt_name, attempt_request, is_ours, read_request
+from trainmaster.core.request.strict_json import body_hash, canonical
 from trainmaster.core.request.validation import check_request
 
 from tests.bodies import body, resources, spot, tag_list, tags

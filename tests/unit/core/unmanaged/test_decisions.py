@@ -10,7 +10,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Described
 from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.policy.governance import UnmanagedThen
-from trainmaster.core.request.request import body_hash
+from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome
 from trainmaster.core.unmanaged.adoption import ADOPTED, RESTORED, adopted_job, note_of
 from trainmaster.core.unmanaged.decisions import (

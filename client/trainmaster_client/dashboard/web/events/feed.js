@@ -38,7 +38,7 @@ export function searched(events, search) {
 
 const TROUBLES = new Set([
   "Job Failed", "Budget Warning", "Platform Warning", "Rule Violated", "Unmanaged Job", "Job Start Refused",
-  "Preemption Did Not Help", "Dependents Ended",
+  "Preemption Did Not Help", "Dependents Ended", "Array Held",
 ]);
 const NOTICES = new Set([
   "Job Preempted", "Job Idle", "Job Requeued", "Job Underused", "Job Unguarded", "Checkpoint Overdue", "Job Retried",
@@ -52,5 +52,5 @@ export const KINDS = [
   "Job Completed", "Job Stopped", "Job Failed", "Job Retried", "Job Preempted", "Job Idle", "Job Busy Again",
   "Job Requeued", "Job Underused", "Job Unguarded", "Checkpoint Overdue", "Job Moved To On-Demand", "Job Stays On Spot",
   "Unmanaged Job", "Rule Violated", "Budget Warning", "Job Start Refused", "Preemption Did Not Help",
-  "Dependents Ended", "Platform Warning",
+  "Dependents Ended", "Array Held", "Array Ended", "Platform Warning",
 ];

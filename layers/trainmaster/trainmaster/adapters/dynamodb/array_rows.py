@@ -30,7 +30,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.records import Alias, HistoryLine
-from trainmaster.core.request.request import canonical
+from trainmaster.core.request.strict_json import canonical
 
 _FREE = "attribute_not_exists(pk)"
 

@@ -1,11 +1,21 @@
 """Plan a pool once: what to do now, and why every other job waits. The only place that decides."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.actions import Action, Plan, Preempt, Start, Stop, Unpark
+from trainmaster.core.planning.actions import (
+    Action,
+    EndReservation,
+    LimitReservation,
+    Plan,
+    Preempt,
+    Start,
+    Stop,
+    Unpark,
+)
 from trainmaster.core.planning.array_actions import array_actions
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
@@ -13,11 +23,14 @@ from trainmaster.core.planning.capacity_ahead import Drained, drained
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.plan_reasons import PlanReasons
 from trainmaster.core.planning.queue_walk import QueueWalk
-from trainmaster.core.planning.reservations import ended, limited
-from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.planning.reservations import Preemptions
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WaitingJob
 from trainmaster.core.planning.start_pauses import StartPauses, kept_for_paused
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
+
+HOLD_LIFE = timedelta(minutes=15)
+"""Time after its last victim's end in which a preemptor must start, or it loses its capacity."""
 
 
 def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
@@ -95,6 +108,42 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetim
         now=now,
     )
     return upkeep.actions(snapshot.warm_pools)
+
+
+def ended(
+    snapshot: Snapshot, *, now: datetime, given_up: Collection[PreemptionReservation] = ()
+) -> list[EndReservation]:
+    """Return the ends of reservations whose preemptor is gone or did not start in time.
+
+    Args:
+        snapshot: The pool as read.
+        now: Instant of the pass.
+        given_up: Further reservations that end.
+    """
+    return [
+        EndReservation(hold=hold)
+        for hold in snapshot.holds
+        if hold.preemptor in snapshot.gone_preemptors
+        or (hold.until is not None and hold.until <= now)
+        or hold in given_up
+    ]
+
+
+def limited(
+    holds: Iterable[PreemptionReservation], preemptions: Preemptions, *, now: datetime
+) -> list[LimitReservation]:
+    """Return deadlines for the reservations whose victims have all ended: the preemptor must start by then.
+
+    Args:
+        holds: Reservations for which this plan stops no further job.
+        preemptions: Preemptions of the plan, which know the jobs that are stopping.
+        now: Instant of the pass.
+    """
+    return [
+        LimitReservation(hold=hold, until=now + HOLD_LIFE)
+        for hold in holds
+        if hold.until is None and not preemptions.stopping_for(hold)
+    ]
 
 
 def starts_in_empty_pool(job: WaitingJob, snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:

@@ -1,16 +1,16 @@
 """Preemption reservations of a pool: placed with a preemption, continued, limited, ended."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
 
 from trainmaster.core.jobs.futile_preemptions import FutilePreemptions
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
-from trainmaster.core.planning.actions import Action, EndReservation, LimitReservation, Preempt
+from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
 from trainmaster.core.planning.expected_ends import ExpectedEnds
@@ -31,8 +31,6 @@ from trainmaster.core.planning.superfluous_victims import least_stops
 from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption
 
-HOLD_LIFE = timedelta(minutes=15)
-"""Time after its last victim's end in which a preemptor must start, or it loses its capacity."""
 MAX_RESERVATIONS = 256
 """Most reservations at a time: they are kept in the pool's counters, a row that each claim writes."""
 
@@ -268,39 +266,3 @@ class Preemptions:
             if job.preempted_for is not None:
                 by_preemptor[job.preempted_for].append(job)
         return by_preemptor
-
-
-def ended(
-    snapshot: Snapshot, *, now: datetime, given_up: Collection[PreemptionReservation] = ()
-) -> list[EndReservation]:
-    """Return the ends of reservations whose preemptor is gone or did not start in time.
-
-    Args:
-        snapshot: The pool as read.
-        now: Instant of the pass.
-        given_up: Further reservations that end.
-    """
-    return [
-        EndReservation(hold=hold)
-        for hold in snapshot.holds
-        if hold.preemptor in snapshot.gone_preemptors
-        or (hold.until is not None and hold.until <= now)
-        or hold in given_up
-    ]
-
-
-def limited(
-    holds: Iterable[PreemptionReservation], preemptions: Preemptions, *, now: datetime
-) -> list[LimitReservation]:
-    """Return deadlines for the reservations whose victims have all ended: the preemptor must start by then.
-
-    Args:
-        holds: Reservations for which this plan stops no further job.
-        preemptions: Preemptions of the plan, which know the jobs that are stopping.
-        now: Instant of the pass.
-    """
-    return [
-        LimitReservation(hold=hold, until=now + HOLD_LIFE)
-        for hold in holds
-        if hold.until is None and not preemptions.stopping_for(hold)
-    ]

@@ -173,19 +173,6 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
     return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
 
 
-def canonical(body: Mapping[str, Any]) -> bytes:
-    """Encode the request so that the order of keys and tags makes no difference; adds nothing to it."""
-    tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
-    ordered = {**body, "Tags": tags} if "Tags" in body else body
-    text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
-
-
-def body_hash(body: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the canonical body, in hex: equal for two submissions of the same request."""
-    return hashlib.sha256(canonical(body)).hexdigest()
-
-
 def attempt_name(name: str, entry_id: str, attempt: int) -> str:
     """Return the training job's name: always the same for the same attempt of the same submission.
 

@@ -4,10 +4,11 @@ Python's own parser keeps the last of two equal keys, takes NaN and 1e999, raise
 nesting and ValueError on very long integers: here each of them is an error that names the field.
 """
 
+import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -194,3 +195,16 @@ def _constant(_: str) -> _Flaw:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant
 )
+
+
+def canonical(body: Mapping[str, Any]) -> bytes:
+    """Encode the request so that the order of keys and tags makes no difference; adds nothing to it."""
+    tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
+    ordered = {**body, "Tags": tags} if "Tags" in body else body
+    text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def body_hash(body: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical body, in hex: equal for two submissions of the same request."""
+    return hashlib.sha256(canonical(body)).hexdigest()

@@ -18,7 +18,8 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.completion import DEFAULT_RUNTIME, has_runtime, with_runtime
 from trainmaster.core.request.options import MAX_PRIORITY, PRIORITY, OnOom, near_misses
-from trainmaster.core.request.request import Ask, body_hash, read_request, traits_of
+from trainmaster.core.request.request import Ask, read_request, traits_of
+from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 from trainmaster.core.submission.never_fits import Bounds
 from trainmaster.core.submission.request_places import Places

@@ -15,7 +15,8 @@ from trainmaster.core.lifecycle.settlement import shape_taken
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import UNMANAGED_POOL, Policy
 from trainmaster.core.request.options import DEFAULT_PRIORITY, MAX_PRIORITY
-from trainmaster.core.request.request import TAG_SPEC, Ask, body_hash, traits_of
+from trainmaster.core.request.request import TAG_SPEC, Ask, traits_of
+from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.submission.admission import ulid
 from trainmaster.core.unmanaged.decisions import UnmanagedJob, body_of, options_of, types_of
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.errors import InvalidRequestError
-from trainmaster.core.request.request import body_hash, read_request
+from trainmaster.core.request.request import read_request
+from trainmaster.core.request.strict_json import body_hash
 from trainmaster.core.request.validation import check_request, check_shape, require_valid
 
 from tests.bodies import body, fields, resources, spot, tag_list, tags
